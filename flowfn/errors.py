@@ -1,0 +1,191 @@
+"""Every error that flowfn raises, split by who is wrong.
+
+Rule: a message says what happened, shows the value, and ends with what to write instead.
+Control signals, which unwind user code and are not errors, are at the end: they derive from
+`BaseException`, so that a user's `except Exception` cannot swallow them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FlowError(Exception):
+    """Base of every error that flowfn raises."""
+
+
+# -- the caller asked for something that cannot be ------------------------------------------------
+
+
+class InvalidInput(FlowError, TypeError):
+    """An input, a config or an option does not fit; nothing was recorded."""
+
+
+class EmptyCommand(FlowError, ValueError):
+    """A `Command` with nothing in it."""
+
+
+class AsyncInBlockingRun(FlowError, TypeError):
+    """An async function met a blocking caller."""
+
+
+class NoCheckpointer(FlowError, RuntimeError):
+    """The call needs a past, and the workflow keeps none."""
+
+
+class UnknownThread(FlowError, LookupError):
+    """Nothing was ever recorded under this thread id, or no thread was named to go on with."""
+
+
+class UnknownCheckpoint(FlowError, LookupError):
+    """The thread has no checkpoint of this id."""
+
+
+class NoPendingInterrupt(FlowError, LookupError):
+    """An answer to a question that nobody asked."""
+
+
+class AmbiguousAnswer(FlowError, RuntimeError):
+    """One plain answer, and several questions wait."""
+
+
+class InvalidAnswer(FlowError, ValueError):
+    """The answer does not fit the `type=` of its interrupt; the question is still open."""
+
+
+class ThreadBusy(FlowError, RuntimeError):
+    """Another live run holds the thread, and `on_busy` says not to wait, or an update or a fork met it."""
+
+
+class RunClosed(FlowError, RuntimeError):
+    """A task was called by code that outlived its run."""
+
+
+# -- the workflow does something that cannot be right ---------------------------------------------
+
+
+class NonDeterminismError(FlowError, RuntimeError):
+    """A call could be a recorded one or a new one, and only its author knows.
+
+    `report` is the divergence report of the attempt up to here.
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class InvalidUpdateError(FlowError, ValueError):
+    """A channel received writes that it cannot merge."""
+
+
+class EmptyChannelError(FlowError, LookupError):
+    """A channel was read before anything was written to it."""
+
+
+class GraphRecursionError(FlowError, RecursionError):
+    """The run took more supersteps than `recursion_limit`."""
+
+
+class TaskTimeout(FlowError):
+    """A task took longer than its `timeout`."""
+
+
+class RecordedError(FlowError, RuntimeError):
+    """Stands for a recorded error whose own type cannot be restored.
+
+    `type_name` is that type, as `module:Qualified.name`; the message opens with it.
+    """
+
+    type_name: str = ""
+
+
+# -- values that cannot be stored or restored -----------------------------------------------------
+
+
+class SerializationError(FlowError, TypeError):
+    """A value cannot be stored.
+
+    `path` is where inside the value, such as `result["rows"][3].lock`.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class UntrustedTypeError(FlowError, TypeError):
+    """Stored bytes name a type that is not allowed; nothing was imported or called."""
+
+
+class TypeChangedError(FlowError, TypeError):
+    """A stored value no longer fits its class: a field was removed, or a required one added."""
+
+
+class CorruptDataError(FlowError, ValueError):
+    """Stored bytes are not what flowfn writes."""
+
+
+class NewerFormatError(CorruptDataError):
+    """The bytes were written by a newer flowfn."""
+
+
+# -- the backend ----------------------------------------------------------------------------------
+
+
+class SaverError(FlowError, RuntimeError):
+    """The checkpointer could not do its work; what was committed before stays readable."""
+
+
+class DatabaseLocked(SaverError):
+    """Another process kept the database locked for longer than the saver waits."""
+
+
+class DatabaseReadOnly(SaverError):
+    """The database cannot be written to."""
+
+
+class DatabaseFull(SaverError):
+    """The disk, or the database's size limit, is full."""
+
+
+class DatabaseVersion(SaverError):
+    """The database was written by a newer flowfn."""
+
+
+class NotADatabase(SaverError):
+    """The file is not a database, or not one of flowfn's."""
+
+
+class LeaseLost(SaverError):
+    """Another run took the thread over; this one may write no more."""
+
+
+# -- what a direct call of a workflow raises ------------------------------------------------------
+
+
+class Interrupted(FlowError):
+    """A directly called workflow waits for answers.
+
+    `interrupts` are the open questions, `thread_id` names the run that asks them.
+    """
+
+    def __init__(self, message: str, interrupts: tuple[Any, ...] = (), thread_id: str = "") -> None:
+        super().__init__(message)
+        self.interrupts = interrupts
+        self.thread_id = thread_id
+
+
+# -- control signals ------------------------------------------------------------------------------
+
+
+class Signal(BaseException):
+    """Base of what unwinds user code without being an error."""
+
+
+class Suspended(Signal):
+    """Unwinds user code when `interrupt()` has no answer yet."""
+
+
+class Cancelled(Signal):
+    """Unwinds user code whose run was cancelled or taken over."""

@@ -1,0 +1,263 @@
+"""What the engine needs of the world, as protocols and the rows that cross them.
+
+A *saver* keeps bytes: it never sees a value, a task or a policy, and it never decides anything
+but who may write. The journal (`engine/journal.py`) makes the rows, orders them and reads them.
+
+The contract of a saver, beyond the signatures (`checkpointers/conformance.py` tests it):
+
+- `commit` is atomic: all rows of one `Commit` become visible and durable together, or none does,
+  and its lease is checked in the same transaction.
+- Rows come back in the order in which they were committed.
+- Methods may be called from any thread. They block; `inline` says whether so briefly that an
+  event loop may wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+Status = Literal["running", "interrupted", "failed", "cancelled", "done"]
+"""Of a thread's last run. `running` with no live owner means: it was killed."""
+
+UNFINISHED: tuple[Status, ...] = ("running", "interrupted", "failed")
+
+
+class WriteRow(NamedTuple):
+    """One write of one task, under the checkpoint that its superstep started from.
+
+    A second row of the same (task, index) replaces the first where the index is negative, and is
+    ignored where it isn't: what was recorded stays.
+    """
+
+    task: str
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody needs of a row
+    channel: str
+    value: bytes
+    path: str = ""
+
+
+class Writes(NamedTuple):
+    """Rows to add to one checkpoint."""
+
+    namespace: str
+    checkpoint: str
+    rows: Sequence[WriteRow]
+
+
+class Versioned(NamedTuple):
+    """A channel's value: bytes, or None where the channel became empty, and its version."""
+
+    version: int
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """A checkpoint as a saver keeps it.
+
+    When put, `values` holds the channels that changed since the parent; when loaded, every channel
+    that `versions` names. `body` and `metadata` are opaque bytes; `created_at` is ISO 8601, UTC.
+    """
+
+    namespace: str
+    id: str
+    parent: str | None
+    step: int
+    source: str
+    created_at: str
+    body: bytes
+    metadata: bytes
+    versions: Mapping[str, int]
+    values: Mapping[str, Versioned] = field(default_factory=dict)
+
+
+class Loaded(NamedTuple):
+    """A checkpoint and the writes recorded under it, in the order in which they were committed."""
+
+    thread: str
+    checkpoint: CheckpointRow
+    writes: Sequence[WriteRow]
+
+
+class Lease(NamedTuple):
+    """The right to write to a thread until a higher `token` is given out."""
+
+    thread: str
+    token: int
+
+
+class Busy(NamedTuple):
+    """Somebody alive holds the thread; `owner` says who, for people."""
+
+    owner: str
+
+
+class ThreadRow(NamedTuple):
+    """A thread in a listing: its last run and who holds it.
+
+    `owner` is None unless a live run holds the thread. Times are ISO 8601, UTC.
+    """
+
+    id: str
+    workflow: str
+    call: str
+    status: Status
+    owner: str | None
+    created_at: str
+    updated_at: str
+
+
+class Begin(NamedTuple):
+    """Names the run that a thread now carries: which workflow, and the digest of its call."""
+
+    workflow: str
+    call: str
+
+
+@dataclass(slots=True)
+class Commit:
+    """What one transaction adds to a thread.
+
+    `lease` None means: an outsider's write (an import, a test), which no lease guards.
+    `status` is the thread's from now on; `release` gives the lease back with it. `written` is called once the
+    commit is durable, before anybody who waits for one hears of it, in the order of the commits.
+    """
+
+    thread: str
+    lease: Lease | None = None
+    items: list[CheckpointRow | Writes] = field(default_factory=list)
+    begin: Begin | None = None
+    status: Status | None = None
+    release: bool = False
+    written: Callable[[], None] | None = None
+
+
+class Serializer(Protocol):
+    """Values to bytes and back."""
+
+    def dumps(self, value: Any) -> bytes: ...
+
+    def loads(self, data: bytes) -> Any: ...
+
+
+@runtime_checkable
+class Saver(Protocol):
+    """Keeps threads. One class per backend serves blocking and asyncio callers."""
+
+    serde: Serializer
+
+    @property
+    def inline(self) -> bool:
+        """Whether an event loop may call `commit(…, wait=False)` and the reads in place."""
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        """Take the lease of a thread, creating the thread if it is new.
+
+        A lease held by nobody alive is free. `force` takes it from whoever holds it: the former
+        holder's next commit raises `LeaseLost`.
+        """
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        """Take the lease of the newest unfinished, unowned thread of this very call, if there is one."""
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        """Make each commit durable; for each, None or why it was refused.
+
+        Commits that wait at the same time share one transaction where the backend can. One commit's
+        refusal (`LeaseLost`) leaves the others. With `wait=False`, raises `BlockingIOError` at once,
+        having done nothing, where the backend is busy with somebody else.
+        """
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back. No error if it was lost."""
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        """The checkpoint of this id, or the one that was committed last; None if there is none."""
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        """Checkpoints, the last committed first. None stands for all threads, or all namespaces.
+
+        `before` names a checkpoint: only those committed before it.
+        """
+
+    def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        """All threads, the last updated first.
+
+        One that was claimed, and left with nothing written, is no thread.
+        """
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        """One thread's row, or None if it is unknown."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Forget a thread, whole. No error if it is unknown."""
+
+    def close(self) -> None:
+        """Release files, connections and leases. No error if closed already."""
+
+
+class Cache(Protocol):
+    """Keeps encoded results across runs. `ttl` is in seconds; None keeps for ever."""
+
+    def get(self, key: str) -> bytes | None: ...
+
+    def set(self, key: str, value: bytes, ttl: float | None = None) -> None: ...
+
+    def clear(self, prefix: str = "") -> None: ...
+
+
+class Host(Protocol):
+    """How a run waits and where its user code runs (`flowfn/hosts/`).
+
+    The engine awaits these. A blocking host answers by blocking and never suspends.
+    """
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+    def new_id(self) -> str:
+        """A fresh id; ids of one process sort in the order in which they were made."""
+
+    def future(self, job: Any) -> Any:
+        """A future whose job nobody runs yet."""
+
+    def start(self, future: Any) -> None:
+        """Have the job run concurrently, unless somebody who waits takes it first."""
+
+    async def settle(self, futures: Any) -> None:
+        """Wait until each future has ended, whatever came of it; run what nobody has taken."""
+
+    async def join(self, future: Any) -> None:
+        """Wait for a future, running its job in place where nobody has taken it."""
+
+    async def let_branches_go_on(self) -> None:
+        """Let concurrent code of the same frame make its next call."""
+
+    async def call(self, function: Any, args: Any, kwargs: Any, timeout: float | None) -> Any:
+        """Call sync user code."""
+
+    async def call_async(self, function: Any, args: Any, kwargs: Any, timeout: float | None) -> Any:
+        """Await async user code."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def commit(self, saver: Saver, commit: Commit) -> None:
+        """Make one commit durable, together with others that are due."""
+
+    async def blocking(self, function: Any, *args: Any) -> Any:
+        """Call something of ours that may block for a while."""
+
+    async def wait(self, future: Any) -> None:
+        """Wait for a future that has no job."""
+
+    def background(self, function: Any) -> None:
+        """Run something, which must not raise, beside the run."""

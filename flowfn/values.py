@@ -1,0 +1,158 @@
+"""The nouns: plain values that every layer may pass around.
+
+Rule: nothing here knows how anything runs, waits or is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
+
+__all__ = [
+    "MISSING",
+    "Checkpoint",
+    "Command",
+    "Interrupt",
+    "Overwrite",
+    "PregelTask",
+    "Send",
+    "StateSnapshot",
+    "Write",
+]
+
+
+class Missing:
+    """The type of `MISSING`; it has one instance."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = Missing()
+"""No value, where `None` would be one."""
+
+
+class Write(NamedTuple):
+    """A value on its way to a channel."""
+
+    channel: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Run `node` in the next superstep with `arg` as its whole input.
+
+    `timeout`, in seconds, replaces the node's own. The shape is LangGraph's.
+    """
+
+    node: str
+    arg: Any
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Replace the value of a reducing channel instead of adding to it. The shape is LangGraph's."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """A question that a run waits on.
+
+    `id` is stable: the same question of the same run has the same id on every attempt.
+    `key` is what the code named it by, if it did.
+    """
+
+    value: Any
+    id: str
+    key: str | None = None
+
+
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command(Generic[N]):
+    """What a caller tells a waiting run, or what a node tells its graph. The shape is LangGraph's.
+
+    `resume`: the answer to the pending interrupt, or a mapping from interrupt ids or keys to answers.
+    `update`: writes to the state. `goto`: nodes, or `Send`s, to run next.
+    `graph`: `Command.PARENT` addresses the graph around this one.
+    """
+
+    graph: str | None = None
+    update: Any = None
+    resume: Any = MISSING
+    goto: Send | N | Sequence[Send | N] = ()
+
+    PARENT: ClassVar[str] = "__parent__"
+
+
+Source = Literal["input", "loop", "update", "fork"]
+"""What made a checkpoint: a call's input, a superstep, `update_state`, or a copy to go on from."""
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """All that must survive between two supersteps of one namespace of a thread.
+
+    `values` holds the cell of each channel that isn't empty, as `Channel.stored` gave it;
+    `versions` the superstep-wide version at which each channel last changed;
+    `seen`, per node, the versions that it has run on; `updated` the channels that the last superstep
+    changed, or None where that isn't known.
+    """
+
+    id: str
+    parent: str | None = None
+    step: int = -2
+    source: Source = "input"
+    created_at: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, dict[str, int]] = field(default_factory=dict)
+    updated: tuple[str, ...] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Answers(dict[str, Any]):
+    """Answers by the id or key of their questions, where a plain mapping might itself be an answer."""
+
+
+class PregelTask(NamedTuple):
+    """One task of a `StateSnapshot`. The shape is LangGraph's; `calls` is flowfn's.
+
+    `calls` lists the recorded calls made under it in the order in which they were recorded, each with `name`,
+    `arguments`, `status`, `result`, `site` and `calls`.
+    """
+
+    id: str
+    name: str
+    path: tuple[Any, ...]
+    error: Any = None
+    interrupts: tuple[Interrupt, ...] = ()
+    state: Any = None
+    result: Any = None
+    calls: tuple[Any, ...] = ()
+
+
+class StateSnapshot(NamedTuple):
+    """The state of a thread at one checkpoint. The shape is LangGraph's."""
+
+    values: Any
+    next: tuple[str, ...]
+    config: Mapping[str, Any]
+    metadata: Mapping[str, Any] | None
+    created_at: str | None
+    parent_config: Mapping[str, Any] | None
+    tasks: tuple[PregelTask, ...]
+    interrupts: tuple[Interrupt, ...]
