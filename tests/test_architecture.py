@@ -1,0 +1,360 @@
+"""Section 5 as a table: which module may import what. The picture in the docs stays true because this fails.
+
+A module without a row fails too: give it one, and draw it.
+"""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGES = ("flowfn", "graph_compat", "checkpointers")
+
+NOUNS = {"flowfn.values", "flowfn.errors"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    # A row speaks for the module and all below it; everyone may import their own package.
+    "flowfn.values": set(),
+    "flowfn.errors": set(),
+    "flowfn.policies": NOUNS,
+    "flowfn.ports": {"flowfn.values"},
+    "flowfn.pregel": NOUNS | {"flowfn.policies"},
+    # What a call is, before and after it runs.
+    "flowfn.options": NOUNS,
+    "flowfn.names": set(),
+    "flowfn.wording": set(),
+    "flowfn.volatile": {"flowfn.glance", "flowfn.wording"},
+    "flowfn.glance": {"flowfn.wording"},
+    "flowfn.rendering": set(),
+    "flowfn.canonical": {
+        "flowfn.fingerprint",
+        "flowfn.glance",
+        "flowfn.names",
+        "flowfn.volatile",
+        "flowfn.wording",
+    },
+    "flowfn.digest": NOUNS
+    | {"flowfn.canonical", "flowfn.glance", "flowfn.names", "flowfn.rendering", "flowfn.volatile"},
+    "flowfn.source": {"flowfn.names"},
+    "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
+    "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
+    "flowfn.report": set(),
+    "flowfn.events": {"flowfn.values", "flowfn.engine.call"},
+    # What a run is given.
+    "flowfn.logs": set(),
+    "flowfn.validation": set(),
+    "flowfn.config": NOUNS,
+    "flowfn.serde": NOUNS | {"flowfn.ports"},
+    "flowfn.cache": NOUNS | {"flowfn.ports"},
+    "flowfn.context": {"flowfn.engine.frame"},
+    "flowfn.runtime": {"flowfn.context"},
+    "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive"},
+    # What a run does.
+    "flowfn.engine": NOUNS
+    | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
+    | {"flowfn.digest", "flowfn.definition", "flowfn.names", "flowfn.report", "flowfn.events"}
+    | {"flowfn.config", "flowfn.cache", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
+    "flowfn.hosts": NOUNS
+    | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"},
+    # What a caller sees.
+    "flowfn.traceback": NOUNS,
+    "flowfn.invocation": NOUNS
+    | {
+        "flowfn.definition",
+        "flowfn.engine",
+        "flowfn.hosts",
+        "flowfn.pregel",
+        "flowfn.ports",
+        "flowfn.context",
+        "flowfn.config",
+    }
+    | {
+        "flowfn.logs",
+        "flowfn.options",
+        "flowfn.serde",
+        "flowfn.traceback",
+        "flowfn.validation",
+        "checkpointers",
+    },
+    "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events"},
+    "flowfn.state": NOUNS
+    | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
+    | {"flowfn.report", "flowfn.streams"},
+    "flowfn.thread": NOUNS
+    | {
+        "flowfn.config",
+        "flowfn.hosts.ids",
+        "flowfn.ports",
+        "flowfn.report",
+        "flowfn.state",
+        "flowfn.workflow",
+    },
+    "flowfn.workflow": NOUNS
+    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
+    | {"flowfn.invocation", "flowfn.state", "flowfn.streams", "flowfn.thread"},
+    "flowfn.functional": NOUNS
+    | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
+    | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
+    | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
+    | {"flowfn.logs", "flowfn.ports"},
+    "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
+    "flowfn.cli": NOUNS
+    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
+    | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
+    | {"checkpointers"},
+    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde"},
+    "graph_compat": NOUNS
+    | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
+    # The front door re-exports; it holds no logic, and only front ends come in through it.
+    "flowfn": NOUNS
+    | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
+    | {"flowfn.policies", "flowfn.futures", "flowfn.cache"},
+}
+EXACT = {"flowfn"}
+"""Rows, and permissions, that don't speak for what is below them."""
+
+CLOCKS_AND_CHANCE = {"asyncio", "threading", "time", "random"}
+IO = {"os", "io", "socket", "subprocess", "sqlite3", "pathlib", "tempfile", "shutil", "urllib"}
+
+MUST_NOT: dict[str, set[str]] = {
+    "flowfn.values": CLOCKS_AND_CHANCE | IO,
+    "flowfn.errors": CLOCKS_AND_CHANCE | IO,
+    "flowfn.policies": CLOCKS_AND_CHANCE - {"random"} | IO,
+    "flowfn.pregel": CLOCKS_AND_CHANCE | IO,
+    "flowfn.engine": CLOCKS_AND_CHANCE,
+}
+
+LAZY = {
+    "pydantic",
+    "tenacity",
+    "cloudpickle",
+    "diskcache",
+    "numpy",
+    "rich",
+    "typer",
+    "psycopg",
+    "langchain_core",
+}
+"""What flowfn loads only inside the function that needs it (the command line is the exception)."""
+
+DRAWERS = {"utils", "util", "helpers", "misc", "common"}
+
+
+class Import(NamedTuple):
+    """One imported module; `loads`: importing the importer executes it; `runs`: some call of it does."""
+
+    target: str
+    line: int
+    loads: bool
+    runs: bool = True
+
+
+Sources = dict[str, str]
+"""Module name to source; a package goes by its own name."""
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def sources(root: Path) -> Sources:
+    """All modules of the three packages under `root`."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
+    return found
+
+
+def packages_in(modules: Sources) -> set[str]:
+    """The modules that have modules below them."""
+    return {".".join(name.split(".")[:depth]) for name in modules for depth in range(1, name.count(".") + 1)}
+
+
+def imports(name: str, modules: Sources) -> Iterator[Import]:
+    """Every import of a module, wherever it stands: in functions and under TYPE_CHECKING too."""
+    known = set(modules) | packages_in(modules)
+    package = name if name in packages_in(modules) or name in PACKAGES else name.rpartition(".")[0]
+
+    def visit(node: ast.AST, loads: bool, runs: bool = True) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, loads, runs) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node, package)
+            for alias in node.names:
+                below = f"{base}.{alias.name}"
+                yield Import(below if below in known else base, node.lineno, loads, runs)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.body:
+                yield from visit(child, False, False)
+            for child in node.orelse:
+                yield from visit(child, loads, runs)
+        else:
+            inside = loads and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for child in ast.iter_child_nodes(node):
+                yield from visit(child, inside, runs)
+
+    yield from visit(ast.parse(modules[name]), True)
+
+
+def absolute(node: ast.ImportFrom, package: str) -> str:
+    """The module that `from … import` names, relative dots resolved against `package`."""
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join([*base, *filter(None, [node.module])])
+
+
+# -- judging ----------------------------------------------------------------------------------------------
+
+
+def covers(row: str, module: str) -> bool:
+    return module == row or (row not in EXACT and module.startswith(f"{row}."))
+
+
+def row_of(module: str) -> str | None:
+    """The most specific row of the table that speaks for a module."""
+    return max((row for row in MAY_IMPORT if covers(row, module)), key=len, default=None)
+
+
+def breaches(modules: Sources) -> list[str]:
+    """Every import that the table doesn't allow, and every module that it doesn't know."""
+    found = []
+    for name in modules:
+        row = row_of(name)
+        if row is None:
+            found.append(f"{name} has no row in MAY_IMPORT")
+            continue
+        allowed = MAY_IMPORT[row] | {row}
+        for target, line, *_ in imports(name, modules):
+            ours = target.split(".")[0] in PACKAGES
+            if ours and not any(covers(permission, target) for permission in allowed):
+                found.append(f"{name}:{line} imports {target}, which {row} may not")
+    return found
+
+
+def impurities(modules: Sources) -> list[str]:
+    """Every clock, thread, chance or I/O where the table forbids it."""
+    return [
+        f"{name}:{line} imports {target}"
+        for name in modules
+        for row, forbidden in MUST_NOT.items()
+        if covers(row, name)
+        for target, line, *_ in imports(name, modules)
+        if target.split(".")[0] in forbidden
+    ]
+
+
+def eager(modules: Sources) -> list[str]:
+    """Every heavy library that importing flowfn, without its command line, would load."""
+    return [
+        f"{name}:{line} imports {target}"
+        for name in modules
+        if name.split(".")[0] == "flowfn" and not covers("flowfn.cli", name)
+        for target, line, loads, _ in imports(name, modules)
+        if loads and target.split(".")[0] in LAZY
+    ]
+
+
+def cycle(modules: Sources) -> list[str]:
+    """One import cycle, lazy imports included, as the modules along it; empty if there is none.
+
+    Imports for types alone don't count: nothing has to be read first to understand them.
+    """
+    graph = {
+        name: {i.target for i in imports(name, modules) if i.runs} & set(modules) - {name} for name in modules
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+# -- the project ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def project() -> Sources:
+    return sources(Path(__file__).resolve().parent.parent)
+
+
+def test_every_import_is_in_the_table(project: Sources) -> None:
+    """Section 5: each package imports only what its row allows, and every module has a row."""
+    assert breaches(project) == []
+
+
+def test_what_decides_neither_waits_nor_guesses(project: Sources) -> None:
+    """Section 5, rules 1 and 2: no clock, thread or chance in pregel/ and engine/; no I/O in pregel/."""
+    assert impurities(project) == []
+
+
+def test_no_module_imports_itself_round_a_corner(project: Sources) -> None:
+    """The modules have an order in which to be read: no import cycle, lazy imports included."""
+    assert cycle(project) == []
+
+
+def test_heavy_libraries_are_imported_where_they_are_used(project: Sources) -> None:
+    """Section 7: no heavy library at the top level of a flowfn module."""
+    assert eager(project) == []
+
+
+def test_no_module_is_a_drawer(project: Sources) -> None:
+    """A module is named for what is in it: none is called utils, helpers or the like."""
+    assert [name for name in project if DRAWERS & {part.strip("_") for part in name.split(".")}] == []
+
+
+# -- the checks can fail ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import flowfn.engine.run",
+        "from flowfn.engine import run",
+        "from ..engine.run import go",
+        "def f():\n    from flowfn.engine.run import go",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from flowfn.engine.run import go",
+        "import flowfn",
+    ],
+)
+def test_a_forbidden_import_is_found_in_every_shape(source: str) -> None:
+    """Absolute, relative, from a package, in a function, under TYPE_CHECKING, or by the front door."""
+    modules = {"flowfn": "", "flowfn.pregel.plan": source, "flowfn.engine.run": "", "flowfn.pregel": ""}
+    assert len(breaches(modules)) == 1
+
+
+def test_a_module_without_a_row_is_found() -> None:
+    """The picture names every module."""
+    assert breaches({"flowfn.sideboard": ""}) == ["flowfn.sideboard has no row in MAY_IMPORT"]
+
+
+def test_a_cycle_through_a_function_is_found() -> None:
+    """A lazy import doesn't hide a cycle."""
+    modules = {
+        "flowfn.serde": "def f():\n    import flowfn.cache",
+        "flowfn.cache": "import flowfn.serde",
+    }
+    assert sorted(set(cycle(modules))) == ["flowfn.cache", "flowfn.serde"]
+
+
+def test_a_clock_in_the_engine_is_found() -> None:
+    """`engine/` may not read the clock, not even in a function."""
+    assert impurities({"flowfn.engine.run": "def f():\n    import time"}) == [
+        "flowfn.engine.run:2 imports time"
+    ]
+
+
+def test_a_heavy_import_counts_only_where_it_loads() -> None:
+    """At the top level, also in a try; not in a function, under TYPE_CHECKING or in the command line."""
+    modules = {
+        "flowfn": "try:\n    import numpy\nexcept ImportError:\n    pass",
+        "flowfn.serde": "def f():\n    import pydantic",
+        "flowfn.cache": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import diskcache",
+        "flowfn.cli": "import rich",
+    }
+    assert eager(modules) == ["flowfn:2 imports numpy"]
