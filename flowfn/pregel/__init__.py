@@ -1,0 +1,89 @@
+"""The Pregel core: plain functions on plain data that decide what runs and what it changes.
+
+    plan(program, checkpoint)         -> tasks     what the next superstep runs
+    apply(program, checkpoint, tasks) -> Changes   what their writes change
+    advance(checkpoint, changes)      -> Checkpoint
+
+Rule: no await, clock, thread, randomness or I/O, and no argument is changed in place.
+"""
+
+from .apply import Batch, Changes, Written, advance, amend, apply, begin, peek
+from .channels import (
+    UNCHANGED,
+    AnyValue,
+    Channel,
+    EphemeralValue,
+    LastValue,
+    LastValueAfterFinish,
+    NamedBarrier,
+    NamedBarrierAfterFinish,
+    Topic,
+    UntrackedValue,
+)
+from .interrupts import resumed, stops
+from .plan import due, next_nodes, plan, unknown_sends
+from .program import (
+    CONTROL,
+    ERROR,
+    ERROR_SOURCE,
+    HIDDEN,
+    INPUT,
+    INTERRUPT,
+    NO_WRITES,
+    PULL,
+    PUSH,
+    RESUME,
+    RETURN,
+    SENT,
+    Node,
+    Program,
+    Task,
+)
+from .reducer import Reducer
+from .view import View, values, view
+
+__all__ = [
+    "CONTROL",
+    "ERROR",
+    "ERROR_SOURCE",
+    "HIDDEN",
+    "INPUT",
+    "INTERRUPT",
+    "NO_WRITES",
+    "PULL",
+    "PUSH",
+    "RESUME",
+    "RETURN",
+    "SENT",
+    "UNCHANGED",
+    "AnyValue",
+    "Batch",
+    "Changes",
+    "Channel",
+    "EphemeralValue",
+    "LastValue",
+    "LastValueAfterFinish",
+    "NamedBarrier",
+    "NamedBarrierAfterFinish",
+    "Node",
+    "Program",
+    "Reducer",
+    "Task",
+    "Topic",
+    "UntrackedValue",
+    "View",
+    "Written",
+    "advance",
+    "amend",
+    "apply",
+    "begin",
+    "due",
+    "next_nodes",
+    "peek",
+    "plan",
+    "resumed",
+    "stops",
+    "unknown_sends",
+    "values",
+    "view",
+]

@@ -1,0 +1,228 @@
+"""Applying: what a superstep's writes change.
+
+Rule: the outcome depends on the tasks' paths, never on the order in which they finished. Input comes
+first, then PULL tasks by node name, then PUSH tasks in the order of their Sends; and everything that
+changes in one superstep gets the same next version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
+
+from ..values import MISSING, Checkpoint, Write
+from .channels import UNCHANGED, Channel
+from .plan import due
+from .program import CONTROL, INPUT, Program
+from .view import View
+
+_NO_VERSIONS: Mapping[str, int] = {}
+_path = attrgetter("path")
+
+
+class Written(Protocol):
+    """What `apply` needs of a task: a `Task`, or a `Batch`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> tuple[Any, ...]: ...
+    @property
+    def triggers(self) -> tuple[str, ...]: ...
+    @property
+    def writes(self) -> Sequence[Write] | None: ...
+
+
+class Batch(NamedTuple):
+    """Writes that no planned task made: a caller's input, a command, an update of the state.
+
+    Triggers make it count as a superstep, which clears and finishes channels.
+    """
+
+    name: str
+    writes: Sequence[Write] | None = None
+    path: tuple[Any, ...] = ()
+    triggers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The difference between two checkpoints: all that has to be stored.
+
+    `cells` holds the new cell of each channel that changed, or `MISSING` where it became empty; each is at
+    `version`. `seen` replaces the entries of the nodes that it names. `updated` is the next checkpoint's.
+    `ignored` lists `(task name, channel)` of the writes to channels that the program doesn't have.
+    """
+
+    version: int
+    cells: Mapping[str, Any]
+    seen: Mapping[str, dict[str, int]]
+    updated: tuple[str, ...] | None
+    ignored: Sequence[tuple[str, str]] = ()
+
+
+def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) -> Changes:
+    """What the tasks of one superstep change. Raises `InvalidUpdateError` where writes can't be merged.
+
+    Costs what changes, plus a visit to each channel that clears or finishes and holds something.
+    """
+    ordered = sorted(tasks, key=_path)
+    step = _Superstep(program, checkpoint)
+    step.see(ordered)
+    step.consume(ordered)
+    step.write(ordered)
+    if any(task.triggers for task in ordered):
+        step.clear()
+        if program.subscribers.keys().isdisjoint(step.updated):
+            step.finish()
+    return step.changes()
+
+
+def begin(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Changes:
+    """What a caller's new input changes: the tasks that were due are given up for it."""
+    given_up = (Batch(name, None, path, triggers) for name, path, triggers in due(program, checkpoint))
+    return apply(program, checkpoint, [Batch(INPUT, writes), *given_up])
+
+
+def amend(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Changes:
+    """What a command's writes change beside a superstep: what was due stays due, nothing is cleared."""
+    changes = apply(program, checkpoint, [Batch(INPUT, writes)])
+    if checkpoint.updated is None:
+        return replace(changes, updated=None)
+    return replace(changes, updated=tuple(sorted({*checkpoint.updated, *changes.cells})))
+
+
+def peek(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> View:
+    """The values as a task sees them after its own writes and before everybody else's."""
+    cells = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
+    return View(program.channels, {**checkpoint.values, **cells}, {})
+
+
+def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
+    """The checkpoint with the changes made; `id`, `parent`, `step` and the like are the caller's to set.
+
+    Copies its dicts, so neither checkpoint sees the other's later changes.
+    """
+    values, versions = checkpoint.values.copy(), checkpoint.versions.copy()
+    for name, cell in changes.cells.items():
+        versions[name] = changes.version
+        if cell is MISSING:
+            values.pop(name, None)
+        else:
+            values[name] = cell
+    return Checkpoint(
+        checkpoint.id,
+        checkpoint.parent,
+        checkpoint.step,
+        checkpoint.source,
+        checkpoint.created_at,
+        values,
+        versions,
+        {**checkpoint.seen, **changes.seen},
+        changes.updated,
+        checkpoint.metadata.copy(),
+    )
+
+
+def _next_version(checkpoint: Checkpoint) -> int:
+    """One more than the highest version.
+
+    The channels updated last have the highest, so that the others needn't be looked at.
+    """
+    versions, updated = checkpoint.versions, checkpoint.updated
+    if updated:
+        return max(map(versions.__getitem__, updated)) + 1
+    return max(versions.values(), default=0) + 1
+
+
+class _Superstep:
+    """The changes of one superstep while they are collected; the methods run in the order written here."""
+
+    __slots__ = ("before", "cells", "channels", "ignored", "program", "seen", "updated")
+
+    def __init__(self, program: Program, checkpoint: Checkpoint) -> None:
+        self.program = program
+        self.channels = program.channels
+        self.before = checkpoint
+        self.cells: dict[str, Any] = {}
+        self.seen: dict[str, dict[str, int]] = {}
+        self.updated: set[str] = set()
+        self.ignored: list[tuple[str, str]] = []
+
+    def see(self, tasks: Sequence[Written]) -> None:
+        """Note which versions the tasks ran on."""
+        versions = self.before.versions
+        for task in tasks:
+            if task.triggers:
+                seen = self._seen(task.name)
+                for channel in task.triggers:
+                    if channel in versions:
+                        seen[channel] = versions[channel]
+
+    def consume(self, tasks: Sequence[Written]) -> None:
+        """Tell each trigger, once, that it has done its work."""
+        consuming = self.program.consuming
+        if consuming:
+            for name in sorted({name for task in tasks for name in task.triggers if name in consuming}):
+                self._put(name, self.channels[name].consume(self._cell(name)))
+
+    def write(self, tasks: Sequence[Written]) -> None:
+        """Merge the writes of all tasks, channel by channel."""
+        for name, writes in self._grouped(tasks).items():
+            channel = self.channels[name]
+            self._put_and_note(name, channel, channel.update(name, self._cell(name), writes))
+
+    def clear(self) -> None:
+        """Tell each available channel that was not updated that a superstep went by."""
+        for name in sorted((self.before.values.keys() & self.program.clearing) - self.updated):
+            channel, cell = self.channels[name], self._cell(name)
+            if channel.get(cell) is not MISSING:
+                self._put(name, channel.clear(cell))
+
+    def finish(self) -> None:
+        """Tell each channel that holds something that no node is left to run."""
+        finishing = self.program.finishing
+        if finishing:
+            for name in sorted((self.before.values.keys() & finishing) | (self.cells.keys() & finishing)):
+                channel = self.channels[name]
+                self._put_and_note(name, channel, channel.finish(self._cell(name)))
+
+    def changes(self) -> Changes:
+        version = _next_version(self.before)
+        return Changes(version, self.cells, self.seen, tuple(sorted(self.updated)), self.ignored)
+
+    def _seen(self, node: str) -> dict[str, int]:
+        """The node's new entry, which starts as a copy of its old one."""
+        if node not in self.seen:
+            self.seen[node] = {**self.before.seen.get(node, _NO_VERSIONS)}
+        return self.seen[node]
+
+    def _grouped(self, tasks: Sequence[Written]) -> dict[str, list[Any]]:
+        grouped: dict[str, list[Any]] = {}
+        for task in tasks:
+            for name, value in task.writes or ():
+                if name in grouped:
+                    grouped[name].append(value)
+                elif name in self.channels:
+                    grouped[name] = [value]
+                elif name not in CONTROL:
+                    self.ignored.append((task.name, name))
+        return grouped
+
+    def _cell(self, name: str) -> Any:
+        cell = (self.cells if name in self.cells else self.before.values).get(name, MISSING)
+        return self.channels[name].initial() if cell is MISSING else cell
+
+    def _put(self, name: str, cell: Any) -> None:
+        """Take a channel's answer."""
+        if cell is not UNCHANGED:
+            self.cells[name] = cell
+
+    def _put_and_note(self, name: str, channel: Channel, cell: Any) -> None:
+        """Take a channel's answer; where that makes a value available, it is an update."""
+        if cell is not UNCHANGED:
+            self.cells[name] = cell
+            if channel.get(cell) is not MISSING:
+                self.updated.add(name)

@@ -1,0 +1,92 @@
+"""Planning: which tasks the next superstep runs.
+
+Rule: first the `Send`s in their order, then each node with a trigger that is available and newer than
+the node has seen. Planning the same checkpoint twice gives the same tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..values import MISSING, Checkpoint, Send
+from .program import PULL, PUSH, SENT, Node, Program, Task
+from .view import View, view
+
+_NOTHING: Mapping[str, Any] = {}
+_SENT = (SENT,)
+
+
+def plan(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = _NOTHING) -> list[Task]:
+    """The tasks of the next superstep, none where the run is over.
+
+    `managed` is what the nodes may read beside the channels. An error of a node's `read` passes through.
+    """
+    state = view(program, checkpoint, managed)
+    tasks = [_push(program, i, send) for i, send in _sends(program, state)]
+    for node in _triggered(program, checkpoint, state):
+        value = node.read(state)
+        if value is not MISSING:
+            tasks.append(Task(node.name, (PULL, node.name), node, value, node.triggers, node.timeout))
+    return tasks
+
+
+def due(program: Program, checkpoint: Checkpoint) -> list[tuple[str, tuple[Any, ...], tuple[str, ...]]]:
+    """`(name, path, triggers)` of each planned task, without reading any input, so no code of a node runs.
+
+    A node that would skip itself is listed.
+    """
+    state = view(program, checkpoint)
+    pushed = [(send.node, (PUSH, i), _SENT) for i, send in _sends(program, state)]
+    pulled = [(n.name, (PULL, n.name), n.triggers) for n in _triggered(program, checkpoint, state)]
+    return [*pushed, *pulled]
+
+
+def next_nodes(program: Program, checkpoint: Checkpoint) -> tuple[str, ...]:
+    """The node of each task of the next superstep, in planning order."""
+    return tuple(name for name, _, _ in due(program, checkpoint))
+
+
+def unknown_sends(program: Program, checkpoint: Checkpoint) -> list[Any]:
+    """What lies among the Sends and names no node, or is no `Send`; `plan` passes over it."""
+    return [packet for packet in _packets(program, view(program, checkpoint)) if not _known(program, packet)]
+
+
+def _packets(program: Program, state: View) -> list[Any]:
+    packets: list[Any] = [] if program.sends is None else state.get(program.sends, [])
+    return packets
+
+
+def _known(program: Program, packet: Any) -> bool:
+    return isinstance(packet, Send) and packet.node in program.nodes
+
+
+def _sends(program: Program, state: View) -> list[tuple[int, Send]]:
+    return [(i, packet) for i, packet in enumerate(_packets(program, state)) if _known(program, packet)]
+
+
+def _push(program: Program, position: int, send: Send) -> Task:
+    node = program.nodes[send.node]
+    timeout = node.timeout if send.timeout is None else send.timeout
+    return Task(node.name, (PUSH, position), node, send.arg, _SENT, timeout)
+
+
+def _triggered(program: Program, checkpoint: Checkpoint, state: View) -> list[Node]:
+    nodes = (program.nodes[name] for name in _candidates(program, checkpoint.updated))
+    return [node for node in nodes if _is_triggered(node, checkpoint, state)]
+
+
+def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[str]:
+    """Nodes that may be triggered: those subscribed to what was updated, or all where that isn't known."""
+    if not updated:
+        return program.nodes
+    subscribers = program.subscribers
+    return sorted({name for channel in updated for name in subscribers.get(channel, ())})
+
+
+def _is_triggered(node: Node, checkpoint: Checkpoint, state: View) -> bool:
+    versions, seen = checkpoint.versions, checkpoint.seen.get(node.name)
+    for channel in node.triggers:
+        if (seen is None or versions.get(channel, 0) > seen.get(channel, 0)) and channel in state:
+            return True
+    return False

@@ -1,0 +1,183 @@
+"""A program is data: channels, and the nodes that their updates trigger.
+
+Rule: whatever can be worked out or refused once, when the program is defined, is; `plan` and `apply`
+only look it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from ..values import Write
+from .channels import Channel, Topic
+
+PULL: Final = "pull"
+"""Head of the path of a task that a channel triggered: `(PULL, node)`."""
+
+PUSH: Final = "push"
+"""Head of the path of a task that a `Send` asked for: `(PUSH, position among the Sends)`."""
+
+SENT: Final = "__pregel_push"
+"""The trigger of every PUSH task; no channel."""
+
+INPUT: Final = "__input__"
+"""The name under which a caller's input is written."""
+
+INTERRUPT: Final = "__interrupt__"
+RESUME: Final = "__resume__"
+ERROR: Final = "__error__"
+ERROR_SOURCE: Final = "__error_source_node__"
+NO_WRITES: Final = "__no_writes__"
+RETURN: Final = "__return__"
+
+CONTROL: Final = frozenset({SENT, INTERRUPT, RESUME, ERROR, ERROR_SOURCE, NO_WRITES, RETURN})
+"""Keys that a task may write to and that are no channels: `apply` passes over them."""
+
+HIDDEN: Final = "hidden"
+"""The tag of a node at which `"*"` doesn't interrupt."""
+
+_RESERVED = CONTROL | {INPUT}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A step of a program.
+
+    `read` turns the available values into the node's input, or `MISSING` to skip the node;
+    `output` turns what `run` returned into writes. The policies, `timeout`, `defer`, `metadata` and
+    `tags` are data for whoever runs or draws the node: planning doesn't look at them.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    triggers: tuple[str, ...]
+    read: Callable[[Mapping[str, Any]], Any]
+    output: Callable[[Any], Sequence[Write]]
+    retry_policy: Any = None
+    cache_policy: Any = None
+    timeout: Any = None
+    defer: bool = False
+    metadata: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "triggers", tuple(sorted(set(self.triggers))))
+
+
+@dataclass(slots=True)
+class Task:
+    """One run of a node in one superstep. `writes` is None until it has finished.
+
+    `triggers` are all of the node's, sorted, or `(SENT,)`; `timeout` is the node's unless its `Send`
+    brought one. Ids are the engine's.
+    """
+
+    name: str
+    path: tuple[Any, ...]
+    node: Node
+    input: Any
+    triggers: tuple[str, ...]
+    timeout: Any = None
+    writes: Sequence[Write] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Channels and nodes, and how a caller's input becomes writes and the values a result.
+
+    `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
+    Raises `ValueError` where a name is reserved or unknown.
+    """
+
+    nodes: Mapping[str, Node]
+    channels: Mapping[str, Channel]
+    input: Callable[[Any], Sequence[Write]]
+    result: Callable[[Mapping[str, Any]], Any]
+    input_channels: tuple[str, ...] = ()
+    output_channels: tuple[str, ...] = ()
+    stream_channels: tuple[str, ...] = ()
+    sends: str | None = None
+    interrupt_before: tuple[str, ...] | Literal["*"] = ()
+    interrupt_after: tuple[str, ...] | Literal["*"] = ()
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What an error calls a channel, where its name would say nothing to the author."""
+    subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    """Per channel, the names of the nodes that it triggers."""
+    # Sets, not frozensets: `mapping.keys() & names` then walks the shorter of the two.
+    clearing: Set[str] = field(init=False, repr=False, compare=False)
+    consuming: Set[str] = field(init=False, repr=False, compare=False)
+    finishing: Set[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _validate(self)
+        object.__setattr__(self, "subscribers", _subscribers(self.nodes.values()))
+        object.__setattr__(self, "clearing", self._overriding("clear"))
+        object.__setattr__(self, "consuming", self._overriding("consume"))
+        object.__setattr__(self, "finishing", self._overriding("finish"))
+
+    def _overriding(self, method: str) -> set[str]:
+        default = getattr(Channel, method)
+        return {name for name, spec in self.channels.items() if getattr(type(spec), method) is not default}
+
+
+def _subscribers(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        for channel in node.triggers:
+            found.setdefault(channel, []).append(node.name)
+    return {channel: tuple(names) for channel, names in found.items()}
+
+
+def _validate(program: Program) -> None:
+    _refuse_reserved("Channel", program.channels)
+    _refuse_reserved("Node", program.nodes)
+    for name, node in program.nodes.items():
+        if node.name != name:
+            raise ValueError(f"Node {node.name!r} is filed under {name!r}. Use its own name as the key.")
+        _require_known("Subscribed channel", node.triggers, program)
+    _require_known("Input channel", program.input_channels, program)
+    _require_known("Output channel", program.output_channels, program)
+    _require_known("Stream channel", program.stream_channels, program)
+    _require_subscribed_input(program)
+    _require_topic(program)
+    for names in (program.interrupt_before, program.interrupt_after):
+        _require_nodes(names, program)
+
+
+def _refuse_reserved(kind: str, names: Iterable[str]) -> None:
+    for name in names:
+        if name in _RESERVED:
+            raise ValueError(f"{kind} name '{name}' is reserved. Choose another.")
+
+
+def _require_known(role: str, names: Iterable[str], program: Program) -> None:
+    for name in names:
+        if name not in program.channels:
+            known = list(program.channels)
+            raise ValueError(f"{role} '{name}' not in known channels: '{known}'. Add it to `channels`.")
+
+
+def _require_subscribed_input(program: Program) -> None:
+    inputs = program.input_channels
+    if inputs and not any(name in node.triggers for node in program.nodes.values() for name in inputs):
+        raise ValueError(
+            f"None of the input channels {list(inputs)} are subscribed to by any node, so nothing would "
+            "ever run. Add one of them to some node's `triggers`."
+        )
+
+
+def _require_topic(program: Program) -> None:
+    if program.sends is None:
+        return
+    _require_known("Sends channel", (program.sends,), program)
+    if not isinstance(program.channels[program.sends], Topic):
+        raise ValueError(f"Sends channel '{program.sends}' must be a Topic. Write `Topic()`.")
+
+
+def _require_nodes(names: Sequence[str], program: Program) -> None:
+    for name in () if names == "*" else names:
+        if name not in program.nodes:
+            raise ValueError(f"Node {name} not in nodes, so no interrupt can name it: {list(program.nodes)}.")

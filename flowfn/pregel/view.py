@@ -1,0 +1,71 @@
+"""Reading: the channels of a checkpoint as a mapping of what is available.
+
+Rule: a key is there exactly while its channel is available; a value is worked out when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..values import MISSING, Checkpoint
+from .channels import Channel
+from .program import Program
+
+
+class View(Mapping[str, Any]):
+    """The available values of `cells`, a mapping as in `Checkpoint.values`.
+
+    `managed` are values of the step rather than of the state, such as the supersteps that remain.
+    """
+
+    __slots__ = ("_cells", "_channels", "_managed")
+
+    def __init__(
+        self, channels: Mapping[str, Channel], cells: Mapping[str, Any], managed: Mapping[str, Any]
+    ) -> None:
+        self._channels = channels
+        self._cells = cells
+        self._managed = managed
+
+    def get(self, name: str, default: Any = None) -> Any:
+        channel = self._channels.get(name)
+        if channel is None:
+            return self._managed.get(name, default)
+        cell = self._cells.get(name, MISSING)
+        value = channel.get(channel.initial() if cell is MISSING else cell)
+        return default if value is MISSING else value
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.get(name, MISSING)
+        if value is MISSING:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name, MISSING) is not MISSING
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (name for name in self._channels if name in self)
+        yield from (name for name in self._managed if name not in self._channels)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"View({dict(self)})"
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def view(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = _NOTHING) -> View:
+    """The available values of a checkpoint; it reads through, so don't change the checkpoint under it."""
+    return View(program.channels, checkpoint.values, managed)
+
+
+def values(program: Program, checkpoint: Checkpoint, channels: Iterable[str]) -> dict[str, Any]:
+    """Those of `channels` that are available, with their values, in the order given."""
+    state = view(program, checkpoint)
+    found = ((name, state.get(name, MISSING)) for name in channels)
+    return {name: value for name, value in found if value is not MISSING}

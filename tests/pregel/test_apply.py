@@ -1,0 +1,254 @@
+"""Applying: what a superstep's writes change, rule by rule."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+
+import pytest
+
+from flowfn.errors import InvalidUpdateError
+from flowfn.pregel import (
+    AnyValue,
+    Batch,
+    EphemeralValue,
+    LastValue,
+    LastValueAfterFinish,
+    NamedBarrier,
+    Reducer,
+    Topic,
+    advance,
+    amend,
+    apply,
+    begin,
+    next_nodes,
+    peek,
+    plan,
+    resumed,
+    stops,
+)
+from flowfn.values import MISSING, Checkpoint, Send, Write
+
+from .lowering import checkpoint, node, program, run
+
+X = {"go": EphemeralValue(), "x": Reducer(operator.add, list), "sends": Topic()}
+
+
+def finished(tasks, **writes):
+    """The tasks with the writes of their nodes."""
+    for task in tasks:
+        task.writes = [Write(*pair) for pair in writes.get(task.name, ())]
+    return tasks
+
+
+def test_writes_are_applied_by_path_and_not_by_completion():
+    """PULL tasks by name come before PUSH tasks in the order of their Sends, however they finished."""
+    p = program([node(n, ["go"]) for n in ("zeta", "alpha", "mid")] + [node("w")], X, sends="sends")
+    before = checkpoint(p, go=1, sends=[Send("w", 2), Send("w", 1)])
+    tasks = plan(p, before)
+    for task in tasks:
+        task.writes = [Write("x", [task.input if task.name == "w" else task.name])]
+    expected = ["alpha", "mid", "zeta", 2, 1]
+    assert [apply(p, before, order).cells["x"] for order in (tasks, tasks[::-1])] == [expected, expected]
+
+
+def test_many_sends_keep_their_order():
+    """The tenth `Send` comes after the ninth, not after the first."""
+    p = program([node("w")], X, sends="sends")
+    before = checkpoint(p, sends=[Send("w", i) for i in range(12)])
+    tasks = plan(p, before)
+    for task in tasks:
+        task.writes = [Write("x", [task.input])]
+    assert apply(p, before, tasks).cells["x"] == list(range(12))
+
+
+def test_everything_that_changes_gets_one_next_version():
+    """The next version is one more than the highest, for every channel that changed."""
+    p = program([node("a", ["go"])], X | {"y": LastValue()})
+    before = replace(checkpoint(p, go=1), versions={"go": 7, "y": 3})
+    after = advance(before, apply(p, before, finished(plan(p, before), a=[("x", [1]), ("y", 2)])))
+    assert after.versions == {"go": 8, "x": 8, "y": 8}
+
+
+def test_the_highest_version_counts_where_the_update_is_unknown():
+    """Without the last update every version is looked at."""
+    p = program([], {"y": LastValue()})
+    before = Checkpoint("c", versions={"y": 2, "z": 9}, updated=None)
+    assert apply(p, before, [Batch("a", [Write("y", 1)])]).version == 10
+
+
+def test_a_task_has_seen_the_versions_of_its_triggers():
+    """The entry gains the versions that the task ran on, and keeps the others."""
+    p = program([node("a", ["go", "y"])], X | {"y": LastValue()})
+    before = replace(checkpoint(p, go=1), seen={"a": {"old": 1}, "b": {"go": 1}})
+    after = advance(before, apply(p, before, plan(p, before)))
+    assert after.seen == {"a": {"old": 1, "go": 1}, "b": {"go": 1}}
+
+
+def test_a_push_task_leaves_an_empty_entry():
+    """A `Send` shows that its node has run, at no channel's version."""
+    p = program([node("w")], X, sends="sends")
+    before = checkpoint(p, sends=[Send("w", 1)])
+    assert apply(p, before, plan(p, before)).seen == {"w": {}}
+
+
+def test_triggers_are_consumed_before_writes_arrive():
+    """A barrier that has done its work starts over, and counts what is written in that very superstep."""
+    p = program([node("d", ["join"])], {"join": NamedBarrier(frozenset({"a", "b"}))})
+    before = checkpoint(p)
+    before = advance(before, apply(p, before, [Batch("ab", [Write("join", "a"), Write("join", "b")])]))
+    changes = apply(p, before, finished(plan(p, before), d=[("join", "a")]))
+    assert (changes.cells, changes.updated) == ({"join": frozenset({"a"})}, ())
+
+
+def test_ephemeral_channels_are_cleared_by_a_superstep():
+    """What nobody wrote again is gone, at a new version, and is no update."""
+    p = program([node("a", ["go"])], X | {"any": AnyValue()})
+    before = checkpoint(p, go=1, any=1, sends=["junk"])
+    changes = apply(p, before, plan(p, before))
+    assert (changes.cells, changes.updated) == (dict.fromkeys(["any", "go", "sends"], MISSING), ())
+
+
+def test_writes_of_no_superstep_clear_nothing():
+    """A batch without triggers neither clears, nor finishes, nor marks anything seen."""
+    p = program([node("a", ["go"]), node("d", ["late"])], X | {"late": LastValueAfterFinish()})
+    before = checkpoint(p, go=1, late=1)
+    changes = apply(p, before, [Batch("a", [Write("x", [1])])])
+    assert (changes.cells, changes.seen) == ({"x": [1]}, {})
+
+
+def test_finish_waits_until_nothing_else_is_triggered():
+    """A deferred channel becomes available in the superstep whose updates trigger no node."""
+    p = program([node("a", ["go"]), node("d", ["late"])], X | {"late": LastValueAfterFinish()})
+    before = checkpoint(p, go=1)
+    goes_on = apply(p, before, finished(plan(p, before), a=[("go", 1), ("late", 1)]))
+    last = apply(p, before, finished(plan(p, before), a=[("late", 1)]))
+    assert (goes_on.updated, last.updated, last.cells["late"]) == (("go",), ("late",), (1, True))
+
+
+def test_sends_do_not_hold_a_deferred_node_back():
+    """Only channels that trigger nodes do: a deferred node runs beside the Sends of its superstep."""
+    p = program(
+        [node("a", ["go"]), node("d", ["late"]), node("w")],
+        X | {"late": LastValueAfterFinish()},
+        sends="sends",
+    )
+    before = checkpoint(p, go=1)
+    writes = [("late", 1), ("sends", Send("w", 1))]
+    after = advance(before, apply(p, before, finished(plan(p, before), a=writes)))
+    assert next_nodes(p, after) == ("w", "d")
+
+
+def test_unknown_channels_are_ignored_and_reported():
+    """A write that nobody takes is data for a warning; control keys are passed over in silence."""
+    p = program([node("a", ["go"])], X)
+    before = checkpoint(p, go=1)
+    changes = apply(p, before, finished(plan(p, before), a=[("nope", 1), ("__return__", 1), ("x", [1])]))
+    assert (changes.ignored, changes.updated) == ([("a", "nope")], ("x",))
+
+
+def test_an_empty_update_is_no_update():
+    """A written channel that has no value afterwards is changed, not updated."""
+    p = program([node("a", ["go"])], X, sends="sends")
+    before = checkpoint(p, go=1, sends=["junk"])
+    changes = apply(p, before, finished(plan(p, before), a=[("sends", [])]))
+    assert (changes.cells["sends"], changes.updated) == (MISSING, ())
+
+
+def test_writes_that_clash_are_refused():
+    """Two tasks that write one `LastValue` fail the superstep."""
+    p = program([node("a", ["go"]), node("b", ["go"])], X | {"y": LastValue()})
+    before = checkpoint(p, go=1)
+    tasks = finished(plan(p, before), a=[("y", 1)], b=[("y", 2)])
+    with pytest.raises(InvalidUpdateError, match="At key 'y'"):
+        apply(p, before, tasks)
+
+
+def test_arguments_are_left_as_they_were():
+    """Applying and advancing change neither the checkpoint nor its dicts."""
+    p = program([node("a", ["go"])], X)
+    before = checkpoint(p, go=1, x=[0])
+    copied = replace(before, values=dict(before.values), versions=dict(before.versions), seen={})
+    advance(before, apply(p, before, finished(plan(p, before), a=[("x", [1])])))
+    assert before == copied
+
+
+def test_new_input_gives_up_what_was_due():
+    """Tasks that never ran count as seen, their triggers and Sends go, and the input is applied."""
+    p = program(
+        [node("a", ["go"]), node("b", ["other"]), node("w")], X | {"other": EphemeralValue()}, sends="sends"
+    )
+    before = checkpoint(p, other=1, sends=[Send("w", 1)])
+    after = advance(before, begin(p, before, [Write("go", 2)]))
+    assert (next_nodes(p, after), after.values) == (("a",), {"go": 2})
+    assert after.seen == {"b": {"other": 1}, "w": {}}
+
+
+def test_giving_up_runs_no_code_of_the_nodes():
+    """A node whose input can't be read any more doesn't stand in the way of new input."""
+    broken = replace(node("a", ["go"]), read=lambda state: 1 / 0)
+    p = program([broken], X)
+    before = checkpoint(p, go=1)
+    assert begin(p, before, [Write("x", [1])]).updated == ("x",)
+
+
+def test_amending_leaves_what_is_due():
+    """A command's writes join the last update, so that interrupted nodes and new targets both run."""
+    p = program([node("a", ["go"]), node("b", ["other"])], X | {"other": EphemeralValue()})
+    before = checkpoint(p, go=1)
+    after = advance(before, amend(p, before, [Write("x", [1]), Write("other", 1)]))
+    assert (next_nodes(p, after), after.updated) == (("a", "b"), ("go", "other", "x"))
+
+
+def test_versions_go_on_after_amending_a_channel_that_stays_unavailable():
+    """A half-filled barrier counts for the next version, or two of its values would share one."""
+    p = program([node("a", ["go"])], X | {"join": NamedBarrier(frozenset({"a", "b"}))})
+    before = checkpoint(p, go=1)
+    amended = advance(before, amend(p, before, [Write("join", "a")]))
+    assert apply(p, amended, finished(plan(p, amended), a=[("join", "b")])).version == 3
+
+
+def test_a_task_can_peek_at_its_own_writes():
+    """A router sees the state after its node's writes, and the checkpoint doesn't."""
+    p = program([node("a", ["go"])], X)
+    before = checkpoint(p, go=1, x=[0])
+    assert (dict(peek(p, before, [Write("x", [1])])), before.values["x"]) == ({"go": 1, "x": [0, 1]}, [0])
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(("b",), ["b"]), ("*", ["a", "b"]), ((), []), (("nope",), [])]
+)
+def test_static_interrupts_stop_at_the_named_nodes(names, expected):
+    """A list names nodes; `"*"` all but the hidden ones."""
+    hidden = replace(node("h", ["go"]), tags=("hidden",))
+    p = program([node("a", ["go"]), node("b", ["go"]), hidden], X)
+    before = checkpoint(p, go=1)
+    assert [task.name for task in stops(before, plan(p, before), names)] == expected
+
+
+def test_a_breakpoint_is_passed_once():
+    """After a resume the same breakpoint lets the run by, until something changes again."""
+    p = program([node("a", ["go"], lambda state: [("go", 1)])], X)
+    before = checkpoint(p, go=1)
+    passed = advance(before, resumed(before))
+    tasks = finished(plan(p, passed), a=[("go", 1)])
+    after = advance(passed, apply(p, passed, tasks))
+    assert [bool(stops(c, tasks, "*")) for c in (before, passed, after)] == [True, False, True]
+
+
+def test_an_entrypoint_is_one_node_and_three_channels():
+    """One superstep per call: the input goes, result and `previous` stay, and the next call starts anew."""
+    channels = {"__start__": EphemeralValue(), "__end__": LastValue(), "__previous__": LastValue()}
+    body = node(
+        "f",
+        ["__start__"],
+        lambda s: [(k, s["__start__"] + s.get("__previous__", 0)) for k in ("__end__", "__previous__")],
+    )
+    p = program([body], channels, input_channels=("__start__",), output_channels=("__end__",))
+    trace, first = run(p, checkpoint(p, __start__=1))
+    _, second = run(p, advance(first, begin(p, first, [Write("__start__", 2)])))
+    assert (trace, first.values, second.values) == (
+        [["f"]],
+        {"__end__": 1, "__previous__": 1},
+        {"__end__": 3, "__previous__": 3},
+    )
