@@ -1,0 +1,485 @@
+"""One form for all values that mean the same: what a digest is taken of.
+
+Rule: a form depends on the value alone: not on insertion order, addresses, the process or the version
+of Python; and a value has the form of what a faithful serializer restores from it. Forms are plain
+msgpack (`None`, bools, numbers, texts, bytes, lists, maps with text keys) and, for all else,
+extensions, which no argument can imitate. A value of no known form counts by its type alone, and the
+walk is *weak*.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import re
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import EnumMeta
+from functools import partial
+from pathlib import PurePath
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Final
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+import ormsgpack
+from ormsgpack import Ext, packb
+
+from flowfn.glance import is_ordinary_float, is_ordinary_text
+from flowfn.names import qualified_name
+from flowfn.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
+
+__all__ = ["ELEMENT", "Field", "Walk", "pack", "tagged"]
+
+Detector = Callable[[Any, Window], Kind | None]
+
+SCANNED: Final = 4096
+"""Characters or bytes: what is longer counts whole, and nobody looks for times and tokens in it."""
+
+_MAX_DEPTH = 100
+"""Levels. Deeper values, and those that hold themselves, count by type from there on."""
+
+_OPTIONS: Final = ormsgpack.OPT_SORT_KEYS
+
+
+def pack(form: Any) -> bytes:
+    """The bytes of a form."""
+    return packb(form, None, _OPTIONS)
+
+
+def tagged(tag: str, *parts: Any) -> Ext:
+    """The form of a value that msgpack has none for."""
+    return Ext(1, packb([tag, *parts], None, _OPTIONS))
+
+
+class Field(str):
+    """A step of a path that is written as it is, such as `.name`; any other step is an index or a key."""
+
+    __slots__ = ()
+
+
+ELEMENT: Final = Field("{…}")
+"""The step to an element of a set, which has no index."""
+
+
+class Walk:
+    """Gives the form of one value, and notes what the caller must know about it.
+
+    `weak`: some part counts by its type alone. `suspect`: some leaf could be volatile, as far as a
+    glance tells. `size`: how many items the containers hold together.
+    """
+
+    __slots__ = ("_active", "size", "suspect", "weak")
+
+    def __init__(self) -> None:
+        self.weak = False
+        self.suspect = False
+        self.size = 0
+        self._active: set[int] = set()
+
+    def walk(self, value: Any, step: Any) -> Any:
+        """The form of a value; `step` leads to it from the value around it."""
+        kind = type(value)
+        form = _LEAVES.get(kind)
+        if form is not None:
+            return form(self, value)
+        active, identity = self._active, id(value)
+        if identity in active or len(active) >= _MAX_DEPTH:
+            return by_type(self, value)
+        active.add(identity)
+        try:
+            return (_COMPOUNDS.get(kind) or _resolve(kind))(self, value)
+        finally:
+            active.discard(identity)
+
+    def sequence(self, value: Iterable[Any]) -> list[Any]:
+        """The forms of items, with their indices as steps."""
+        return [self.walk(item, index) for index, item in enumerate(value)]
+
+    def mapping(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """The forms of items, with their keys as steps."""
+        return {key: self.walk(item, key) for key, item in value.items()}
+
+    def text(self, value: str) -> Any:
+        """The form of a text that a glance could not clear."""
+        self.suspect = True
+        return text_form(value)
+
+    def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
+        """The form of a leaf that may be volatile, as `detect` will tell who asks."""
+        self.suspect = True
+        return form
+
+
+_Form = Callable[[Walk, Any], Any]
+
+# -- leaves ---------------------------------------------------------------------------------------
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def text_form(value: str) -> Any:
+    """A text without the memory addresses that a `repr` puts in, and with lone surrogates as bytes."""
+    value = without_addresses(value)
+    return value if _is_unicode(value) else tagged("text", value.encode("utf-8", "surrogatepass"))
+
+
+def without_addresses(value: str) -> str:
+    """The text with ` at 0x…` for each ` at 0x7f12…`."""
+    return _ADDRESS.sub(" at 0x…", value) if " at 0x" in value else value
+
+
+def _is_unicode(value: str) -> bool:
+    """Whether a text has no lone surrogates, which msgpack cannot write."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(walk: Walk, value: str) -> Any:
+    if len(value) > SCANNED or is_ordinary_text(value):
+        return text_form(value)
+    return walk.text(value)
+
+
+def _itself(walk: Walk, value: Any) -> Any:
+    return value
+
+
+def _int(walk: Walk, value: int) -> Any:
+    if -999_999_999 <= value <= 999_999_999:
+        return value
+    is_small = -(2**63) <= value < 2**63
+    return walk.leaf(value, value if is_small else tagged("int", hex(value)), in_int)
+
+
+def _float(walk: Walk, value: float) -> Any:
+    if is_ordinary_float(value):
+        return value
+    return walk.leaf(value, value, in_float)
+
+
+def _bytes(walk: Walk, value: bytes) -> Any:
+    return walk.leaf(value, value, in_bytes) if 8 <= len(value) <= SCANNED else value
+
+
+def _date(walk: Walk, value: date | time) -> Any:
+    tag = "datetime" if isinstance(value, datetime) else "date"
+    return walk.leaf(value, tagged(tag, value.isoformat()), in_date)
+
+
+def _uuid(walk: Walk, value: UUID) -> Any:
+    return walk.leaf(value, tagged("uuid", value.int.to_bytes(16, "big")), in_uuid)
+
+
+def by_type(walk: Walk, value: Any) -> Any:
+    """All that is known of a value without value semantics: a connection, a lock, a generator."""
+    walk.weak = True
+    return tagged("object", qualified_name(type(value)))
+
+
+_LEAVES: dict[type, _Form] = {
+    type(None): _itself,
+    bool: _itself,
+    str: _text,
+    int: _int,
+    float: _float,
+    bytes: _bytes,
+    date: _date,
+    datetime: _date,
+    UUID: _uuid,
+    time: lambda _, value: tagged("time", value.isoformat()),
+    timedelta: lambda _, value: tagged("timedelta", value.days, value.seconds, value.microseconds),
+    Decimal: lambda _, value: tagged("decimal", str(value)),
+    type(...): lambda _, value: tagged("ellipsis"),
+    type(NotImplemented): lambda _, value: tagged("notimplemented"),
+}
+
+# -- containers -----------------------------------------------------------------------------------
+
+
+def _list(walk: Walk, value: Any) -> Any:
+    walk.size += len(value)
+    return walk.sequence(value)
+
+
+def _tuple(walk: Walk, value: Any) -> Any:
+    return Ext(2, packb(_list(walk, value), None, _OPTIONS))
+
+
+def _dict(walk: Walk, value: Any) -> Any:
+    walk.size += len(value)
+    if "role" in value and "content" in value and "id" in value:  # a chat message: its id is no content
+        value = {key: item for key, item in value.items() if key != "id"}
+    if _are_plain(value):
+        return walk.mapping(value)
+    value = {_plain_key(key): item for key, item in value.items()}
+    if _are_plain(value):
+        return walk.mapping(value)
+    pairs = [(pack(Walk().walk(key, None)), pack(walk.walk(item, key))) for key, item in value.items()]
+    return tagged("map", *(part for pair in sorted(pairs) for part in pair))
+
+
+def _are_plain(keys: Iterable[Any]) -> bool:
+    """Whether msgpack can write and order the keys."""
+    return set(map(type, keys)) <= _TEXT and _is_unicode("".join(keys))
+
+
+_TEXT = {str}
+
+
+def _plain_key(key: Any) -> Any:
+    """A key of a subclass of `str` as the text that it equals; members of enums are not meant."""
+    return str.__str__(key) if isinstance(key, str) and not isinstance(type(key), EnumMeta) else key
+
+
+def _set(tag: str) -> _Form:
+    def form(walk: Walk, value: Iterable[Any]) -> Any:
+        packed = sorted(pack(walk.walk(item, ELEMENT)) for item in value)
+        walk.size += len(packed)
+        return tagged(tag, *packed)
+
+    return form
+
+
+def _deque(walk: Walk, value: deque[Any]) -> Any:
+    return tagged("deque", _list(walk, value), value.maxlen)
+
+
+def _partial(walk: Walk, value: partial[Any]) -> Any:
+    parts = (value.func, value.args, value.keywords)
+    steps = (Field(".func"), Field(".args"), Field(".keywords"))
+    return tagged("partial", *map(walk.walk, parts, steps))
+
+
+def _method(walk: Walk, value: Any) -> Any:
+    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
+
+
+def _builtin(walk: Walk, value: Any) -> Any:
+    """A built-in function or method: of a module, or bound to a value."""
+    owner = value.__self__
+    if owner is None or isinstance(owner, types.ModuleType):
+        return _by_name(walk, value)
+    return tagged("builtin", value.__qualname__, walk.walk(owner, Field(".__self__")))
+
+
+def _by_name(walk: Walk, value: Any) -> Any:
+    return tagged("name", qualified_name(value))
+
+
+def _function(walk: Walk, value: types.FunctionType) -> Any:
+    """By name; local functions and lambdas, which share names, also by code and closure."""
+    if "<" not in value.__qualname__:
+        return _by_name(walk, value)
+    from flowfn.fingerprint import fingerprint
+
+    captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
+    return tagged("function", qualified_name(value), fingerprint(value).digest, captured)
+
+
+def _captured(walk: Walk, cell: types.CellType) -> Any:
+    """A constant that a local function was made with; what can change under it counts by type."""
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+    if type(value) in _LEAVES:
+        return walk.walk(value, Field("()"))
+    if isinstance(value, types.FunctionType | type):
+        return qualified_name(value)
+    return by_type(walk, value)
+
+
+_COMPOUNDS: dict[type, _Form] = {
+    dict: _dict,
+    list: _list,
+    tuple: _tuple,
+    set: _set("set"),
+    frozenset: _set("frozenset"),
+    deque: _deque,
+    MappingProxyType: _dict,
+    bytearray: lambda _, value: tagged("bytearray", bytes(value)),
+    memoryview: lambda _, value: tagged("memoryview", bytes(value)),
+    partial: _partial,
+    SimpleNamespace: lambda walk, value: tagged("namespace", _dict(walk, vars(value))),
+    types.FunctionType: _function,
+    types.MethodType: _method,
+    types.BuiltinFunctionType: _builtin,
+    types.MethodWrapperType: _builtin,
+    types.WrapperDescriptorType: _by_name,
+    types.MethodDescriptorType: _by_name,
+    types.ClassMethodDescriptorType: _by_name,
+    types.ModuleType: _by_name,
+}
+
+# -- classes --------------------------------------------------------------------------------------
+
+_resolved: WeakKeyDictionary[type, _Form] = WeakKeyDictionary()
+
+
+def _resolve(cls: type) -> _Form:
+    """The form of a class's instances, found once per class."""
+    form = _resolved.get(cls)
+    if form is None:
+        form = _resolved[cls] = _cautious(_form_of(cls))
+    return form
+
+
+def _cautious(form: _Form) -> _Form:
+    """Objects run their authors' code when looked at: where that fails, they count by type."""
+
+    def cautious(walk: Walk, value: Any) -> Any:
+        try:
+            return form(walk, value)
+        except Exception:
+            return by_type(walk, value)
+
+    return cautious
+
+
+def _form_of(cls: type) -> _Form:
+    if issubclass(cls, type):
+        return _by_name
+    if isinstance(cls, EnumMeta):
+        return _enum
+    known = _form_of_record(cls) or _form_of_array(cls)
+    if known is not None:
+        return known
+    for base, form in _BASES:
+        if issubclass(cls, base):
+            return form
+    if hasattr(cls, "__wrapped__") or hasattr(cls, "cache_info"):  # wraps a function, and has its name
+        return _by_name
+    return _reduced if cls.__eq__ is not object.__eq__ else by_type
+
+
+def _enum(walk: Walk, value: Any) -> Any:
+    return tagged("enum", qualified_name(type(value)), value.name or str(value.value))
+
+
+def _exception(walk: Walk, value: BaseException) -> Any:
+    return tagged("error", qualified_name(type(value)), walk.walk(value.args, Field(".args")))
+
+
+def _path(walk: Walk, value: PurePath) -> Any:
+    return tagged("path", walk.walk(value.as_posix(), Field("")))
+
+
+def _subclass(base: type) -> _Form:
+    """As the plain value that it equals; what an instance carries besides is counted too."""
+    plain = _LEAVES.get(base) or _COMPOUNDS[base]
+    convert: Callable[[Any], Any] = base if base in (str, int, float, bytes) else _same
+
+    def form(walk: Walk, value: Any) -> Any:
+        form = plain(walk, convert(value))
+        more = getattr(value, "__dict__", None)
+        return tagged("subclass", qualified_name(type(value)), form, _dict(walk, more)) if more else form
+
+    return form
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _reduced(walk: Walk, value: Any) -> Any:
+    """Objects that define equality, by what `pickle` would keep of them."""
+    cls = type(value)
+    reduce = copyreg.dispatch_table.get(cls)
+    reduced: Any = reduce(value) if reduce is not None else value.__reduce_ex__(2)
+    if isinstance(reduced, str):
+        return tagged("name", reduced)
+    make, arguments, *state = reduced
+    parts = (make, arguments, *(list(each) if hasattr(each, "__next__") else each for each in state))
+    return tagged("reduced", qualified_name(cls), *(walk.walk(part, Field("")) for part in parts))
+
+
+_BASES: tuple[tuple[type, _Form], ...] = (
+    (BaseException, _exception),
+    (PurePath, _path),
+    (tzinfo, _reduced),
+    *((base, _subclass(base)) for base in (str, bool, int, float, bytes, bytearray, list, tuple, dict)),
+    *((base, _subclass(base)) for base in (set, frozenset, deque)),
+    *((base, _LEAVES[base]) for base in (datetime, date, time, timedelta, Decimal, UUID)),
+)
+
+
+def _form_of_record(cls: type) -> _Form | None:
+    """Classes that declare their fields: dataclasses, pydantic, attrs, msgspec, named tuples."""
+    for mark in ("__pydantic_fields__", "model_fields"):
+        if hasattr(cls, mark):
+            return _model(hidden={"id"} if _is_message(cls) else set())
+    for mark in ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__"):
+        declared = getattr(cls, mark, None)
+        if declared is not None:
+            return _record([getattr(each, "name", each) for each in declared])
+    fields = getattr(cls, "_fields", None)
+    return _record(fields) if issubclass(cls, tuple) and fields is not None else None
+
+
+def _is_message(cls: type) -> bool:
+    base = getattr(sys.modules.get("langchain_core.messages.base"), "BaseMessage", None)
+    return base is not None and issubclass(cls, base)
+
+
+def _record(names: Iterable[str]) -> _Form:
+    steps = [(name, Field(f".{name}")) for name in names]
+
+    def form(walk: Walk, value: Any) -> Any:
+        walk.size += len(steps)
+        fields = {name: walk.walk(getattr(value, name), step) for name, step in steps}
+        return tagged("record", qualified_name(type(value)), fields)
+
+    return form
+
+
+def _model(hidden: set[str]) -> _Form:
+    """A pydantic model: its fields, and the extra ones that its configuration may allow."""
+
+    def form(walk: Walk, value: Any) -> Any:
+        fields = {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
+        shown = {key: walk.walk(item, Field(f".{key}")) for key, item in fields.items() if key not in hidden}
+        walk.size += len(shown)
+        return tagged("record", qualified_name(type(value)), shown)
+
+    return form
+
+
+def _form_of_array(cls: type) -> _Form | None:
+    """Arrays and frames, if numpy or pandas has been imported: without it there can be none."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and issubclass(cls, numpy.ndarray):
+        return _array
+    if numpy is not None and issubclass(cls, numpy.generic):
+        return _array_scalar
+    frames = ("DataFrame", "Series", "Index")
+    if pandas is not None and issubclass(cls, tuple(getattr(pandas, name) for name in frames)):
+        return _frame
+    return None
+
+
+def _array(walk: Walk, value: Any) -> Any:
+    content = walk.walk(value.tolist(), Field("")) if value.dtype.hasobject else value.tobytes()
+    return tagged("array", repr(value.dtype.descr), list(value.shape), content)
+
+
+def _array_scalar(walk: Walk, value: Any) -> Any:
+    plain = value.item()
+    content = walk.walk(plain, Field("")) if type(plain) in _LEAVES else value.tobytes()
+    return tagged("array", value.dtype.str, content)
+
+
+def _frame(walk: Walk, value: Any) -> Any:
+    hashes = sys.modules["pandas"].util.hash_pandas_object(value).to_numpy().tobytes()
+    columns = getattr(value, "columns", None)
+    named = list(columns) if columns is not None else getattr(value, "name", None)
+    types_ = [str(each) for each in value.dtypes] if columns is not None else str(value.dtype)
+    return tagged("frame", type(value).__name__, walk.walk(named, Field(".columns")), types_, hashes)

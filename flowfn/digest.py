@@ -1,0 +1,151 @@
+"""The digest of a call's arguments: what makes it the same call on the next attempt.
+
+Rule: equal digests mean equal arguments, wherever and whenever they were taken; what counts is in
+`canonical`. Beside the exact digest stands the *skeleton*: the digest with every volatile leaf (a time of
+the call, a random token; see `volatile`) replaced by a placeholder. Two calls with one skeleton and two
+exact digests differ in nothing but those leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import ormsgpack
+from ormsgpack import Ext, packb
+
+from flowfn.canonical import Detector, Field, Walk, pack, tagged, text_form, without_addresses
+from flowfn.glance import is_ordinary
+from flowfn.names import qualified_name
+from flowfn.rendering import render
+from flowfn.volatile import Kind, Window, in_text
+
+__all__ = ["Digest", "Leaf", "digest", "qualified_name", "render"]
+
+_MAX_ITEMS = 10_000
+"""Arguments that hold more have no skeleton: looking for volatile leaves would cost too much."""
+
+_MAX_TEXT = 80
+
+
+class Leaf(NamedTuple):
+    """A volatile leaf: where it is (`order["id"]`), what it looks like, and a short rendering."""
+
+    path: str
+    kind: Kind
+    text: str
+
+
+class Digest(NamedTuple):
+    """What identifies a call's arguments.
+
+    `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
+    many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
+    `weak`: some part of the arguments counts by its type only.
+    """
+
+    exact: bytes
+    skeleton: bytes | None
+    leaves: tuple[Leaf, ...]
+    weak: bool
+
+
+def digest(arguments: Mapping[str, Any], *, since: float, now: Callable[[], float]) -> Digest:
+    """The digest of arguments by parameter name.
+
+    `since` is when the process or attempt began, in epoch seconds; `now` gives the present time and is
+    called only if some leaf could be one. Never raises.
+    """
+    try:
+        packed = packb(arguments, None, _NATIVE)
+    except TypeError:  # not plain: the walk knows more types
+        return _walked(arguments, Window(since, now))
+    if is_ordinary(packed):
+        return Digest(sha256(packed).digest()[:16], None, (), False)
+    return _walked(arguments, Window(since, now))
+
+
+_NATIVE = (
+    ormsgpack.OPT_SORT_KEYS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+)
+"""What makes msgpack refuse all values whose form is not the value itself."""
+
+
+def _hash(form: Any) -> bytes:
+    return sha256(pack(form)).digest()[:16]
+
+
+def _walked(arguments: Mapping[str, Any], window: Window) -> Digest:
+    """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
+    walk = Walk()
+    exact = _hash(walk.mapping(arguments))
+    if not walk.suspect or walk.size > _MAX_ITEMS:
+        return Digest(exact, None, (), walk.weak)
+    masked = _MaskedWalk(window)
+    skeleton = _hash({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)})
+    return Digest(exact, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak)
+
+
+class _MaskedWalk(Walk):
+    """A walk that puts placeholders in the place of volatile leaves, and lists them."""
+
+    __slots__ = ("_path", "_window", "leaves")
+
+    def __init__(self, window: Window) -> None:
+        super().__init__()
+        self._window = window
+        self._path: list[Any] = []
+        self.leaves: list[Leaf] = []
+
+    def walk(self, value: Any, step: Any) -> Any:
+        self._path.append(step)
+        try:
+            return super().walk(value, step)
+        finally:
+            self._path.pop()
+
+    def mapping(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self.walk(value[key], key) for key in sorted(value)}
+
+    def text(self, value: str) -> Any:
+        parts = in_text(without_addresses(value), self._window)
+        if all(part.kind is None for part in parts):
+            return text_form(value)
+        return tagged(
+            "template",
+            *(text_form(text) if kind is None else self._mask("text", kind, text) for text, kind in parts),
+        )
+
+    def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
+        kind = detect(value, self._window)
+        if kind is None:
+            return form
+        return self._mask(type(value).__name__, kind, value.hex() if isinstance(value, bytes) else str(value))
+
+    def _mask(self, sort: str, kind: Kind, text: str) -> Ext:
+        self.leaves.append(Leaf(_path(self._path), kind, _brief(text)))
+        return tagged("volatile", sort, kind)
+
+
+def _path(steps: list[Any]) -> str:
+    return "".join(map(_step, steps))
+
+
+def _step(step: Any) -> str:
+    if type(step) is Field:
+        return step
+    return f'["{_brief(step)}"]' if isinstance(step, str) else f"[{_brief(repr(step))}]"
+
+
+def _brief(text: str) -> str:
+    """At most 80 characters, and still another text for another leaf."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    return f"{text[:59]}…{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"

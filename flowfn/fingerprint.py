@@ -1,0 +1,289 @@
+"""What a function's code is, so that an edit is seen and nothing else is.
+
+Rule: the fingerprint covers the function's reduced source (see `source`) and that of the project's own
+functions and classes that it names, and theirs; no values, so that a mutable closure or global never
+makes code look changed. Tasks and workflows have versions of their own: they count by name. Libraries
+don't count: an upgrade changes no project.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial, partialmethod
+from hashlib import sha256
+from threading import RLock
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from flowfn.names import qualified_name
+
+if TYPE_CHECKING:
+    from flowfn.source import Chain, Unit
+
+__all__ = ["Fingerprint", "fingerprint"]
+
+
+class Fingerprint(NamedTuple):
+    """The version of a function's code.
+
+    `digest` has 32 hexadecimal digits; `source` is the reduced source of the function itself, None where
+    there is none; `helpers` names the other functions and classes that the digest covers, sorted.
+    """
+
+    digest: str
+    source: str | None
+    helpers: tuple[str, ...]
+
+
+_MAX_WRAPPERS = 100
+"""Around one function: whatever has more wraps itself."""
+
+_known: WeakKeyDictionary[Any, Fingerprint] = WeakKeyDictionary()
+_lock = RLock()
+
+
+def fingerprint(function: Callable[..., Any]) -> Fingerprint:
+    """The fingerprint of any callable, computed once per function. Never raises."""
+    root = _definition(function)
+    if not _is_definition(root):
+        return Fingerprint(_digest([qualified_name(root)]), None, ())
+    known = _known.get(root)
+    if known is None:
+        with _lock:
+            known = _known.get(root) or _compute(root)
+            _known[root] = known
+    return known
+
+
+def _digest(texts: list[str]) -> str:
+    return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _definition(function: Any) -> Any:
+    """The function or class behind a partial, a bound method, an instance with `__call__` or a wrapper."""
+    for _ in range(_MAX_WRAPPERS):
+        inner = None if _is_definition(function) else _inner(function)
+        if inner is None:
+            break
+        function = inner
+    return function
+
+
+def _is_definition(value: Any) -> bool:
+    """Whether it is a function or a class itself, and no proxy that says so."""
+    return type(value) is FunctionType or issubclass(type(value), type)
+
+
+def _inner(function: Any) -> Any:
+    kind = type(function)
+    if issubclass(kind, partial | partialmethod):
+        return function.func
+    if kind in (MethodType, staticmethod, classmethod):
+        return function.__func__
+    wrapped = _attribute(function, "__wrapped__")
+    if wrapped is not None:
+        return wrapped
+    call = _attribute(kind, "__call__")
+    return call if type(call) is FunctionType else None
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute, or None: objects of strangers may raise anything."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
+
+
+def _is_opaque(value: Any) -> bool:
+    return _attribute(value, "__flowfn__") is True
+
+
+def _compute(root: Any) -> Fingerprint:
+    *wrappers, innermost = layers = list(_layers(root))
+    walk = _Walk()
+    walk.add(innermost)
+    for wrapper in wrappers:
+        walk.follow(wrapper)
+    walk.run()
+    unit = walk.units[innermost]
+    source = unit.text if unit is not None and unit.is_source else None
+    helpers = {qualified_name(each) for each in walk.units if each not in layers}
+    return Fingerprint(walk.digest(layers), source, tuple(sorted(helpers | walk.opaque)))
+
+
+def _layers(root: Any) -> Iterator[Any]:
+    """The function and those that it wraps, the wrapped one last."""
+    for _ in range(_MAX_WRAPPERS):
+        yield root
+        wrapped = _attribute(root, "__wrapped__") if type(root) is FunctionType else None
+        if wrapped is None:
+            break
+        root = _definition(wrapped)
+
+
+class _Walk:
+    """Collects the units of a function and of all that it names."""
+
+    def __init__(self) -> None:
+        self.units: dict[Any, Unit | None] = {}
+        self.opaque: set[str] = set()
+        self._waiting: list[Any] = []
+
+    def digest(self, layers: list[Any]) -> str:
+        """The digest of all units, whatever the order in which they were found.
+
+        Helpers count with their names, the function itself without: a move changes no code.
+        """
+        names = {each: "" if each in layers else qualified_name(each) for each in self.units}
+        texts = {f"{names[each]}:{unit.text if unit else ''}" for each, unit in self.units.items()}
+        return _digest([*sorted(texts), *sorted(self.opaque)])
+
+    def add(self, definition: Any) -> None:
+        """Note a function or class, wherever it comes from."""
+        if definition not in self.units:
+            self.units[definition] = None
+            self._waiting.append(definition)
+
+    def follow(self, value: Any) -> None:
+        """Note what a name stands for, if that is the project's code or wraps it."""
+        if isinstance(value, property):
+            for each in (value.fget, value.fset, value.fdel):
+                self.follow(each)
+        elif _is_opaque(value):
+            self.opaque.add(qualified_name(value))
+        elif _may_define(value):
+            definition = _definition(value)
+            if _is_definition(definition) and _is_own(definition):
+                self.add(definition)
+            elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
+                self.follow(_attribute(definition, "__wrapped__"))
+
+    def run(self) -> None:
+        """Visit what was noted, and what that names, until nothing new comes."""
+        while self._waiting:
+            each = self._waiting.pop()
+            visit = self._class if isinstance(each, type) else self._function
+            try:
+                visit(each)
+            except Exception:  # a project's objects may raise anything when looked at
+                continue
+
+    def _function(self, function: FunctionType) -> None:
+        from flowfn.source import code_unit
+
+        code = function.__code__
+        unit = self.units[function] = code_unit(code, code.co_filename)
+        scope = _Scope(function)
+        for chain in unit.names:
+            self.follow(scope.resolve(chain))
+        self.follow(_attribute(function, "__wrapped__"))
+
+    def _class(self, cls: type) -> None:
+        from flowfn.source import class_unit
+
+        members = vars(cls)
+        unit = self.units[cls] = class_unit(cls, lambda name: _is_opaque(members.get(name)))
+        for base in cls.__bases__:
+            self.follow(base)
+        if unit is None:
+            for member in list(members.values()):
+                self.follow(member)
+            return
+        module = vars(sys.modules[cls.__module__])
+        for chain in unit.names:
+            self.follow(_resolve(module.get(chain[0]), chain[1:]))
+
+
+def _may_define(value: Any) -> bool:
+    """Whether a value is code. An instance is a value, even if it can be called."""
+    return (
+        type(value) in (FunctionType, MethodType, staticmethod, classmethod)
+        or isinstance(value, type | partial)
+        or _attribute(value, "__wrapped__") is not None
+    )
+
+
+class _Scope:
+    """Where a function finds the values of its names."""
+
+    def __init__(self, function: FunctionType) -> None:
+        code = function.__code__
+        self._globals = function.__globals__
+        self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
+        self._locals = set(code.co_varnames) | set(code.co_cellvars)
+        self._self = code.co_varnames[0] if code.co_argcount else None
+        self._owner = self._class_of(function.__qualname__) if self._self else None
+
+    def _class_of(self, qualname: str) -> Any:
+        """The class whose body defines the function, where the module still shows it."""
+        path = qualname.split(".")[:-1]
+        return _resolve(self._globals.get(path[0]), tuple(path[1:])) if path else None
+
+    def resolve(self, chain: Chain) -> Any:
+        """The value of a dotted name, or None; a method's own object stands for its class."""
+        root, rest = chain[0], chain[1:]
+        if root in self._cells:
+            return _resolve(_content(self._cells[root]), rest)
+        if root == self._self:
+            return _resolve(self._owner, rest) if rest and isinstance(self._owner, type) else None
+        return None if root in self._locals else _resolve(self._globals.get(root), rest)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _resolve(value: Any, attributes: Chain) -> Any:
+    """Follow attributes through the project's modules and classes, running no code of theirs."""
+    for name in attributes:
+        if isinstance(value, ModuleType):
+            value = vars(value).get(name) if _is_own_module(value.__name__) else None
+        elif isinstance(value, type) and _is_own(value):
+            value = next((vars(base)[name] for base in value.__mro__ if name in vars(base)), None)
+        else:
+            return None
+    return value
+
+
+# -- whose code it is -----------------------------------------------------------------------------
+
+
+def _is_own(definition: Any) -> bool:
+    """Whether a function or class is the project's: neither Python's, nor installed, nor flowfn's."""
+    if type(definition) is FunctionType:
+        filename = definition.__code__.co_filename
+        if not filename.startswith("<"):
+            return _is_own_file(filename)
+    return _is_own_module(str(definition.__module__))
+
+
+def _is_own_module(name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file:
+        return _is_own_file(file)
+    return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
+
+
+@lru_cache(maxsize=4096)
+def _is_own_file(filename: str) -> bool:
+    path = os.path.realpath(filename)
+    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
+        return False
+    return not path.startswith(_foreign_folders())
+
+
+@lru_cache(maxsize=1)
+def _foreign_folders() -> tuple[str, ...]:
+    """Python's own library, and the packages of this distribution."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    siblings = (os.path.join(os.path.dirname(here), name) for name in ("checkpointers", "graph_compat"))
+    library = (os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+    return tuple(os.path.join(folder, "") for folder in (here, *siblings, *library))

@@ -1,0 +1,43 @@
+"""What a function, class or module is called, in every process alike.
+
+Rule: `__main__` is no name: the same script is `__main__` when started and has its own name when
+imported, and both must mean one task.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import PurePath
+from typing import Any
+
+__all__ = ["qualified_name"]
+
+_MAIN = ("__main__", "__mp_main__")  # the second is what a spawned process calls its parent's
+
+
+def qualified_name(obj: Any) -> str:
+    """Module and qualified name of a function, method, class or module; of anything else, its type's.
+
+    A script's module is the name that `python -m` was given, else its file's without the suffix.
+    """
+    qualname = getattr(obj, "__qualname__", None)
+    if not isinstance(qualname, str):
+        if isinstance(obj, type(sys)):
+            return _module_name(obj.__name__)
+        return qualified_name(type(obj))
+    module = getattr(obj, "__module__", None)
+    if not isinstance(module, str):  # a method of a built-in type, or of an instance of one
+        owner = getattr(obj, "__objclass__", None) or type(getattr(obj, "__self__", None))
+        module = str(owner.__module__)
+    return f"{_module_name(module)}.{qualname}"
+
+
+def _module_name(module: str) -> str:
+    if module not in _MAIN:
+        return module
+    main = sys.modules.get(module)
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return PurePath(file).stem if file else module

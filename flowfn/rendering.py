@@ -1,0 +1,95 @@
+"""Arguments in one short line, for people.
+
+Rule: rendering never raises and never costs more for a bigger value: it looks at the first few items
+of the first few levels, and says `…` for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+__all__ = ["render"]
+
+_MAX_ITEMS = 4
+_MAX_DEPTH = 3
+_MAX_TEXT = 48
+
+_BRACKETS: tuple[tuple[type[Collection[Any]], str, str], ...] = (
+    (list, "[", "]"),
+    (tuple, "(", ")"),
+    (set, "{", "}"),
+    (frozenset, "frozenset({", "})"),
+)
+
+
+def render(arguments: Mapping[str, Any], limit: int = 120) -> str:
+    """The arguments as a call would be written, such as `url='https://…', n=3`, in `limit` characters."""
+    parts: list[str] = []
+    room = limit
+    for name, value in arguments.items():
+        parts.append(f"{name}={_render(value, _MAX_DEPTH)}")
+        room -= len(parts[-1]) + 2
+        if room < 0:
+            break
+    return _cut(", ".join(parts), limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _render(value: Any, depth: int) -> str:
+    try:
+        return _rendered(value, depth)
+    except Exception:  # a `__repr__` of the user's
+        return f"<{type(value).__name__}>"
+
+
+def _rendered(value: Any, depth: int) -> str:
+    if isinstance(value, str | bytes | bytearray):
+        return _text(value)
+    if isinstance(value, int):
+        return repr(value) if value.bit_length() < 256 else f"<int of {value.bit_length()} bits>"
+    if isinstance(value, dict):
+        return (
+            "{"
+            + _items(value, (f"{_render(k, 0)}: {_render(v, depth - 1)}" for k, v in value.items()), depth)
+            + "}"
+        )
+    for base, before, after in _BRACKETS:
+        if isinstance(value, base):
+            return before + _items(value, (_render(item, depth - 1) for item in value), depth) + after
+    fields = _fields(value)
+    if fields is not None:
+        shown = _items(fields, (f"{name}={_render(item, depth - 1)}" for name, item in fields.items()), depth)
+        return f"{type(value).__name__}({shown})"
+    return _cut(" ".join(repr(value).split()), _MAX_TEXT)
+
+
+def _text(value: str | bytes | bytearray) -> str:
+    """A text as it would be written; cut before it is quoted, as quoting costs by length."""
+    if len(value) <= _MAX_TEXT:
+        return repr(value)
+    shown = repr(value[: _MAX_TEXT - 1])
+    end = 2 if isinstance(value, bytearray) else 1
+    return shown[:-end] + "…" + shown[-end:]
+
+
+def _items(value: Collection[Any], rendered: Iterator[str], depth: int) -> str:
+    if depth <= 0 and len(value):
+        return "…"
+    shown = ", ".join(islice(rendered, _MAX_ITEMS))
+    return f"{shown}, …" if len(value) > _MAX_ITEMS else shown
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """The fields of a record, whose own `repr` would show all of them in full."""
+    if isinstance(value, type):
+        return None
+    if hasattr(type(value), "__dataclass_fields__"):
+        return {name: getattr(value, name, None) for name in value.__dataclass_fields__}
+    if hasattr(type(value), "__pydantic_fields__"):
+        return dict(vars(value))
+    return None

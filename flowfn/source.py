@@ -1,0 +1,253 @@
+"""The source of a function or class, reduced to what it does.
+
+Rule: decorators, docstrings, comments, annotations and layout don't count; the annotations of a class
+body do, as they make the fields of dataclasses and models. Files are parsed whole and once, so that a
+function is found by its position in the tree and never by guessing where its text ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from types import CodeType
+from typing import Any, NamedTuple
+
+__all__ = ["Unit", "class_unit", "code_unit"]
+
+Chain = tuple[str, ...]
+"""A dotted name: `helpers.clean` is `("helpers", "clean")`."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Unit(NamedTuple):
+    """One function or class: its reduced text, and the dotted names in it.
+
+    `is_source` is False where no source was found: the text then describes the compiled code.
+    """
+
+    text: str
+    names: frozenset[Chain]
+    is_source: bool
+
+
+@lru_cache(maxsize=4096)
+def code_unit(code: CodeType, filename: str) -> Unit:
+    """The unit of a function's code. `filename` is the code's own: equal codes of two files differ in it."""
+    index = _index(filename)
+    node = index.find(code) if index is not None else None
+    return _unit(node) if node is not None else Unit(_describe(code), _names_of_code(code), False)
+
+
+def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
+    """The unit of a class without the members that `skip` names; None where no source is found."""
+    filename = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    index = _index(filename) if filename else None
+    node = index.classes.get(cls.__qualname__) if index is not None else None
+    if node is None:
+        return None
+    body = [member for member in node.body if not (isinstance(member, _Function) and skip(member.name))]
+    return _unit(ast.ClassDef(node.name, node.bases, node.keywords, body, [], **_NO_TYPE_PARAMETERS))
+
+
+_NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
+
+
+def _unit(node: ast.AST) -> Unit:
+    return Unit(ast.unparse(node), frozenset(_names(node)), True)
+
+
+def _names(node: ast.AST) -> Iterator[Chain]:
+    for each in ast.walk(node):
+        chain = _chain(each)
+        if chain:
+            yield chain
+
+
+def _chain(node: ast.AST) -> Chain:
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        root = _chain(node.value)
+        return (*root, node.attr) if root else ()
+    return ()
+
+
+# -- finding --------------------------------------------------------------------------------------
+
+
+class _Index(ast.NodeVisitor):
+    """Where the functions, lambdas and classes of a file are."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions: dict[tuple[int, str], _Function] = {}
+        self.lambdas: dict[int, list[ast.Lambda]] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        self._scope: list[str] = []
+        self.visit(tree)
+
+    def find(self, code: CodeType) -> ast.AST | None:
+        """The node that the code was compiled from, or None if the file no longer has it."""
+        if code.co_name == "<lambda>":
+            return self._find_lambda(code)
+        node = self.functions.get((code.co_firstlineno, code.co_name))
+        return node if node is not None and _parameters(node.args) == _parameters_of_code(code) else None
+
+    def _find_lambda(self, code: CodeType) -> ast.Lambda | None:
+        """Several lambdas may share a line; instructions know their columns."""
+        found = [
+            node
+            for node in self.lambdas.get(code.co_firstlineno, ())
+            if _parameters(node.args) == _parameters_of_code(code)
+        ]
+        if len(found) > 1:
+            spans = set(code.co_positions())
+            found = [node for node in found if _span(node.body) in spans]
+        return found[0] if len(found) == 1 else None
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._function(node)
+
+    def _function(self, node: _Function) -> None:
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        self.functions[first, node.name] = node
+        self._inside(node, node.name, "<locals>")
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self.lambdas.setdefault(node.lineno, []).append(node)
+        self._inside(node, "<lambda>", "<locals>")
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.classes[".".join([*self._scope, node.name])] = node
+        self._inside(node, node.name)
+
+    def _inside(self, node: ast.AST, *scope: str) -> None:
+        self._scope.extend(scope)
+        self.generic_visit(node)
+        del self._scope[-len(scope) :]
+
+
+def _span(node: ast.expr) -> tuple[int, int | None, int, int | None]:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _parameters(arguments: ast.arguments) -> list[str]:
+    named = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    ]
+    return [each.arg for each in named if each is not None]
+
+
+def _parameters_of_code(code: CodeType) -> list[str]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
+    return list(code.co_varnames[:count])
+
+
+_indexes: dict[str, tuple[list[str], _Index | None]] = {}
+
+
+def _index(filename: str) -> _Index | None:
+    """The index of a file, parsed anew only if the file has changed."""
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename)
+    known = _indexes.get(filename)
+    if known is None or known[0] is not lines:
+        known = _indexes[filename] = (lines, _parse(lines))
+    return known[1]
+
+
+def _parse(lines: list[str]) -> _Index | None:
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    index = _Index(tree)  # before decorators go: the first of them is where a function begins
+    _Reducer().visit(tree)
+    return index
+
+
+# -- reducing -------------------------------------------------------------------------------------
+
+
+class _Reducer(ast.NodeTransformer):
+    """Removes, in place, what doesn't change what the code does."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._definition(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._definition(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self._strip(node)
+        node.body = [each if isinstance(each, ast.AnnAssign) else self.visit(each) for each in node.body]
+        return node
+
+    def _definition(self, node: _Function) -> ast.AST:
+        node.returns = node.type_comment = None
+        self._strip(node)
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    def _strip(self, node: _Function | ast.ClassDef) -> None:
+        node.decorator_list = []
+        if hasattr(node, "type_params"):
+            node.type_params = []
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = node.type_comment = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        self.generic_visit(node)
+        if node.value is None:
+            return None
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+# -- code without source --------------------------------------------------------------------------
+
+
+def _describe(code: CodeType) -> str:
+    """A text of the compiled code, equal in every process of one Python minor version."""
+    minor = f"python {sys.version_info.major}.{sys.version_info.minor}"
+    return f"{minor}\n{_describe_code(code)}"
+
+
+def _describe_code(code: CodeType) -> str:
+    names = (code.co_name, code.co_varnames, code.co_names, code.co_freevars, code.co_flags)
+    constants = ", ".join(map(_describe_constant, code.co_consts))
+    return f"{names!r} {code.co_code.hex()} [{constants}]"
+
+
+def _describe_constant(value: Any) -> str:
+    if isinstance(value, CodeType):
+        return _describe_code(value)
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(_describe_constant, value))) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_describe_constant, value)) + ")"
+    return repr(value)
+
+
+def _names_of_code(code: CodeType) -> frozenset[Chain]:
+    """All names, and all pairs of them: which is whose attribute cannot be seen."""
+    names = [*code.co_names, *code.co_freevars]
+    chains: set[Chain] = {(name,) for name in names}
+    chains.update((root, name) for root in names for name in code.co_names)
+    nested = (_names_of_code(each) for each in code.co_consts if isinstance(each, CodeType))
+    return frozenset(chains).union(*nested)

@@ -1,0 +1,371 @@
+"""Which values of an argument change on every run by their nature.
+
+Rule: a *clock* value was the time of the call: its instant lies in the caller's window. A *random*
+value has a shape that people and programs don't write by hand. Everything else is an ordinary value.
+When in doubt between random and ordinary text, ordinary: the rates are measured in the tests.
+
+A random value that is taken for an ordinary one makes its call look new, and it runs; an ordinary
+one that is taken for random stops the run with a question. Hence the thresholds: more than 99 % of
+what the usual generators make, and no identifier, word or path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from flowfn.glance import is_ordinary_text
+from flowfn.wording import DIGITS, looks_random, usual_pairs
+
+__all__ = [
+    "Kind",
+    "Part",
+    "Window",
+    "in_bytes",
+    "in_date",
+    "in_float",
+    "in_int",
+    "in_text",
+    "in_uuid",
+]
+
+Kind = Literal["clock", "random"]
+
+
+_TOLERANCE = 2.0
+"""Seconds by which clocks of one machine and of its database may disagree."""
+
+_DAY = 86_400.0
+_YEAR = 366 * _DAY
+
+
+class Window:
+    """The time in which a call happened: from `since` (epoch seconds) until now.
+
+    `now` is asked once, and only if some value could be a time.
+    """
+
+    __slots__ = ("_clock", "_low", "_now")
+
+    def __init__(self, since: float, now: Callable[[], float]) -> None:
+        self._low = since - _TOLERANCE
+        self._clock = now
+        self._now: float | None = None
+
+    @property
+    def now(self) -> float:
+        """The end of the window, in epoch seconds."""
+        if self._now is None:
+            self._now = self._clock()
+        return self._now
+
+    def meets(self, instant: float, length: float = 0.0) -> bool:
+        """Whether some of the `length` seconds from `instant` on lies in the window."""
+        return self._low <= instant + length and instant <= self.now + _TOLERANCE
+
+    def meets_datetime(self, value: datetime, length: float = 0.0) -> bool:
+        """The same of a datetime; a naive one may be local time or UTC."""
+        zones = (None, UTC) if value.tzinfo is None else (value.tzinfo,)
+        return any(self._meets_in(value, zone, length) for zone in zones)
+
+    def _meets_in(self, value: datetime, zone: object, length: float) -> bool:
+        try:
+            return self.meets(value.replace(tzinfo=zone).timestamp(), length)  # type: ignore[arg-type]
+        except (OverflowError, ValueError, OSError):  # the year 1 or 9999, outside of the platform's epoch
+            return False
+
+
+# -- whole values ---------------------------------------------------------------------------------
+
+
+def in_int(value: int, window: Window) -> Kind | None:
+    """An epoch number of the window is clock; one of the past year ordinary; 16 digits else random."""
+    if -999_999_999 <= value <= 999_999_999:
+        return None
+    instant = _epoch_seconds(value)
+    if instant is not None and window.meets(instant):
+        return "clock"
+    if abs(value) < 10**15 or (instant is not None and _is_recent(instant, window)):
+        return None
+    is_power = len(set(hex(abs(value)))) < 7 or value % 10_000 == 0  # of two, or of ten
+    return None if is_power else "random"
+
+
+def in_float(value: float, window: Window) -> Kind | None:
+    """As `in_int`; random where it takes 15 significant digits or more to write it."""
+    instant = _epoch_seconds(value)
+    if instant is not None:  # no generator's range: a time, then or now
+        return "clock" if window.meets(instant) else None
+    return "random" if _significant(repr(value)) >= 15 else None
+
+
+def in_date(value: date, window: Window) -> Kind | None:
+    """A datetime in the window, or a day that the window touches, here or in UTC."""
+    if isinstance(value, datetime):
+        return "clock" if window.meets_datetime(value) else None
+    return "clock" if window.meets_datetime(datetime.combine(value, time()), _DAY) else None
+
+
+def in_uuid(value: UUID, window: Window) -> Kind | None:
+    """Versions 1, 6 and 7 are clock in the window and ordinary outside; 3, 4, 5 and 8 are random."""
+    version = value.version
+    if version in (1, 6, 7):
+        return "clock" if window.meets(_uuid_seconds(value.int, version)) else None
+    return "random" if version in (3, 4, 5, 8) else None
+
+
+def in_bytes(value: bytes, window: Window) -> Kind | None:
+    """Eight bytes or more that are no text and hardly repeat."""
+    if len(value) < 8 or _is_text(value):
+        return None
+    size = len(value)
+    expected = 256 * (1 - (255 / 256) ** size)
+    return "random" if len(set(value)) >= 0.8 * expected else None
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        return value.decode().translate(_BLANKS).isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
+_BLANKS = {ord(blank): " " for blank in "\t\n\r\f"}
+
+
+def _epoch_seconds(value: float) -> float | None:
+    """What a number of seconds, milli-, micro- or nanoseconds since 1970 stands for, if it can be one."""
+    if 1e9 <= value < 5e9:
+        return float(value)
+    for unit in (1e3, 1e6, 1e9):
+        if 1e9 * unit <= value < 5e9 * unit:
+            return value / unit
+    return None
+
+
+def _is_recent(instant: float, window: Window) -> bool:
+    """A time stamp of a file, a row or a message: recent enough to be told from a random number."""
+    return window.now - _YEAR <= instant <= window.now + _DAY
+
+
+def _uuid_seconds(number: int, version: int) -> float:
+    if version == 7:
+        return (number >> 80) / 1e3
+    high = number >> 64
+    if version == 6:
+        ticks = (high >> 16) << 12 | high & 0x0FFF
+    else:
+        ticks = (high & 0x0FFF) << 48 | (high >> 16 & 0xFFFF) << 32 | high >> 32
+    return (ticks - 0x01B21DD213814000) / 1e7
+
+
+def _significant(text: str) -> int:
+    """How many significant digits a printed number has."""
+    mantissa = text.lower().partition("e")[0].lstrip("-").replace(".", "")
+    return len(mantissa.strip("0")) if mantissa.isdigit() else 0
+
+
+# -- parts of texts -------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A piece of a text: volatile, or ordinary where `kind` is None."""
+
+    text: str
+    kind: Kind | None
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    kind: Kind | None  # None: recognised as ordinary, and no later finder may look into it
+
+
+_Finder = Callable[[str, Window], Iterator[_Found]]
+
+
+def in_text(text: str, window: Window) -> list[Part]:
+    """The text cut into ordinary and volatile parts, in order. One ordinary part: nothing volatile."""
+    parts: list[Part] = []
+    for part in _split(text, window, 0):
+        if part.kind is None and parts and parts[-1].kind is None:
+            parts[-1] = Part(parts[-1].text + part.text, None)
+        elif part.text:
+            parts.append(part)
+    return parts
+
+
+def _split(text: str, window: Window, first: int) -> Iterator[Part]:
+    """Cut by the finders from `first` on; what one of them leaves is cut by those after it."""
+    if not text or first == len(_FINDERS) or is_ordinary_text(text):
+        yield Part(text, None)
+        return
+    position = 0
+    for start, end, kind in _FINDERS[first](text, window):
+        yield from _split(text[position:start], window, first + 1)
+        yield Part(text[start:end], kind)
+        position = end
+    yield from _split(text[position:], window, first + 1)
+
+
+_UUID = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Fa-f])")
+
+
+def _uuids(text: str, window: Window) -> Iterator[_Found]:
+    for match in _UUID.finditer(text):
+        yield _Found(*match.span(), in_uuid(UUID(match[0]), window))
+
+
+_DATE = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
+    r"(?:[T _-]?([01]\d|2[0-3])[:.-]?([0-5]\d)(?:[:.-]?([0-5]\d)(?:[.,]?(\d{1,9}))?)?"
+    r"\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
+)
+
+
+def _dates(text: str, window: Window) -> Iterator[_Found]:
+    """ISO 8601 and what `strftime` makes for file names: as exact as they are written."""
+    for match in _DATE.finditer(text):
+        try:
+            value, length = _read_date(match)
+        except ValueError:  # 30 February
+            continue
+        if window.meets_datetime(value, length):
+            yield _Found(*match.span(), "clock")
+        elif _stands_alone(match):
+            yield _Found(*match.span(), None)
+
+
+def _stands_alone(match: re.Match[str]) -> bool:
+    """Whether no letter or digit touches the match: else it may be a piece of a longer token."""
+    before, after = match.string[: match.start()][-1:], match.string[match.end() : match.end() + 1]
+    return not before.isalnum() and not after.isalnum()
+
+
+def _read_date(match: re.Match[str]) -> tuple[datetime, float]:
+    """The datetime that was written, and the seconds that it leaves open."""
+    year, _, month, day, hour, minute, second, fraction, offset = match.groups()
+    microsecond = int((fraction or "").ljust(6, "0")[:6])
+    value = datetime(
+        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), microsecond
+    )
+    if offset:
+        value = value.replace(tzinfo=_zone(offset))
+    return value, _DAY if hour is None else 60.0 if second is None else 1.0 if not fraction else 0.0
+
+
+def _zone(offset: str) -> timezone:
+    if offset == "Z":
+        return UTC
+    ahead = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
+    return timezone(ahead if offset[0] == "+" else -ahead)
+
+
+_EPOCH = re.compile(r"(?<!\d)(?<!\d\.)\d{10}(?:\d{3}){0,3}(?:\.\d+)?(?!\d)")
+
+
+def _epochs(text: str, window: Window) -> Iterator[_Found]:
+    for match in _EPOCH.finditer(text):
+        instant = _epoch_seconds(float(match[0]))
+        if instant is None:
+            continue
+        if window.meets(instant):
+            yield _Found(*match.span(), "clock")
+        elif _stands_alone(match) and ("." in match[0] or _is_recent(instant, window)):
+            yield _Found(*match.span(), None)
+
+
+_DECIMAL = re.compile(r"(?<![A-Za-z0-9])(?<!\d\.)\d+\.\d{9,}(?:e[+-]?\d+)?(?![A-Za-z0-9])(?!\.\d)")
+
+
+def _decimals(text: str, window: Window) -> Iterator[_Found]:
+    for match in _DECIMAL.finditer(text):
+        yield _Found(*match.span(), "random" if _significant(match[0]) >= 15 else None)
+
+
+_TEMPORARY = re.compile(r"(?<![A-Za-z0-9])tmp([a-z0-9_]{8})(?![A-Za-z0-9])")
+
+
+def _temporaries(text: str, window: Window) -> Iterator[_Found]:
+    """Names that `tempfile` makes: a whole file name, or one that reads like no word."""
+    for match in _TEMPORARY.finditer(text):
+        start, end = match.span()
+        is_file = text[start - 1 : start] in ("/", "\\") and text[end : end + 1] != "_"
+        if is_file or DIGITS.search(match[1]) or usual_pairs(match[1])[0] < 0.8:
+            yield _Found(start, end, "random")
+
+
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-f]{16,}|[0-9A-F]{16,})(?![0-9A-Za-z])")
+
+
+def _hexes(text: str, window: Window) -> Iterator[_Found]:
+    for match in _HEX.finditer(text):
+        number = match[1]
+        if len(set(number)) > 4:  # else padding, or a pattern
+            yield _Found(*match.span(), _kind_of_hex(number, window))
+
+
+def _kind_of_hex(number: str, window: Window) -> Kind | None:
+    """Random, but for a time-based UUID without its dashes."""
+    value = UUID(number) if len(number) == 32 else None
+    if value is None or value.version not in (1, 6, 7):
+        return "random"
+    instant = _uuid_seconds(value.int, value.version)
+    if window.meets(instant):
+        return "clock"
+    return None if _is_recent(instant, window) else "random"
+
+
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/.~])[A-Za-z0-9+/]{14,}={0,2}(?![A-Za-z0-9+/=~])")
+_PATH = re.compile(r"^/|^[a-z]{3,}/|/[a-z]{3,}$")
+
+
+def _base64s(text: str, window: Window) -> Iterator[_Found]:
+    """Standard base64, which may hold slashes and so look like a path: as a whole, of whole quartets."""
+    for match in _BASE64.finditer(text):
+        token = match[0]
+        if len(token) % 4 or len(token) < 16 or token.isalnum():
+            continue
+        if (token[-1] == "=" or not _PATH.search(token)) and looks_random(token.rstrip("=")):
+            yield _Found(*match.span(), "random")
+
+
+_TOKEN = re.compile(r"[A-Za-z0-9_+-]{16,}")
+_LABEL = re.compile(r"(?:[a-z]{4,}|[A-Z][a-z]{3,}|[A-Z]{4,})[-_]")
+_LABEL_AFTER = re.compile(r"[-_](?:[a-z]{4,}|[A-Z][a-z]{3,}|[A-Z]{4,})$")
+
+
+def _tokens(text: str, window: Window) -> Iterator[_Found]:
+    """Tokens of letters and digits of both cases, without the words that name them: `order-` + token."""
+    for match in _TOKEN.finditer(text):
+        start, end = _without_labels(text, *match.span())
+        whole = looks_random(match[0])
+        limit = 0.55 if whole or DIGITS.search(text, start, end) else 0.5
+        if end - start >= 16 and looks_random(text[start:end], limit):
+            yield _Found(start, end, "random")
+        elif whole:
+            yield _Found(*match.span(), "random")
+
+
+def _without_labels(text: str, start: int, end: int) -> tuple[int, int]:
+    while (label := _LABEL.match(text, start, end)) and usual_pairs(label[0])[0] > 0.8:
+        start = label.end()
+    while (label := _LABEL_AFTER.search(text, start, end)) and usual_pairs(label[0])[0] > 0.8:
+        end = label.start()
+    return start, end
+
+
+_FINDERS: tuple[_Finder, ...] = (
+    _uuids,
+    _dates,
+    _epochs,
+    _decimals,
+    _temporaries,
+    _hexes,
+    _base64s,
+    _tokens,
+)
+"""From the most certain to the least: a text taken by one is out of reach of the next."""

@@ -1,0 +1,642 @@
+"""The digest of a call's arguments: DESIGN section 4, rules 1 to 3."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import ipaddress
+import itertools
+import json
+import os
+import random
+import re
+import string
+import subprocess
+import sys
+import threading
+import uuid
+from collections import OrderedDict, deque, namedtuple
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import ormsgpack
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowfn.digest import Digest, digest, qualified_name, render
+
+SINCE = 1_790_000_000.25  # 2026-09-21T13:33:20.25Z
+NOW = SINCE + 600
+LATER = SINCE + 86_400 * 3
+
+
+def of(value: Any, since: float = SINCE) -> Digest:
+    """The digest of a call with one argument, ten minutes into its attempt."""
+    return digest({"x": value}, since=since, now=lambda: since + 600)
+
+
+def kinds(value: Any, since: float = SINCE) -> list[str]:
+    """The kinds of the volatile leaves of one argument."""
+    return [leaf.kind for leaf in of(value, since).leaves]
+
+
+class Colour(Enum):
+    RED = 1
+
+
+@dataclass
+class Point:
+    x: int
+    tags: list[str]
+
+
+class Order(pydantic.BaseModel):
+    number: int
+    note: str = ""
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+class Connection:
+    """An object without value semantics."""
+
+
+def print_to(connection: Connection) -> Any:
+    """A local function that closes over something without value semantics."""
+    return lambda text: print(text, connection)
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=30)
+    | st.binary(max_size=30)
+)
+PLAIN = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+STORABLE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.binary(max_size=30),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text("abcäß", max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality that tells 1 from True and 1.0, and 0.0 from -0.0, as a digest does."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return repr(left) == repr(right)
+
+
+class TestExact:
+    """Rule 1: the same arguments, the same digest."""
+
+    @given(PLAIN, PLAIN)
+    @settings(max_examples=300)
+    def test_two_values_share_a_digest_only_if_they_are_the_same(self, left: Any, right: Any) -> None:
+        """Section 4, rule 1: equal digests mean equal arguments, types included."""
+        assert (of(left).exact == of(right).exact) == same(left, right)
+
+    @given(st.dictionaries(st.text(max_size=8) | st.integers(), PLAIN, max_size=5), st.randoms())
+    def test_the_order_of_a_dict_does_not_count(self, value: dict[Any, Any], chance: random.Random) -> None:
+        """Canonical: dicts are independent of insertion order."""
+        items = list(value.items())
+        chance.shuffle(items)
+        assert of(dict(items)).exact == of(value).exact
+
+    @given(st.sets(st.integers() | st.text(max_size=8)), st.randoms())
+    def test_the_order_of_a_set_does_not_count(self, value: set[Any], chance: random.Random) -> None:
+        """Canonical: sets are independent of insertion order."""
+        items = list(value)
+        chance.shuffle(items)
+        assert of(set(items)).exact == of(value).exact
+
+    def test_the_order_of_parameters_does_not_count(self) -> None:
+        """Keyword arguments may be written in any order."""
+        forms = [
+            digest(dict(order), since=SINCE, now=lambda: NOW)
+            for order in itertools.permutations([("a", 1), ("b", "x")])
+        ]
+        assert forms[0] == forms[1]
+
+    @given(STORABLE)
+    def test_a_restored_value_has_the_digest_of_the_value(self, value: Any) -> None:
+        """A replayed run passes on what a serializer restored: it must be the same call."""
+        restored = ormsgpack.unpackb(ormsgpack.packb(value))
+        assert of(restored).exact == of(value).exact
+
+    def test_values_that_differ_in_type_alone_differ(self) -> None:
+        """1, True and 1.0 are equal to Python and different calls."""
+        values = [
+            1, True, 1.0, "1", b"1", bytearray(b"1"), [1], (1,), {1}, frozenset({1}), {"1": 1}, {1: 1}, [[1]],
+            2**64, -(2**64), None, Decimal("1"), Decimal("1.0"), Fraction(1), 1 + 0j, deque([1]), range(1),
+            ...,
+            Path("1"), uuid.UUID(int=1), Colour.RED, Point(1, []), Pair(1, 2), (1, 2), Order(number=1),
+            datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), date(2020, 1, 1), time(1), timedelta(1),
+            ZoneInfo("UTC"), timezone(timedelta(hours=1)), ValueError(1), TypeError(1), ValueError("1"), len,
+            print,
+            os.path.join, str.upper, [].append, functools.partial(len, "a"), functools.partial(len, "b"),
+            Point, sys,
+            ipaddress.ip_address("1.2.3.4"), re.compile("a"), re.compile("a", re.IGNORECASE), "\ud800", "ä",
+            0.0, -0.0,
+            float("inf"), uuid.UUID(int=1).__str__, uuid.UUID(int=2).__str__,
+        ]  # fmt: skip
+        digests = {of(value).exact: value for value in values}
+        assert len(digests) == len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_a_subclass_of_a_plain_type_counts_as_what_it_equals(self) -> None:
+        """Serializers flatten them, and a restored argument must be the same call."""
+
+        class Name(str):
+            __slots__ = ()
+
+        assert of(Name("a")).exact == of("a").exact
+        assert of({Name("a"): 1}).exact == of({"a": 1}).exact
+        assert of(OrderedDict(a=1)).exact == of({"a": 1}).exact
+
+    def test_what_a_subclass_carries_besides_counts(self) -> None:
+        """G2: a list with a hidden attribute is not the bare list."""
+
+        class Batch(list[int]):
+            source: str
+
+        first, second = Batch([1]), Batch([1])
+        first.source, second.source = "a", "b"
+        assert len({of(value).exact for value in (first, second, [1])}) == 3
+
+    def test_arrays_count_by_type_shape_and_content(self) -> None:
+        """Equal numbers of another dtype or in another shape are another argument."""
+        numpy = pytest.importorskip("numpy")
+        values = [
+            numpy.array([1, 2]),
+            numpy.array([1.0, 2.0]),
+            numpy.array([[1, 2]]),
+            numpy.array([1, None]),
+            numpy.array([1, 2])[::-1],
+            numpy.int64(1),
+            numpy.float64(1),
+            numpy.datetime64("2020-01-01"),
+        ]
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [of(value.copy()).exact == of(value).exact for value in values] == [True] * len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_frames_count_by_columns_types_and_content(self) -> None:
+        """Their content by pandas' own hash; cells that it cannot hash make the digest weak."""
+        pandas = pytest.importorskip("pandas")
+        frames = [pandas.DataFrame({name: cells}) for name in "ab" for cells in ([1, 2], [1.0, 2.0], [2, 1])]
+        values = [*frames, pandas.Series([1, 2], name="a"), pandas.Index([1, 2])]
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [of(value.copy()).exact == of(value).exact for value in values] == [True] * len(values)
+        assert (of(frames[0]).weak, of(pandas.DataFrame({"a": [[1]]})).weak) == (False, True)
+
+    def test_local_functions_count_by_their_code_and_constants(self) -> None:
+        """Local functions share their qualified name; two of them must not share a result (G2)."""
+
+        def adder(step: int) -> Any:
+            return lambda x: x + step
+
+        digests = {of(each).exact for each in (adder(1), adder(2), lambda x: x * 2, lambda x: x * 3)}
+        assert len(digests) == 4
+        assert of(adder(1)).exact == of(adder(1)).exact
+
+    @pytest.mark.parametrize(
+        "value",
+        [Connection(), threading.Lock(), object(), iter([]), (i for i in ()), print_to(Connection())],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_a_value_without_value_semantics_counts_by_its_type_and_is_weak(self, value: Any) -> None:
+        """Arguments that have no digest count by type and flag the record."""
+        assert of(value).weak
+        assert of([value, 1]).exact != of([value, 2]).exact
+        assert of(Connection()).exact == of(Connection()).exact
+
+    def test_an_object_whose_code_fails_counts_by_type(self) -> None:
+        """A digest never raises, whatever users' methods do."""
+
+        class Broken:
+            def __eq__(self, other: object) -> bool:
+                raise RuntimeError
+
+            def __reduce_ex__(self, protocol: Any) -> Any:
+                raise RuntimeError
+
+        assert of(Broken()).weak
+
+    def test_a_value_that_holds_itself_is_weak(self) -> None:
+        """Cycles must not crash."""
+        value: list[Any] = [1]
+        value.append({"self": value})
+        assert of(value).weak
+        assert of(value).exact != of([2, {"self": value}]).exact
+
+    def test_a_value_nested_beyond_reason_is_weak(self) -> None:
+        """Depth must not crash either."""
+        value: list[Any] = []
+        for _ in range(5_000):
+            value = [value]
+        assert of(value).weak
+
+    @pytest.mark.parametrize(
+        ("value", "exact"),
+        [
+            (12, "0401aa"),
+            ({"b": [1, (2.5, None)], "a": {"x", "y"}}, "7a0065"),
+            (Decimal("1.50"), "556b0d"),
+            ((1, b"\x00"), "bed473"),
+            ("ä", "816ce7"),
+            (2**80, "60aac7"),
+            (datetime(2020, 1, 2, tzinfo=UTC), "03ab96"),
+        ],
+    )
+    def test_digests_are_the_same_for_ever(self, value: Any, exact: str) -> None:
+        """Records outlive processes, Python versions and releases of flowfn."""
+        assert of(value).exact.hex()[:6] == exact
+
+    @pytest.mark.parametrize("seed", ["0", "1", "77"])
+    def test_digests_do_not_depend_on_the_hash_seed(self, seed: str) -> None:
+        """A resumed run is another process, whose sets iterate in another order."""
+        program = (
+            "import sys; sys.path[:0] = sys.argv[1:]\n"
+            "from flowfn.digest import digest\n"
+            "value = [{'a', 'b', ('d', 1)}, dict.fromkeys({'x', 'y', 'z', 3}, 1), frozenset('hello'), len]\n"
+            "print(digest({'x': value}, since=0, now=lambda: 0).exact.hex())"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(Path(__file__).parents[2])],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        value = [{"a", "b", ("d", 1)}, dict.fromkeys(("x", "y", "z", 3), 1), frozenset("hello"), len]
+        assert run.stdout.strip() == of(value).exact.hex()
+
+
+class TestIdentityless:
+    """Rule 1: what carries no identity doesn't count."""
+
+    def test_memory_addresses_do_not_count(self) -> None:
+        """The `repr` of an object names another address in each process."""
+        assert of("<Connection at 0x7f01ab>").exact == of("<Connection at 0x7fffff12>").exact
+        assert of("<Connection at 0x7f01ab>").exact != of("<Socket at 0x7f01ab>").exact
+
+    def test_the_id_of_a_chat_message_does_not_count(self) -> None:
+        """Providers and frameworks give messages a new id on each run."""
+        message = {"role": "user", "content": "hello"}
+        assert of([{**message, "id": "a"}]).exact == of([{**message, "id": "b"}]).exact == of([message]).exact
+
+    def test_the_id_of_anything_else_counts(self) -> None:
+        """Only what is certainly a chat message loses its id."""
+        assert of({"role": "user", "id": "a"}).exact != of({"role": "user", "id": "b"}).exact
+
+    def test_the_id_of_a_langchain_message_does_not_count(self) -> None:
+        """The same of message objects, of which only the class differs."""
+        messages = pytest.importorskip("langchain_core.messages")
+        first, second = (messages.HumanMessage("hello", id=each) for each in "ab")
+        assert of(first).exact == of(second).exact
+        assert of(first).exact != of(messages.AIMessage("hello")).exact
+
+
+WHEN = NOW - 30.5
+MOMENT = datetime.fromtimestamp(WHEN, UTC)
+LOCAL = datetime.fromtimestamp(WHEN)
+
+
+def uuid7(seconds: float) -> uuid.UUID:
+    """A UUID of version 7 of that time."""
+    return uuid.UUID(int=int(seconds * 1000) << 80 | 0x7ABC << 64 | 0x8123456789ABCDEF)
+
+
+def uuid1(seconds: float, version: int) -> uuid.UUID:
+    """A UUID of version 1 or 6 of that time."""
+    ticks = int(seconds * 1e7) + 0x01B21DD213814000
+    low = 0x8123456789ABCDEF
+    if version == 6:
+        return uuid.UUID(int=(ticks >> 12) << 80 | (0x6000 | ticks & 0xFFF) << 64 | low)
+    return uuid.UUID(
+        int=(ticks & 0xFFFFFFFF) << 96 | (ticks >> 32 & 0xFFFF) << 80 | (0x1000 | ticks >> 48) << 64 | low
+    )
+
+
+TIMES: dict[str, Any] = {
+    "aware": MOMENT,
+    "aware elsewhere": MOMENT.astimezone(timezone(timedelta(hours=9))),
+    "naive local": LOCAL,
+    "naive utc": MOMENT.replace(tzinfo=None),
+    "today": LOCAL.date(),
+    "seconds": WHEN,
+    "whole seconds": int(WHEN),
+    "milliseconds": int(WHEN * 1e3),
+    "float milliseconds": WHEN * 1e3,
+    "microseconds": int(WHEN * 1e6),
+    "nanoseconds": int(WHEN * 1e9),
+    "uuid1": uuid1(WHEN, 1),
+    "uuid6": uuid1(WHEN, 6),
+    "uuid7": uuid7(WHEN),
+}
+TIME_TEXTS: dict[str, str] = {
+    "iso": MOMENT.isoformat(),
+    "iso Z": MOMENT.isoformat().replace("+00:00", "Z"),
+    "naive": str(LOCAL),
+    "day": str(LOCAL.date()),
+    "minute": LOCAL.strftime("%Y-%m-%d %H:%M"),
+    "compact": LOCAL.strftime("%Y%m%d_%H%M%S"),
+    "digits": LOCAL.strftime("%Y%m%d%H%M%S%f"),
+    "seconds": str(WHEN),
+    "whole seconds": str(int(WHEN)),
+    "nanoseconds": str(int(WHEN * 1e9)),
+    "uuid1": str(uuid1(WHEN, 1)),
+    "uuid7": str(uuid7(WHEN)),
+    "uuid7 hex": uuid7(WHEN).hex,
+}
+
+
+class TestClock:
+    """Rule 2: leaves that were the time of the call."""
+
+    @pytest.mark.parametrize("name", TIMES)
+    def test_a_time_of_the_attempt_is_seen(self, name: str) -> None:
+        """Datetimes, epoch numbers and time-based UUIDs, whole."""
+        assert kinds(TIMES[name]) == ["clock"]
+
+    @pytest.mark.parametrize("name", TIMES)
+    def test_the_same_time_is_an_ordinary_value_for_a_later_attempt(self, name: str) -> None:
+        """Outside the window it could be anything: a deadline, a birthday, a file's age."""
+        assert kinds(TIMES[name], since=LATER) == []
+        assert of(TIMES[name], since=LATER).exact == of(TIMES[name]).exact
+
+    @pytest.mark.parametrize("template", ["{}", "report-{}.csv", "/data/{}/rows", "t{}", "at {}, by me"])
+    @pytest.mark.parametrize("name", TIME_TEXTS)
+    def test_a_time_in_a_text_is_seen_and_the_rest_stays(self, name: str, template: str) -> None:
+        """`f"report-{ts}.csv"` is a template and a time."""
+        if name == "uuid7 hex" and template == "t{}":
+            return  # no longer a hexadecimal number of its own
+        found = of(template.format(TIME_TEXTS[name]))
+        assert [(leaf.kind, leaf.text) for leaf in found.leaves] == [("clock", TIME_TEXTS[name])]
+        assert kinds(template.format(TIME_TEXTS[name]), since=LATER) == []
+
+    @pytest.mark.parametrize("name", TIME_TEXTS)
+    def test_two_calls_that_differ_in_their_time_share_a_skeleton(self, name: str) -> None:
+        """Rule 2 finds the record of the first attempt by it."""
+        first, second = of(f"report-{TIME_TEXTS[name]}.csv"), of(f"summary-{TIME_TEXTS[name]}.csv")
+        assert first.skeleton != second.skeleton
+        then, since = of(MOMENT), NOW + 3600
+        now = of(MOMENT + timedelta(seconds=3600 + 100), since)
+        assert (then.skeleton, then.exact == now.exact) == (now.skeleton, False)
+
+    def test_the_window_is_two_seconds_wider_than_the_attempt(self) -> None:
+        """Clocks of one machine may disagree a little."""
+        edges = [SINCE - 2.5, SINCE - 1.5, NOW + 1.5, NOW + 2.5]
+        assert [kinds(edge) for edge in edges] == [[], ["clock"], ["clock"], []]
+
+    def test_the_clock_is_asked_only_if_a_leaf_could_be_a_time(self) -> None:
+        """`now` costs nothing on most calls."""
+
+        def forbidden() -> float:
+            raise AssertionError("asked for the time")
+
+        digest(
+            {"n": 12, "url": "https://example.com/a", "rows": [{"price": 9.99}]}, since=SINCE, now=forbidden
+        )
+
+    def test_leaves_are_found_wherever_they_are(self) -> None:
+        """Paths start at the parameter and read like code."""
+        order = {"id": MOMENT, "lines": [(Point(1, [str(WHEN)]),)], 3: {WHEN}}
+        found = digest({"order": order}, since=SINCE, now=lambda: NOW).leaves
+        assert {leaf.path for leaf in found} == {'order["id"]', 'order["lines"][0][0].tags[0]', "order[3]{…}"}
+
+    def test_the_order_of_leaves_does_not_depend_on_insertion(self) -> None:
+        """Leaves of two attempts are compared pair by pair."""
+        first = of({"a": MOMENT, "b": LOCAL})
+        second = of({"b": LOCAL, "a": MOMENT})
+        assert first == second
+
+    def test_leaves_can_be_stored_as_lists_of_short_texts(self) -> None:
+        """They ride on the record of the call; different leaves keep different texts."""
+        tokens = [hashlib.sha512(bytes([n])).hexdigest() for n in range(2)]
+        first, second = (of(token).leaves for token in tokens)
+        assert [list(map(type, leaf)) for leaf in first] == [[str, str, str]]
+        assert all(len(leaf.text) <= 80 for leaf in first)
+        assert first != second
+
+    def test_a_call_without_volatile_leaves_has_no_skeleton(self) -> None:
+        """There is nothing to compare but the exact digest."""
+        assert of({"a": [1, "b", 2.5]})[1:] == (None, (), False)
+
+    def test_huge_arguments_have_no_skeleton(self) -> None:
+        """Beyond 10,000 leaves nobody looks for volatile ones."""
+        assert of([*range(9_990), MOMENT]).skeleton is not None
+        assert of([*range(10_010), MOMENT])[1:] == (None, (), False)
+
+    def test_long_texts_count_whole(self) -> None:
+        """A document is hashed, not scanned."""
+        assert of(f"{MOMENT} " + "x" * 4_100).skeleton is None
+
+
+CHANCE = random.Random(20_260_921)
+TEMPNAME = string.ascii_lowercase + string.digits + "_"
+GENERATORS: dict[str, Any] = {
+    "uuid4": lambda: uuid.UUID(int=CHANCE.getrandbits(128), version=4),
+    "str(uuid4)": lambda: str(uuid.UUID(int=CHANCE.getrandbits(128), version=4)),
+    "uuid4().hex": lambda: uuid.UUID(int=CHANCE.getrandbits(128), version=4).hex,
+    "uuid5": lambda: uuid.uuid5(uuid.NAMESPACE_DNS, str(CHANCE.random())),
+    "token_hex(8)": lambda: CHANCE.randbytes(8).hex(),
+    "TOKEN_HEX(16)": lambda: CHANCE.randbytes(16).hex().upper(),
+    "md5": lambda: hashlib.md5(CHANCE.randbytes(8)).hexdigest(),
+    "sha256": lambda: hashlib.sha256(CHANCE.randbytes(8)).hexdigest(),
+    "token_urlsafe(16)": lambda: base64.urlsafe_b64encode(CHANCE.randbytes(16)).rstrip(b"=").decode(),
+    "token_urlsafe(32)": lambda: base64.urlsafe_b64encode(CHANCE.randbytes(32)).rstrip(b"=").decode(),
+    "b64encode(16)": lambda: base64.b64encode(CHANCE.randbytes(16)).decode(),
+    "b64encode(32)": lambda: base64.b64encode(CHANCE.randbytes(32)).decode(),
+    "mkdtemp()": lambda: "/tmp/tmp" + "".join(CHANCE.choices(TEMPNAME, k=8)),
+    "tempfile name": lambda: "tmp" + "".join(CHANCE.choices(TEMPNAME, k=8)),
+    "urandom(8)": lambda: CHANCE.randbytes(8),
+    "urandom(32)": lambda: CHANCE.randbytes(32),
+    "random()": CHANCE.random,
+    "gauss()": lambda: CHANCE.gauss(0, 1),
+    "getrandbits(64)": lambda: CHANCE.getrandbits(64),
+    "getrandbits(128)": lambda: CHANCE.getrandbits(128),
+}
+EMBEDDABLE = [name for name in GENERATORS if isinstance(GENERATORS[name](), str) and "b64" not in name]
+
+
+IDENTIFIER = re.compile(r"(?:\bdef |\bclass |\bimport |\.)([A-Za-z_]\w*)")
+
+
+EVERYTHING = (
+    PLAIN
+    | st.integers(10**8, 2**64)
+    | st.floats(0.9e9, 1.1e9)
+    | st.floats(SINCE, NOW)
+    | st.from_regex(r"[a-z]{0,3}[0-9]{3,20}[a-f.:T-]{0,2}[0-9]{0,6}", fullmatch=True)
+    | st.from_regex(r"[A-Za-z0-9_+/-]{14,24}={0,2}", fullmatch=True)
+    | st.from_regex(r"(/tmp/)?tmp[a-z0-9_]{7,9}| at 0x[0-9a-f]{1,12}", fullmatch=True)
+)
+
+
+class TestGlance:
+    """Plain arguments that a glance clears are digested as they are."""
+
+    @given(st.lists(EVERYTHING, max_size=4) | st.dictionaries(st.text(max_size=8), EVERYTHING, max_size=4))
+    @settings(max_examples=500)
+    def test_a_glance_clears_nothing_that_the_thorough_look_would_find(self, value: Any) -> None:
+        """Both ways give one digest, one skeleton and the same leaves."""
+        glanced = digest({"x": value}, since=SINCE, now=lambda: NOW)
+        thorough = digest(MappingProxyType({"x": value}), since=SINCE, now=lambda: NOW)
+        assert glanced == thorough
+
+
+class TestRandom:
+    """Rule 3: leaves that look random."""
+
+    @pytest.mark.parametrize("name", GENERATORS)
+    def test_99_percent_of_what_a_generator_makes_are_seen(self, name: str) -> None:
+        """Measured on 10,000 with a fixed seed."""
+        seen = sum(kinds(GENERATORS[name]()) == ["random"] for _ in range(10_000))
+        assert seen > 9_900
+
+    @pytest.mark.parametrize(
+        "template", ["order-{}", "out/{}.csv", "{}_report", "https://example.com/a?token={}&n=1"]
+    )
+    @pytest.mark.parametrize("name", EMBEDDABLE)
+    def test_99_percent_in_a_text_share_one_skeleton(self, name: str, template: str) -> None:
+        """The text around a token stays, the same whatever the token."""
+        skeletons = [of(template.format(GENERATORS[name]())).skeleton for _ in range(2_000)]
+        usual = max(set(skeletons), key=skeletons.count)
+        assert usual is not None
+        assert skeletons.count(usual) > 1_970
+
+    def test_the_text_around_a_token_stays_in_the_skeleton(self) -> None:
+        """`order-<token>` and `refund-<token>` are two calls."""
+        token = "V0S4vXuW3utZojs3DFBBmb"
+        assert [leaf.text for leaf in of(f"order-{token}").leaves] == [token]
+        assert of(f"order-{token}").skeleton != of(f"refund-{token}").skeleton
+
+    def test_no_name_in_the_standard_library_looks_random(self) -> None:
+        """Identifiers and paths, in every spelling that Python's own sources use."""
+        library = Path(os.__file__).parent
+        files = [
+            file for file in library.rglob("*.py") if not {"test", "tests", "site-packages"} & {*file.parts}
+        ]
+        texts = {str(file) for file in files}
+        for file in files:
+            texts.update(IDENTIFIER.findall(file.read_text(errors="replace")))
+        assert len(texts) > 10_000
+        assert [text for text in sorted(texts) if kinds(text)] == []
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "https://example.com/articles/how-to-write-software?page=2",
+            "s3://bucket/2024/05/01/part-00000.parquet",
+            "2024-05-01T10:00:00+00:00", "20240501100000123456", "+49 151 23456789", "0049 151 2345678901",
+            "v1.2.3-rc1+build.20240101", "3.11.7", "0.001",
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36",
+            "application/vnd.openxmlformats-officedocument", "ThisIsAVeryLongClassName",
+            "SCREAMING_SNAKE_CASE_NAME",
+            "some_long_snake_case_name_2", "Donaudampfschifffahrtsgesellschaft", "0000000000000042",
+            "aaaaaaaaaaaaaaaa",
+            "tmp_charmap", "tmpfilename", "The quick brown fox jumps over the lazy dog.",
+            "user12@example.com",
+            0.001, 19.99, 1e300, 3.14159, 10**18, 2**70, 4_915_123_456_789, b"plain bytes, a text",
+            b"\x00" * 16,
+            "größere Beträge überwiesen".encode(), uuid.UUID(int=0), 1_750_000_000, 1_750_000_000.123456,
+        ],
+    )  # fmt: skip
+    def test_what_people_write_is_ordinary(self, value: Any) -> None:
+        """Words, paths, versions, amounts, phone numbers, and times that are long past."""
+        assert kinds(value) == []
+
+
+class TestNames:
+    """The name of a task: section 4, module and qualified name."""
+
+    def test_a_function_is_named_by_module_and_qualified_name(self) -> None:
+        """Functions, methods, classes, built-ins and modules; anything else by its type."""
+        named = [digest, TestNames.test_a_script_has_its_own_name, Point, os, len, str.upper, Colour.RED]
+        assert [qualified_name(each).removeprefix(f"{__name__}.") for each in named] == [
+            "flowfn.digest.digest",
+            "TestNames.test_a_script_has_its_own_name",
+            "Point",
+            "os",
+            "builtins.len",
+            "builtins.str.upper",
+            "Colour",
+        ]
+
+    @pytest.mark.parametrize("command", [["script.py"], ["-m", "script"]], ids=["as a file", "with -m"])
+    def test_a_script_has_its_own_name(self, tmp_path: Path, command: list[str]) -> None:
+        """`__main__` resolves to the script's module name, so that a script and `flowfn resume` agree."""
+        (tmp_path / "script.py").write_text(
+            "from flowfn.digest import qualified_name\ndef work(): ...\nprint(qualified_name(work))"
+        )
+        paths = os.pathsep.join([str(Path(__file__).parents[2]), str(tmp_path)])
+        run = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert run.stdout.strip() == "script.work"
+
+
+class TestRender:
+    """A short rendering of the arguments, for reports."""
+
+    def test_arguments_are_written_as_in_a_call(self) -> None:
+        """Short values are shown whole."""
+        assert render({"url": "https://a.b", "n": 3, "p": Point(1, ["a"])}) == (
+            "url='https://a.b', n=3, p=Point(x=1, tags=['a'])"
+        )
+
+    @given(st.dictionaries(st.sampled_from("abc"), PLAIN), st.integers(20, 200))
+    def test_a_rendering_keeps_its_limit(self, value: dict[str, Any], limit: int) -> None:
+        """Whatever the arguments."""
+        assert len(render(value, limit)) <= limit
+
+    def test_huge_values_are_shown_in_part(self) -> None:
+        """Rendering looks at the first few items only."""
+        assert (
+            render({"x": range(10**9), "y": list(range(10**5))})
+            == "x=range(0, 1000000000), y=[0, 1, 2, 3, …]"
+        )
+        assert render({"x": 10**5_000}) == "x=<int of 16610 bits>"
+        assert render({"x": "a" * 10**6}) == f"x='{'a' * 47}…'"
+
+    def test_a_broken_repr_is_replaced(self) -> None:
+        """Rendering never raises."""
+
+        class Broken:
+            def __repr__(self) -> str:
+                raise RuntimeError
+
+        assert render({"x": [Broken()]}) == "x=[<Broken>]"
+
+
+def test_a_json_document_keeps_its_digest_on_a_round_trip() -> None:
+    """What a webhook delivers is the same call again."""
+    value = {"rows": [{"id": n, "name": f"item {n}", "price": n * 1.25, "ok": True} for n in range(20)]}
+    assert of(json.loads(json.dumps(value))).exact == of(value).exact

@@ -1,0 +1,373 @@
+"""The fingerprint of a function's code: DESIGN section 4, the code fingerprint."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import linecache
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from flowfn.fingerprint import Fingerprint, fingerprint
+
+Project = Callable[..., ModuleType]
+
+BASE = '''
+import json
+
+def clean(text):
+    return text.strip()
+
+def work(rows, limit=10):
+    """Count the rows."""
+    found = [clean(row) for row in rows]  # without blanks
+    return json.dumps(found[:limit])
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Writes a module of a user's project and imports it; each call is another version of it."""
+    version = itertools.count()
+
+    def write(text: str, name: str = "app", folder: str = "") -> ModuleType:
+        path = tmp_path / f"v{next(version)}" / folder / f"{name}.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    known = set(sys.modules)
+    yield write  # type: ignore[misc]
+    for name in set(sys.modules) - known:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def digest_of(project: Project, text: str, name: str = "work") -> str:
+    """The digest of one function of a module."""
+    return fingerprint(getattr(project(text), name)).digest
+
+
+class TestOwnCode:
+    """The source of the function itself."""
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("Count the rows.", "Count all rows."),
+            ("# without blanks", "# stripped"),
+            ('    """Count the rows."""\n', ""),
+            ("rows, limit=10", "rows: list[str], limit: int = 10"),
+            ("limit=10):", "limit=10) -> str:"),
+            ("found = [", "found: list[str] = ["),
+            ("found = [", "\n    found=["),
+            ("def work", "import functools\n\n@functools.cache\ndef work"),
+            ("import json", "import json\nimport os\n\nOTHER = 1\n"),
+            ("'''", '"""'),
+        ],
+        ids=itertools.count(),
+    )
+    def test_layout_is_not_code(self, project: Project, old: str, new: str) -> None:
+        """Comments, docstrings, annotations, decorators, blanks and the place in the file don't count."""
+        assert digest_of(project, BASE.replace(old, new)) == digest_of(project, BASE)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("found[:limit]", "found[limit:]"),
+            ("limit=10", "limit=11"),
+            ("rows, limit=10", "rows, *, limit=10"),
+            ("def work", "async def work"),
+            ("    return json", "    yield 1\n    return json"),
+        ],
+        ids=itertools.count(),
+    )
+    def test_an_edit_is_seen(self, project: Project, old: str, new: str) -> None:
+        """Bodies, literal defaults, parameters, and the kind of the function."""
+        assert digest_of(project, BASE.replace(old, new)) != digest_of(project, BASE)
+
+    def test_the_source_is_the_reduced_source(self, project: Project) -> None:
+        """Reports show it in a diff."""
+        found = fingerprint(project(BASE).work)
+        assert found.source == (
+            "def work(rows, limit=10):\n"
+            "    found = [clean(row) for row in rows]\n"
+            "    return json.dumps(found[:limit])"
+        )
+        assert (len(found.digest), int(found.digest, 16) > 0) == (32, True)
+
+    def test_a_function_without_anything_but_a_docstring_has_a_source(self, project: Project) -> None:
+        """Reducing leaves a whole function."""
+        assert fingerprint(project('def work():\n    """Nothing."""').work).source == "def work():\n    pass"
+
+    def test_it_is_computed_once(self, project: Project) -> None:
+        """A file that is edited under a running process is not what the process runs."""
+        module = project(BASE)
+        before = fingerprint(module.work)
+        Path(str(module.__file__)).write_text(BASE.replace("[:limit]", "[limit:]"))
+        linecache.clearcache()
+        assert fingerprint(module.work) is before
+
+    def test_threads_agree(self, project: Project) -> None:
+        """Many may ask at once."""
+        module = project(BASE)
+        found: list[Fingerprint] = []
+        threads = [threading.Thread(target=lambda: found.append(fingerprint(module.work))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [each is found[0] for each in found] == [True] * 8
+
+
+class TestHelpers:
+    """The project's own functions and classes that it names."""
+
+    def test_a_helper_counts(self, project: Project) -> None:
+        """An edit of what a task calls is an edit of the task."""
+        edited = BASE.replace("text.strip()", "text.lstrip()")
+        assert digest_of(project, edited) != digest_of(project, BASE)
+        assert fingerprint(project(BASE).work).helpers == ("app.clean",)
+
+    def test_helpers_of_helpers_count_even_in_circles(self, project: Project) -> None:
+        """Recursively, and recursion is no trap."""
+        text = "def a(n): return b(n)\ndef b(n): return c(n)\ndef c(n): return n and a(n - 1)\n"
+        assert digest_of(project, text, "a") != digest_of(project, text.replace("n and", "n or"), "a")
+        assert fingerprint(project(text).a).helpers == ("app.b", "app.c")
+
+    def test_what_it_does_not_name_does_not_count(self, project: Project) -> None:
+        """Other functions of the module may change."""
+        assert digest_of(project, BASE + "\ndef other(): return 1") == digest_of(project, BASE)
+
+    def test_a_local_name_is_not_the_global_one(self, project: Project) -> None:
+        """A parameter hides a function of its name."""
+        text = "def clean(): return {}\ndef work(clean): return clean()"
+        assert digest_of(project, text.format(1)) == digest_of(project, text.format(2))
+
+    def test_functions_of_own_modules_count(self, project: Project) -> None:
+        """`helpers.clean` is followed through the module."""
+        text = "import helpers\ndef work(): return helpers.clean()"
+        found = []
+        for body in ("1", "2"):
+            project(f"def clean(): return {body}\ndef other(): return {body}", "helpers")
+            found.append(fingerprint(project(text).work))
+        assert found[0].helpers == ("helpers.clean",)
+        assert found[0].digest != found[1].digest
+
+    def test_what_an_installed_library_does_does_not_count(self, project: Project) -> None:
+        """Neither site-packages nor Python's own library."""
+        text = "import library, json\ndef work(): return library.clean(json.dumps(1))"
+        found = []
+        for body in ("1", "2"):
+            project(f"def clean(x): return {body}", "library", folder="site-packages")
+            found.append(fingerprint(project(text).work))
+        assert found[0] == found[1]
+
+    def test_closures_are_followed_and_their_values_are_not(self, project: Project) -> None:
+        """No values: a mutable closure never makes code look changed."""
+        text = (
+            "def make(state):\n    def helper(): return {}\n"
+            "    def work(): return state, helper()\n    return work\n"
+        )
+        first, edited = project(text.format(1)), project(text.format(2))
+        assert fingerprint(first.make([1])).digest == fingerprint(first.make({"a": object()})).digest
+        assert fingerprint(first.make(1)).digest != fingerprint(edited.make(1)).digest
+
+    def test_globals_count_by_name_only(self, project: Project) -> None:
+        """A constant or a counter may have any value."""
+        text = "STATE = {}\ndef work(): return STATE"
+        assert digest_of(project, text.format("[]")) == digest_of(project, text.format("{1: 2}"))
+
+    def test_a_class_counts_whole(self, project: Project) -> None:
+        """Its methods, its bases, and the annotations that make its fields."""
+        text = (
+            "from dataclasses import dataclass\n"
+            "class Base:\n    def price(self): return 1\n"
+            "@dataclass\nclass Order(Base):\n    '''An order.'''\n    number: int = 1\n"
+            "    def total(self): return rate()\n"
+            "def rate(): return 7\n"
+            "def work(): return Order(3)\n"
+        )
+        edits = [
+            ("number: int", "number: str"),
+            ("rate()\n", "-rate()\n"),
+            ("return 7", "return 8"),
+            ("return 1", "return 2"),
+        ]
+        digests = {digest_of(project, text.replace(*edit)) for edit in edits}
+        assert len(digests | {digest_of(project, text)}) == 5
+        assert digest_of(project, text.replace("An order.", "One order.")) == digest_of(project, text)
+
+    def test_methods_that_a_method_calls_count(self, project: Project) -> None:
+        """`self.clean()` is followed through the class and its bases."""
+        text = (
+            "class Base:\n    def clean(self): return 1\n"
+            "class Job(Base):\n    def work(self): return self.clean(), self.other\n"
+            "    @property\n    def other(self): return 2\n"
+            "    def unused(self): return 3\n"
+        )
+        digest = digest_of(project, text, "Job")
+        method = fingerprint(project(text).Job.work)
+        assert method.helpers == ("app.Base.clean", "app.Job.other")
+        assert fingerprint(project(text.replace("return 1", "return 4")).Job.work).digest != method.digest
+        assert fingerprint(project(text.replace("return 3", "return 4")).Job.work).digest == method.digest
+        assert digest_of(project, text.replace("return 3", "return 4"), "Job") != digest
+
+    def test_tasks_and_workflows_count_by_name(self, project: Project) -> None:
+        """They are versioned on their own."""
+        text = (
+            "class Task:\n    __flowfn__ = True\n"
+            "    def __init__(self, f): self.__wrapped__ = f; self.__qualname__ = f.__qualname__\n"
+            "@Task\ndef fetch(): return {}\n"
+            "class Jobs:\n    @Task\n    def inner(self): return {}\n"
+            "def work(): return fetch(), Jobs\n"
+        )
+        assert digest_of(project, text.format(1, 1)) == digest_of(project, text.format(2, 2))
+        assert "app.fetch" in fingerprint(project(text.format(1, 1)).work).helpers
+
+
+WRAPPER = """
+import functools
+def twice(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args), {}
+    return wrapper
+@twice
+def work(x): return x + {}
+"""
+
+
+class TestCallables:
+    """Every kind of callable has a fingerprint."""
+
+    def test_a_decorator_of_the_project_counts_and_so_does_what_it_wraps(self, project: Project) -> None:
+        """`__wrapped__` is followed, and the wrapper's own code kept."""
+        digests = {digest_of(project, WRAPPER.format(*edit)) for edit in [(1, 1), (1, 2), (2, 1)]}
+        assert len(digests) == 3
+        assert fingerprint(project(WRAPPER.format(1, 1)).work).source == "def work(x):\n    return x + 1"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "pick = [lambda x: x + 1, lambda x: x + 2]",
+            "pick = [lambda x: x + 1, lambda x: x + 2, lambda y: y]",
+            "pick = list(map(lambda f: f,\n  [lambda x:\n    x + 1, lambda x: (\n  x\n + 2)]))",
+            "def at(*f): return f\npick = at(\n    lambda x: x + 1,\n    # another\n    lambda x: x + 2,\n)",
+        ],
+        ids=itertools.count(),
+    )
+    def test_lambdas_are_found_in_their_line(self, project: Project, text: str) -> None:
+        """Several lambdas of one line are told apart by their columns."""
+        sources = [fingerprint(each).source for each in project(text).pick[:2]]
+        assert sources == ["lambda x: x + 1", "lambda x: x + 2"]
+
+    def test_all_faces_of_a_function_have_its_fingerprint(self, project: Project) -> None:
+        """Partials, bound methods, static and class methods, and objects with `__call__`."""
+        module = project(
+            "class Job:\n    def __call__(self, x): return x\n    def plain(self): return 1\n"
+            "    @staticmethod\n    def static(): return 1\n    @classmethod\n    def of(cls): return 1\n"
+        )
+        job, cls = module.Job(), module.Job
+        pairs: list[tuple[Any, Any]] = [
+            (job.plain, cls.plain),
+            (job, cls.__call__),
+            (cls.of, vars(cls)["of"].__func__),
+            (vars(cls)["static"], cls.static),
+            (functools.partial(functools.partial(cls.plain, job)), cls.plain),
+            (functools.lru_cache(cls.plain), cls.plain),
+        ]
+        assert [fingerprint(face).digest == fingerprint(plain).digest for face, plain in pairs] == [True] * 6
+
+    def test_coroutines_and_generators_have_sources(self, project: Project) -> None:
+        """Async functions and generators are functions."""
+        module = project("async def a(): yield await b()\nasync def b(): return 1\ndef c(): yield 1")
+        assert fingerprint(module.a).source == "async def a():\n    yield (await b())"
+        assert fingerprint(module.a).helpers == ("app.b",)
+        assert fingerprint(module.c).source == "def c():\n    yield 1"
+
+    def test_builtins_count_by_name(self) -> None:
+        """They change with Python only."""
+        found = [fingerprint(each) for each in (len, print, [].append, str.upper)]
+        assert len({each.digest for each in found}) == 4
+        assert {each.source for each in found} == {None}
+
+    def test_code_without_source_counts_as_compiled(self) -> None:
+        """`exec` leaves no source; names, constants and instructions remain."""
+
+        def made(text: str) -> Any:
+            space: dict[str, Any] = {"__name__": "made"}
+            exec(text, space)
+            return space["work"]
+
+        texts = [
+            "def work(x): return x in {1, 2}",
+            "def work(x): return x in {1, 3}",
+            "def work(x): return lambda: x",
+        ]
+        found = [fingerprint(made(text)) for text in texts]
+        assert len({each.digest for each in found}) == 3
+        assert found[0] == fingerprint(made(texts[0]))
+        assert {each.source for each in found} == {None}
+
+    @pytest.mark.parametrize("seed", ["0", "1", "2"])
+    def test_it_does_not_depend_on_the_process(self, project: Project, seed: str) -> None:
+        """Sets of constants iterate in another order in another process."""
+        text = BASE + '\nspace = {}\nexec(\'def made(x): return x in {"a", "b", "c", "d"}\', space)\n'
+        module = project(text)
+        program = (
+            "import app\nfrom flowfn.fingerprint import fingerprint\n"
+            "print(*[fingerprint(each).digest for each in (app.work, app.space['made'])])"
+        )
+        paths = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(str(module.__file__)).parent)])
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        here = (fingerprint(module.work).digest, fingerprint(module.space["made"]).digest)
+        assert tuple(run.stdout.split()) == here
+
+    def test_the_digest_is_the_same_in_every_version_of_python(self, project: Project) -> None:
+        """Sources are compared as text, which no compiler changes."""
+        assert digest_of(project, BASE) == "7dbe4d405357434ebf78004d545bcc29"
+
+    def test_it_never_raises(self) -> None:
+        """Whatever an object answers when looked at."""
+
+        class Hostile:
+            def __getattr__(self, name: str) -> Any:
+                raise RuntimeError(name)
+
+            def __call__(self) -> None: ...
+
+        hostile = Hostile()
+        assert fingerprint(hostile).digest == fingerprint(Hostile.__call__).digest
+        assert fingerprint(lambda: hostile.some.thing()).digest
+        assert fingerprint(3).digest  # type: ignore[arg-type]
+
+    def test_objects_that_wrap_themselves_end(self) -> None:
+        """A chain of wrappers is followed only so far."""
+
+        class Endless:
+            @property
+            def __wrapped__(self) -> Any:
+                return Endless()
+
+        assert fingerprint(Endless()).source is None  # type: ignore[arg-type]
