@@ -1,0 +1,25 @@
+"""The serializer: typed, deterministic, and safe to read from bytes that anybody could have written.
+
+Rule: `serde.Serde` is the one door; `pack` and `unpack` are its two directions, `format` what they
+agree on, `names` what may be restored.
+"""
+
+from flowfn.errors import (
+    CorruptDataError,
+    NewerFormatError,
+    SerializationError,
+    TypeChangedError,
+    UntrustedTypeError,
+)
+from flowfn.serde.serde import DEFAULT, Serde, allow
+
+__all__ = [
+    "DEFAULT",
+    "CorruptDataError",
+    "NewerFormatError",
+    "Serde",
+    "SerializationError",
+    "TypeChangedError",
+    "UntrustedTypeError",
+    "allow",
+]

@@ -1,0 +1,95 @@
+"""The stored form: one version byte, then msgpack, in which two extensions carry all other types.
+
+Rule: a number given out here is never given out again, and never changes its meaning; golden files
+in `tests/serde/golden` hold every release to it.
+
+- A *leaf* is an extension whose payload is a value on its own, such as a date: its code says which.
+- A *composite* is an array whose first element is the extension `MARK`, whose payload is a `Kind`:
+  `(1, [2])` is the array `MARK(TUPLE), 1, [2]`. Composites nest as arrays do, in one msgpack
+  document, so that msgpack's own depth limits hold for all of a value, when it is written and when
+  hostile bytes are read.
+
+A mapping is a msgpack map where every key is a `str`, else the composite `MAP`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+
+import ormsgpack
+
+VERSION = 1
+
+OPTIONS = (
+    ormsgpack.OPT_PASSTHROUGH_BIG_INT
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+"""All that msgpack would flatten comes to our encoders. `OPT_NON_STR_KEYS` is left out on purpose:
+it turns enum, UUID, datetime and `str` subclass keys into plain ones without a word."""
+
+
+@unique
+class Leaf(IntEnum):
+    """Extension codes of values that contain no others."""
+
+    BIG_INT = 1
+    COMPLEX = 2
+    SURROGATES = 3
+    BYTEARRAY = 4
+    DATETIME = 5
+    DATE = 6
+    TIME = 7
+    TIMEDELTA = 8
+    UUID = 9
+    DECIMAL = 10
+    PATH = 11
+    SINGLETON = 12
+    IP = 13
+    ZONE = 14
+    MARK = 15
+    NDARRAY = 16
+    NUMPY_SCALAR = 17
+
+
+@unique
+class Kind(IntEnum):
+    """What a composite is."""
+
+    TUPLE = 1
+    SET = 2
+    FROZENSET = 3
+    MAP = 4
+    RANGE = 5
+    SLICE = 6
+    ZONED_DATETIME = 7
+    ZONED_TIME = 8
+    TIMEZONE = 9
+    FRACTION = 10
+    PATTERN = 11
+    DEQUE = 12
+    DEFAULTDICT = 13
+    ORDERED_DICT = 14
+    COUNTER = 15
+    ENUM = 16
+    DATACLASS = 17
+    NAMEDTUPLE = 18
+    PYDANTIC = 19
+    EXCEPTION = 20
+    OBJECT = 21
+
+
+KINDS = {bytes([kind]): kind for kind in Kind}
+
+
+def mark(kind: Kind) -> ormsgpack.Ext:
+    """The first element of every composite of this kind."""
+    return ormsgpack.Ext(int(Leaf.MARK), bytes([kind]))
+
+
+class Refused(Exception):
+    """An encoder's reason why a value cannot be stored; `Serde.dumps` adds where it is."""

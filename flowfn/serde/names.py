@@ -1,0 +1,134 @@
+"""Which types stored bytes may name, and how a name finds its type.
+
+Rule: nothing is imported, called or created because data names it. A name is looked up in
+`sys.modules`, attribute by attribute in the namespaces as they are, so that no module `__getattr__`
+runs, or in what `allow` registered. Who asks says which classes will do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+from flowfn.errors import UntrustedTypeError
+
+_MAIN = ("__main__", "__mp_main__")
+_namespace_of_class = type.__dict__["__dict__"].__get__
+
+
+def reference(cls: type) -> str:
+    """The name that a class is stored under: `module:Qualified.name`.
+
+    The running script's classes carry the script's own module name, so that running it and
+    importing it agree.
+    """
+    module = _script() if cls.__module__ in _MAIN else cls.__module__
+    return f"{module}:{cls.__qualname__}"
+
+
+def _script() -> str:
+    """The name by which others would import the running script; `__main__` where there is none."""
+    return _import_name(sys.modules.get("__main__"))
+
+
+@lru_cache(1)
+def _import_name(main: ModuleType | None) -> str:
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    if not file:
+        return "__main__"
+    return str(file).replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+
+
+def _candidates(module: str) -> list[Any]:
+    found = sys.modules.get(module)
+    if module in _MAIN or module == _script():
+        return [sys.modules.get("__main__"), found]
+    return [found]
+
+
+def _namespace(holder: Any) -> Any:
+    if issubclass(type(holder), ModuleType):
+        return object.__getattribute__(holder, "__dict__")
+    return _namespace_of_class(holder) if isinstance(holder, type) else {}
+
+
+def _walk(module: Any, qualname: str) -> Any:
+    found = module
+    for part in qualname.split("."):
+        found = _namespace(found).get(part)
+    return found
+
+
+def lookup(name: str) -> type | None:
+    """The class of this name that is already there, or None."""
+    module, _, qualname = name.partition(":")
+    for candidate in _candidates(module):
+        found = _walk(candidate, qualname)
+        if isinstance(found, type) and found.__qualname__ == qualname and _agrees(found, module):
+            return found
+    return None
+
+
+def _agrees(cls: type, module: str) -> bool:
+    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, _script()))
+
+
+class Names:
+    """The registered types of one serializer, and those of `parent`."""
+
+    def __init__(self, parent: Names | None = None) -> None:
+        self._parent = parent
+        self._allowed: dict[str, type] = {}
+
+    def allow(self, cls: type, name: str | None = None) -> None:
+        """Register a class under its own name, and under the `name` that old data has for it."""
+        if not isinstance(cls, type):
+            raise TypeError(f"allow() takes classes, not {cls!r}. Write allow({type(cls).__name__})")
+        if name is not None and ":" not in name:
+            raise ValueError(f"as_={name!r} is not a stored name. Write as_='module:QualifiedName'")
+        self._allowed[reference(cls)] = cls
+        if name is not None:
+            self._allowed[name] = cls
+
+    def allowed(self, name: str) -> type | None:
+        """The class registered under this name, or None."""
+        found = self._allowed.get(name)
+        if found is None and self._parent is not None:
+            return self._parent.allowed(name)
+        return found
+
+    def is_allowed(self, cls: type) -> bool:
+        """Whether this very class is registered."""
+        return self.allowed(reference(cls)) is cls
+
+    def knows(self, cls: type) -> bool:
+        """Whether this very class would be found again by its name."""
+        name = reference(cls)
+        return (self.allowed(name) or lookup(name)) is cls
+
+    def find(self, name: Any, fits: Callable[[type], bool]) -> type:
+        """The class that data may have under this name.
+
+        Raises `UntrustedTypeError` if there is none, or `fits` does not take it.
+        """
+        if isinstance(name, str):
+            found = self.allowed(name) or lookup(name)
+            if found is not None and fits(found):
+                return found
+        raise UntrustedTypeError(_untrusted(name))
+
+
+def _untrusted(name: Any) -> str:
+    module, _, qualname = str(name)[:200].partition(":")
+    cls = qualname.rpartition(".")[2] or "TheType"
+    return (
+        f"Stored data names the type {str(name)[:200]!r}, which is not allowed here; nothing was imported. "
+        f"If you trust it, import {module} before loading, or register it: flowfn.serde.allow({cls}). "
+        f"If it was renamed: flowfn.serde.allow(NewName, as_={str(name)[:200]!r})"
+    )

@@ -1,0 +1,358 @@
+"""Objects of named classes: enums, dataclasses, named tuples, pydantic models, registered classes.
+
+Rule: an object is stored as its class's name and its state, and restored by setting that state on an
+empty instance. No `__init__`, `__post_init__`, `__new__`, validator or property of its class runs.
+What the class has gained since gets its default; what it has lost is an error that names it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import Field, fields, is_dataclass
+from enum import Enum, Flag
+from functools import cached_property, lru_cache
+from types import MemberDescriptorType
+from typing import Any
+
+from flowfn.errors import CorruptDataError, TypeChangedError
+from flowfn.serde.containers import Builder
+from flowfn.serde.format import Kind, Refused, mark
+from flowfn.serde.leaves import Encoder
+from flowfn.serde.names import Names, reference
+
+_ENUM = mark(Kind.ENUM)
+_DATACLASS = mark(Kind.DATACLASS)
+_NAMEDTUPLE = mark(Kind.NAMEDTUPLE)
+_PYDANTIC = mark(Kind.PYDANTIC)
+_OBJECT = mark(Kind.OBJECT)
+
+_IMMUTABLE_TYPE = 1 << 8
+_TYPING_NOTE = "__orig_class__"
+
+# Each takes an instance of a subclass and gives its value as the exact base, whatever the subclass overrides.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    object: lambda value: None,
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    list: lambda value: list.__getitem__(value, slice(None)),
+    dict: dict.copy,
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+_FILL: dict[type, Callable[[Any, Any], None]] = {list: list.extend, dict: dict.update, set: set.update}
+
+
+# -- what a class is --------------------------------------------------------------------------------
+
+
+def solid_base(cls: type) -> type:
+    """The class written in C that decides how instances are laid out."""
+    while not cls.__flags__ & _IMMUTABLE_TYPE and cls.__base__ is not None:
+        cls = cls.__base__
+    return cls
+
+
+def is_enum(cls: type) -> bool:
+    """Whether a class is an enumeration."""
+    return issubclass(cls, Enum)
+
+
+def is_record(cls: type) -> bool:
+    """Whether all that a dataclass holds is in its attributes."""
+    return is_dataclass(cls) and solid_base(cls) is object
+
+
+def is_namedtuple(cls: type) -> bool:
+    """Whether a class is a named tuple, of either kind."""
+    return issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+
+
+def is_model(cls: type) -> bool:
+    """Whether a class is a pydantic model; never imports pydantic to find out."""
+    base = getattr(sys.modules.get("pydantic.main"), "BaseModel", None)
+    return base is not None and issubclass(cls, base)
+
+
+def is_plain(cls: type) -> bool:
+    """Whether a registered class can be stored: its layout is its attributes and one basic value."""
+    return solid_base(cls) in _PLAIN
+
+
+# -- state ------------------------------------------------------------------------------------------
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """All attributes in `__dict__` and slots; not to be changed."""
+    state: Any = object.__getstate__(value)
+    if isinstance(state, tuple):
+        instance, slots = state
+        return {**(instance or {}), **(slots or {})}
+    return state or {}
+
+
+@lru_cache(1024)
+def _slots(cls: type) -> dict[str, MemberDescriptorType]:
+    names: dict[str, MemberDescriptorType] = {}
+    for base in reversed(cls.__mro__):
+        names.update({name: slot for name, slot in vars(base).items() if type(slot) is MemberDescriptorType})
+    return names
+
+
+def set_state(value: Any, state: Any) -> None:
+    """Give an empty instance its attributes, past every `__setattr__`, property and frozen flag."""
+    if type(state) is not dict:
+        raise CorruptDataError("A stored object has no state")
+    cls: Any = type(value)
+    slots = _slots(cls)
+    attributes = getattr(value, "__dict__", None)
+    for name, item in state.items():
+        if name in slots:
+            slots[name].__set__(value, item)
+        elif attributes is not None:
+            attributes[name] = item
+        else:
+            raise TypeChangedError(_lost(cls, [name]))
+
+
+def _derived(cls: type) -> frozenset[str]:
+    """Attributes that are worked out again on demand, and so are not part of the value."""
+    found = {
+        name for base in cls.__mro__ for name, item in vars(base).items() if isinstance(item, cached_property)
+    }
+    return frozenset(found | {_TYPING_NOTE})
+
+
+def _lost(cls: type, names: Iterable[str]) -> str:
+    return (
+        f"{reference(cls)} was stored with {', '.join(map(repr, names))}, which the class no longer has. "
+        "Put it back, if only for reading what was stored"
+    )
+
+
+def _required(cls: type, name: str) -> str:
+    return (
+        f"{reference(cls)} now requires {name!r}, which the stored value does not have. "
+        f"Give the field {name!r} a default"
+    )
+
+
+def _check_names(cls: type, stored: Any, known: Iterable[str]) -> None:
+    if type(stored) is not dict:
+        raise CorruptDataError("A stored object has no fields")
+    if lost := [name for name in stored if name not in known]:
+        raise TypeChangedError(_lost(cls, map(str, lost)))
+
+
+# -- enums ------------------------------------------------------------------------------------------
+
+
+def enum_encoder(cls: type) -> Encoder:
+    """How members of one enumeration are packed: by name."""
+    name = reference(cls)
+
+    def encode(value: Any) -> list[Any]:
+        if value._name_ in cls._member_map_:  # type: ignore[attr-defined]
+            return [_ENUM, name, 0, value._name_]
+        members = list(cls._iter_member_(value._value_))  # type: ignore[attr-defined]
+        rest = value._value_
+        for member in members:
+            rest &= ~member._value_
+        return [_ENUM, name, rest, *(member._name_ for member in members)]
+
+    return encode
+
+
+def _build_enum(items: list[Any], names: Names) -> Any:
+    _, name, rest, *members = items
+    cls: Any = names.find(name, is_enum)
+    if lost := [member for member in members if member not in cls._member_map_]:
+        raise TypeChangedError(_lost(cls, lost))
+    found = [cls._member_map_[member] for member in members]
+    if len(found) == 1 and not rest:
+        return found[0]
+    if not issubclass(cls, Flag):
+        raise CorruptDataError(f"A stored {name} is not one member")
+    for member in found:
+        rest |= member._value_
+    return cls(rest)
+
+
+# -- dataclasses ------------------------------------------------------------------------------------
+
+
+def dataclass_encoder(cls: type) -> Encoder:
+    """How instances of one dataclass are packed: by field."""
+    name = reference(cls)
+    known = tuple(field.name for field in fields(cls))
+    skipped = _derived(cls).union(known)
+
+    def encode(value: Any) -> list[Any]:
+        state = state_of(value)
+        stored = {field: state[field] for field in known if field in state}
+        if len(stored) == len(state):
+            return [_DATACLASS, name, stored]
+        extra = {key: item for key, item in state.items() if key not in skipped}
+        return [_DATACLASS, name, stored, extra] if extra else [_DATACLASS, name, stored]
+
+    return encode
+
+
+def _build_dataclass(items: list[Any], names: Names) -> Any:
+    _, name, stored, *extra = items
+    cls = names.find(name, is_record)
+    known = {field.name: field for field in fields(cls)}
+    _check_names(cls, stored, known)
+    value: Any = object.__new__(cls)
+    set_state(value, stored)
+    if len(stored) != len(known):
+        set_state(value, dict(_defaults(cls, (field for key, field in known.items() if key not in stored))))
+    for state in extra:
+        set_state(value, state)
+    return value
+
+
+def _defaults(cls: type, missing: Iterable[Field[Any]]) -> Iterable[tuple[str, Any]]:
+    models: dict[str, Any] = getattr(cls, "__pydantic_fields__", {})
+    for field in missing:
+        if field.name in models:
+            yield field.name, _model_default(cls, field.name, models[field.name], {})
+        elif field.default_factory is not NO_DEFAULT:
+            yield field.name, field.default_factory()
+        elif field.init and field.default is NO_DEFAULT:
+            raise TypeChangedError(_required(cls, field.name))
+        elif field.init:
+            yield field.name, field.default
+
+
+# -- named tuples -----------------------------------------------------------------------------------
+
+
+def namedtuple_encoder(cls: type) -> Encoder:
+    """How instances of one named tuple are packed: by position."""
+    name = reference(cls)
+    known: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+
+    def encode(value: Any) -> list[Any]:
+        stored = dict(zip(known, tuple.__iter__(value), strict=True))
+        state = state_of(value)
+        return [_NAMEDTUPLE, name, stored, state] if state else [_NAMEDTUPLE, name, stored]
+
+    return encode
+
+
+def _build_namedtuple(items: list[Any], names: Names) -> Any:
+    _, name, stored, *extra = items
+    cls: Any = names.find(name, is_namedtuple)
+    _check_names(cls, stored, cls._fields)
+    values = {**getattr(cls, "_field_defaults", {}), **stored}
+    for field in cls._fields:
+        if field not in values:
+            raise TypeChangedError(_required(cls, field))
+    value: Any = tuple.__new__(cls, [values[field] for field in cls._fields])
+    for state in extra:
+        set_state(value, state)
+    return value
+
+
+# -- pydantic models --------------------------------------------------------------------------------
+
+
+def model_encoder(cls: Any) -> Encoder:
+    """How instances of one pydantic model are packed: by its state."""
+    name = reference(cls)
+    known = tuple(cls.__pydantic_fields__)
+
+    def encode(value: Any) -> list[Any]:
+        state = value.__dict__
+        stored = {field: state[field] for field in known if field in state}
+        private = value.__pydantic_private__
+        return [
+            _PYDANTIC,
+            name,
+            stored,
+            sorted(value.__pydantic_fields_set__),
+            value.__pydantic_extra__,
+            private and {key: item for key, item in private.items() if not _undefined(item)},
+        ]
+
+    return encode
+
+
+def _undefined(value: Any) -> bool:
+    return type(value).__name__ == "PydanticUndefinedType"
+
+
+def _build_model(items: list[Any], names: Names) -> Any:
+    _, name, stored, fields_set, extra, private = items
+    cls: Any = names.find(name, is_model)
+    known = cls.__pydantic_fields__
+    _check_names(cls, stored, known)
+    for key, field in known.items():
+        if key not in stored:
+            stored[key] = _model_default(cls, key, field, stored)
+    value = object.__new__(cls)
+    object.__setattr__(value, "__dict__", stored)
+    object.__setattr__(value, "__pydantic_fields_set__", set(fields_set))
+    object.__setattr__(value, "__pydantic_extra__", extra)
+    object.__setattr__(value, "__pydantic_private__", private)
+    return value
+
+
+def _model_default(cls: type, name: str, field: Any, stored: dict[str, Any]) -> Any:
+    if field.is_required():
+        raise TypeChangedError(_required(cls, name))
+    if getattr(field, "default_factory_takes_validated_data", False):
+        return field.get_default(call_default_factory=True, validated_data=stored)
+    return field.get_default(call_default_factory=True)
+
+
+# -- registered classes -----------------------------------------------------------------------------
+
+
+def object_encoder(cls: type) -> Encoder:
+    """How instances of one registered class are packed: by its basic value and its attributes."""
+    name, base = reference(cls), solid_base(cls)
+    if base not in _PLAIN:
+        raise Refused(
+            f"its class extends {base.__module__}.{base.__qualname__}, whose state only it knows. "
+            "Store plain values, and make it of them"
+        )
+    plain, skipped = _PLAIN[base], _derived(cls)
+
+    def encode(value: Any) -> list[Any]:
+        state = {key: item for key, item in state_of(value).items() if key not in skipped}
+        return [_OBJECT, name, plain(value), state]
+
+    return encode
+
+
+def _build_object(items: list[Any], names: Names) -> Any:
+    _, name, plain, state = items
+    cls: Any = names.find(name, lambda found: is_plain(found) and names.allowed(name) is found)
+    base: Any = solid_base(cls)
+    empty: Callable[..., Any] = base.__new__
+    if base is object:
+        value = empty(cls)
+    elif type(plain) is not base:
+        raise CorruptDataError(f"A stored {name} holds no {base.__name__}")
+    elif base in _FILL:
+        value = empty(cls)
+        _FILL[base](value, plain)
+    else:
+        value = empty(cls, plain)
+    set_state(value, state)
+    return value
+
+
+BUILDERS: dict[Kind, Builder] = {
+    Kind.ENUM: _build_enum,
+    Kind.DATACLASS: _build_dataclass,
+    Kind.NAMEDTUPLE: _build_namedtuple,
+    Kind.PYDANTIC: _build_model,
+    Kind.OBJECT: _build_object,
+}

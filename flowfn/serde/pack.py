@@ -1,0 +1,229 @@
+"""Values to msgpack: at msgpack's own speed where it loses nothing, with care where it would.
+
+msgpack calls our encoders for every type it does not know, with three exceptions that this file is
+about: it flattens `bytearray` and `memoryview` into bytes silently, and it fails on lone surrogates
+and on keys that are not `str`. So the first try is plain; if it fails, or its output can hold
+flattened bytes, the value is packed again *softly*: each list and dict passes through `_soften`.
+
+Rule: what cannot come back with the same value and type raises `Refused` with the reason.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ormsgpack import Fragment, packb, unpackb
+
+from flowfn.serde import arrays, containers, exceptions, leaves, objects
+from flowfn.serde.format import OPTIONS, Kind, Refused, mark
+from flowfn.serde.leaves import Encoder
+from flowfn.serde.names import Names
+from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
+
+_SET = mark(Kind.SET)
+_FROZENSET = mark(Kind.FROZENSET)
+_MAP = mark(Kind.MAP)
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_PLAIN = _SCALARS | leaves.INERT | {bytes, set, frozenset}
+_NESTS = (list, dict, tuple)
+_MOST_NESTED_SETS = 64
+_MOST_CLASSES = 4096
+_DEPTH_PROBE = b"\x91" * 760
+"""Arrays around a set's element: what still loads inside them is far from the reader's depth limit."""
+
+
+class _Nested(NamedTuple):
+    """A list or dict inside a softened one; it comes back to `_encode_softly` at its turn."""
+
+    value: Any
+
+
+class _Call(threading.local):
+    """What the encoders tell the call around msgpack: msgpack drops their errors."""
+
+    error: BaseException | None = None
+    sets = 0
+    in_exception = False
+
+
+_call = _Call()
+
+
+class Packer:
+    """Packs values, learning the encoder of each class when it first meets one."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._standard: dict[type, Encoder] = {
+            **leaves.ENCODERS,
+            **containers.ENCODERS,
+            set: lambda value: self._set(value, _SET),
+            frozenset: lambda value: self._set(value, _FROZENSET),
+        }
+        self._learned: dict[type, Encoder] = dict(self._standard)
+
+    def pack(self, value: Any) -> bytes:
+        """The msgpack document of a value. Raises `Refused`, or what the value's own code raised."""
+        try:
+            body = packb(value, self._encode, OPTIONS)
+        except TypeError:
+            return self._pack_softly(value)
+        if type(value) in _SCALARS or not (b"\xc4" in body or b"\xc5" in body or b"\xc6" in body):
+            return body
+        return self._pack_softly(value) if _may_be_flattened(value) else body
+
+    def storable(self, value: Any) -> bool:
+        """Whether `value` can be stored inside an exception, where further exceptions are refused."""
+        outer, _call.in_exception = _call.in_exception, True
+        try:
+            self._pack_softly(value)
+        except Exception:
+            return False
+        finally:
+            _call.in_exception = outer
+        return True
+
+    def encoder_of(self, cls: type) -> Encoder:
+        """The encoder of a class; `Refused` if it has none."""
+        found = self._learned.get(cls)
+        if found is None:
+            if len(self._learned) > _MOST_CLASSES:  # a program that makes classes without end
+                self._learned = dict(self._standard)
+            found = self._learned[cls] = self._learn(cls)
+        return found
+
+    def _pack_softly(self, value: Any) -> bytes:
+        _raise_signal()
+        try:
+            return packb(_soften_part(value), self._encode_softly, OPTIONS)
+        except TypeError as failure:
+            raise _reason(failure) from None
+
+    def _encode(self, value: Any) -> Any:
+        try:
+            encode = self._learned.get(type(value)) or self.encoder_of(type(value))
+            return encode(value)
+        except BaseException as error:
+            _call.error = error
+            raise
+
+    def _encode_softly(self, value: Any) -> Any:
+        try:
+            if type(value) is _Nested:
+                return _soften(value.value)
+            return _soften(self.encoder_of(type(value))(value))
+        except BaseException as error:
+            _call.error = error
+            raise
+
+    def _learn(self, cls: type) -> Encoder:
+        if issubclass(cls, BaseException):
+            return self._exception
+        found = arrays.encoder_of(cls) or self._learn_named(cls)
+        if found is None:
+            raise Refused(remedy(cls))
+        return found
+
+    def _learn_named(self, cls: type) -> Encoder | None:
+        make = self._maker(cls)
+        if make is not None and not self._names.knows(cls):
+            raise Refused(unfindable(cls))
+        return make(cls) if make is not None else None
+
+    def _maker(self, cls: type) -> Callable[[type], Encoder] | None:
+        if objects.is_enum(cls):
+            return objects.enum_encoder
+        if objects.is_model(cls):
+            return objects.model_encoder
+        if objects.is_namedtuple(cls):
+            return objects.namedtuple_encoder
+        if objects.is_record(cls):
+            return objects.dataclass_encoder
+        return objects.object_encoder if self._names.is_allowed(cls) else None
+
+    def _exception(self, value: BaseException) -> list[Any]:
+        if _call.in_exception:
+            raise Refused("it is an exception inside another's attributes")
+        return exceptions.encode(value, self.storable)
+
+    def _set(self, value: set[Any] | frozenset[Any], opening: Any) -> list[Any]:
+        """Elements in the order of their bytes, so that equal sets are equal bytes."""
+        _call.sets += 1
+        try:
+            if _call.sets > _MOST_NESTED_SETS:
+                raise Refused(TOO_DEEP)
+            parts = sorted(map(self._pack_softly, value))  # no second try, else one per level
+        finally:
+            _call.sets -= 1
+        if _call.sets:
+            _check_depth(parts)
+        return [opening, *map(Fragment, parts)]
+
+
+def _check_depth(parts: list[bytes]) -> None:
+    """A set's elements are documents of their own, whose depths msgpack does not add up."""
+    for part in parts:
+        try:
+            unpackb(_DEPTH_PROBE + part, ext_hook=lambda code, data: None)
+        except ValueError:
+            raise Refused(TOO_DEEP) from None
+
+
+def _soften_part(value: Any) -> Any:
+    """What to put in a value's place inside a list or dict, so that msgpack loses nothing of it."""
+    kind = type(value)
+    if kind is str:
+        return value if _encodable(value) else leaves.surrogates(value)
+    if kind is bytearray:
+        return leaves.ENCODERS[bytearray](value)
+    if kind is memoryview:
+        raise Refused(remedy(memoryview))
+    return _Nested(value) if kind in (list, dict) else value
+
+
+def _soften(value: Any) -> Any:
+    if type(value) is list:
+        return [_soften_part(item) for item in value]
+    if type(value) is not dict:
+        return value
+    if all(type(key) is str and _encodable(key) for key in value):
+        return {key: _soften_part(item) for key, item in value.items()}
+    return [_MAP, *(_soften_part(part) for pair in value.items() for part in pair)]
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _may_be_flattened(value: Any) -> bool:
+    """Whether anything but plain values is in it; it was packed, so it is finite."""
+    if type(value) not in _NESTS:
+        return type(value) not in _PLAIN
+    items = value.values() if type(value) is dict else value
+    kinds = set(map(type, items))
+    if kinds.isdisjoint(_NESTS):
+        return not kinds <= _PLAIN
+    return any(map(_may_be_flattened, items))
+
+
+def _raise_signal() -> None:
+    """A `KeyboardInterrupt` inside an encoder must not end as a second try."""
+    error, _call.error = _call.error, None
+    if error is not None and not isinstance(error, Exception):
+        raise error
+
+
+def _reason(failure: TypeError) -> BaseException:
+    error, _call.error = _call.error, None
+    if isinstance(error, RecursionError) or (error is None and "ecursion" in str(failure)):
+        return Refused(TOO_DEEP)
+    return error or Refused(str(failure))

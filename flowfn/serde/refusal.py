@@ -1,0 +1,145 @@
+"""What to tell the author of a value that cannot be stored: where in it, why, and what to write instead.
+
+Rule: slow is fine here; it only runs when storing has failed already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import IOBase
+from reprlib import repr as short_repr
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+from flowfn.serde.objects import state_of
+
+_FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
+TOO_DEEP = (
+    f"it is nested deeper than flowfn stores: 254 lists, or 127 dataclasses, inside each other. {_FLAT}"
+)
+CYCLE = f"it contains itself. {_FLAT}"
+_SCALARS = (str, int, float, bool, bytes, type(None))
+
+_REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
+    (
+        (FunctionType, BuiltinFunctionType, MethodType, partial),
+        "code is never stored. Store a name, and look the function up by it",
+    ),
+    ((type,), "classes are never stored. Store its name, and look the class up by it"),
+    ((GeneratorType, AsyncGeneratorType), "it can be read only once. Make it a list"),
+    ((CoroutineType,), "it has not run yet. Await it, and store its result"),
+    ((IOBase,), "it belongs to this process. Store its path or its content"),
+    ((ModuleType,), "modules are never stored. Store its name"),
+    ((memoryview,), "it is a window on memory that somebody else owns. Store bytes(view)"),
+)
+
+
+def name_of(cls: type) -> str:
+    """The name of a class as an author would write it."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def remedy(cls: type) -> str:
+    """Why an instance of `cls` cannot be stored, and what to do about it."""
+    for classes, text in _REMEDIES:
+        if issubclass(cls, classes):
+            return text
+    module = cls.__module__.partition(".")[0]
+    if module in (
+        "_thread",
+        "threading",
+        "asyncio",
+        "_asyncio",
+        "socket",
+        "_socket",
+        "sqlite3",
+        "contextvars",
+    ):
+        return "it belongs to this process. Make it inside the task that needs it"
+    if module == "pandas":
+        return (
+            "flowfn does not store pandas objects. Store frame.to_dict('list'), or the bytes of to_parquet()"
+        )
+    return (
+        f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
+        f"or register it: flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
+    )
+
+
+def unfindable(cls: type) -> str:
+    """Why a class that could be stored would not be found again."""
+    if "<locals>" in cls.__qualname__:
+        return (
+            "its class is made inside a function, and another process would not find it. Move "
+            f"{cls.__name__} to the top of its module, or register it: flowfn.serde.allow({cls.__name__})"
+        )
+    if cls.__module__ not in sys.modules:
+        return f"the module of its class, {cls.__module__}, is not imported. Import it, or register the class"
+    return (
+        f"{name_of(cls)} is not this class but another, or nothing. Store an instance of the class of that "
+        f"name, or register this one: flowfn.serde.allow({cls.__name__})"
+    )
+
+
+def locate(value: Any, storable: Callable[[Any], bool]) -> tuple[str, Any]:
+    """The path to the innermost part that cannot be stored, and that part."""
+    path = ""
+    while True:
+        found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
+        if found is None:
+            return path, value
+        path, value = path + found[0], found[1]
+
+
+def cycle(value: Any) -> str | None:
+    """The path to the first part that is one of those around it, or None if there is none."""
+    around, known = {id(value)}, {id(value)}
+    walk = [("", value, _parts(value))]
+    while walk:
+        _, holder, parts = walk[-1]
+        step, part = next(parts, ("", None))
+        if not step:
+            around.discard(id(holder))
+            walk.pop()
+        elif id(part) in around:
+            return "".join(frame[0] for frame in walk) + step
+        elif id(part) not in known and type(part) not in _SCALARS:
+            around.add(id(part))
+            known.add(id(part))
+            walk.append((step, part, _parts(part)))
+    return None
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f'["{key}"]' if type(key) is str else f"[{short_repr(key)}]", item
+            yield f".key({short_repr(key)})", key
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from ((f".{name}", item) for name, item in zip(value._fields, value, strict=False))
+    elif isinstance(value, list | tuple | deque):
+        yield from ((f"[{index}]", item) for index, item in enumerate(value))
+    elif isinstance(value, set | frozenset):
+        yield from ((f".item({short_repr(item)})", item) for item in value)
+    if not isinstance(value, type | ModuleType):
+        yield from ((f".{name}", item) for name, item in _attributes(value).items())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    found = dict(state_of(value))
+    for extension in ("__pydantic_extra__", "__pydantic_private__"):
+        found |= found.pop(extension, None) or {}
+    if isinstance(inner := found.pop("__dict__", None), dict):
+        found |= inner
+    return found

@@ -1,0 +1,148 @@
+"""Values to bytes and back: the serializer behind every checkpoint, cache entry and digest.
+
+Rules: a value comes back equal and of the same type, or `dumps` refuses it and says where and why
+(G5, never a silent change). Equal bytes come of what was loaded and dumped again, so that bytes may
+be digested. `loads` imports nothing, calls nothing that the data names, and answers any bytes
+whatsoever with a value or one of three errors. Shared references become copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowfn.errors import (
+    CorruptDataError,
+    NewerFormatError,
+    SerializationError,
+    TypeChangedError,
+    UntrustedTypeError,
+)
+from flowfn.serde.annotations import why_not
+from flowfn.serde.format import VERSION, Refused
+from flowfn.serde.names import Names
+from flowfn.serde.pack import Packer
+from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
+from flowfn.serde.unpack import unpack
+
+_HEADER = bytes([VERSION])
+_SHARED = Names()
+
+
+class Serde:
+    """A serializer; implements `flowfn.ports.Serializer`. Threads may share one.
+
+    `max_bytes` bounds what it writes and reads, None meaning no bound.
+    """
+
+    def __init__(self, *, max_bytes: int | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._names = Names(_SHARED)
+        self._packer = Packer(self._names)
+        self._pack = self._packer.pack
+
+    def dumps(self, value: Any) -> bytes:
+        """The bytes of a value. Raises `SerializationError`, whose `path` is where inside the value."""
+        try:
+            data = _HEADER + self._pack(value)
+        except Exception as error:
+            raise self._explain(value, error) from (None if isinstance(error, Refused) else error)
+        if self._max_bytes is not None and len(data) > self._max_bytes:
+            raise SerializationError(
+                f"value takes {len(data):,} bytes, and max_bytes is {self._max_bytes:,}. "
+                "Store it elsewhere and keep its address, or raise max_bytes"
+            )
+        return data
+
+    def loads(self, data: bytes) -> Any:
+        """The value of such bytes.
+
+        Raises `UntrustedTypeError` for a type that may not be restored, `TypeChangedError` for one
+        whose fields no longer fit, and `CorruptDataError` for anything else.
+        """
+        if data[:1] != _HEADER or (self._max_bytes is not None and len(data) > self._max_bytes):
+            raise self._unreadable(data)
+        try:
+            return unpack(data, self._names)
+        except (CorruptDataError, TypeChangedError, UntrustedTypeError):
+            raise
+        except Exception as error:
+            raise CorruptDataError(
+                f"The stored bytes cannot be read ({type(error).__name__}: {error}); they were cut short "
+                "or changed after flowfn wrote them. Restore them from a backup"
+            ) from error
+
+    def allow(self, *types: type, as_: str | None = None) -> Serde:
+        """Let this serializer store and restore instances of these classes; returns itself.
+
+        `as_` is the name, `module:QualifiedName`, under which old data has the one class given.
+        """
+        _register(self._names, types, as_)
+        return self
+
+    def check(self, annotation: Any, owner: str) -> None:
+        """Raise `SerializationError` if no value of a return annotation can be stored; else say nothing."""
+        reason = why_not(annotation, self._packer.encoder_of)
+        if reason is not None:
+            raise SerializationError(f"What {owner} returns cannot be stored. {reason}")
+
+    def _explain(self, value: Any, error: Exception) -> SerializationError:
+        """The error for an author: where in the value, of which type, why, and what to do."""
+        if str(error) != TOO_DEEP:
+            path, part = locate(value, self._storable)
+            reason = self._reason(part)
+        elif (found := cycle(value)) is not None:
+            path, part, reason = found, value, CYCLE
+        else:
+            path, part, reason = "", value, TOO_DEEP
+        return SerializationError(
+            f"value{path} is a {name_of(type(part))} and cannot be stored: {reason}", path
+        )
+
+    def _reason(self, part: Any) -> str:
+        try:
+            self._pack(part)
+        except Refused as refusal:
+            return str(refusal)
+        except Exception as raised:
+            return f"reading it raised {type(raised).__name__}: {raised}"
+        return "it changed while it was stored. Store a copy"
+
+    def _storable(self, value: Any) -> bool:
+        try:
+            self._pack(value)
+        except Exception:
+            return False
+        return True
+
+    def _unreadable(self, data: bytes) -> CorruptDataError:
+        if not data:
+            return CorruptDataError("There are no stored bytes to read. Restore them from a backup")
+        if data[0] > VERSION:
+            return NewerFormatError(
+                f"The stored bytes have format {data[0]}, and this flowfn reads up to {VERSION}: "
+                "they were written by a newer one. Upgrade flowfn"
+            )
+        if data[0] != VERSION:
+            return CorruptDataError(f"The stored bytes open with {data[:1]!r}, which flowfn never writes")
+        return CorruptDataError(f"The stored bytes are {len(data):,}, and max_bytes is {self._max_bytes}")
+
+
+def _register(names: Names, types: tuple[type, ...], as_: str | None) -> None:
+    if as_ is not None and len(types) != 1:
+        raise TypeError(f"as_={as_!r} renames one class, not {len(types)}. Call allow() once per class")
+    for cls in types:
+        names.allow(cls, as_)
+
+
+def allow(*types: Any, as_: str | None = None) -> Any:
+    """Let every serializer of this process store and restore instances of these classes.
+
+    Usable as a class decorator: returns the class if given one, else None. `as_` is the name,
+    `module:QualifiedName`, under which old data has the one class given.
+    """
+    _register(_SHARED, types, as_)
+    return types[0] if len(types) == 1 else None
+
+
+DEFAULT = Serde()
+"""The serializer that is used where none is given."""

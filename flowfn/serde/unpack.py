@@ -1,0 +1,102 @@
+"""msgpack to values: leaves while msgpack reads, composites afterwards.
+
+Rule: no recursion, so that nothing depends on how deep the data or the caller is; and data without
+composites costs what msgpack costs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from ormsgpack import packb, unpackb
+
+from flowfn.errors import CorruptDataError
+from flowfn.serde import arrays, containers, exceptions, leaves, objects
+from flowfn.serde.format import KINDS, Kind, Leaf
+from flowfn.serde.names import Names
+
+_DECODERS = {int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS).items()}
+_BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS
+_MARK = int(Leaf.MARK)
+_ARRAY_OF_3 = b"\x93"
+_END_TEXT = "\0end"
+_END = packb(_END_TEXT)
+
+
+class _Call(threading.local):
+    """What the extension hook tells the call around it: msgpack drops the hook's errors."""
+
+    marked = False
+    error: BaseException | None = None
+
+
+_call = _Call()
+
+
+def _leaf(code: int, data: bytes) -> Any:
+    try:
+        if code == _MARK:
+            _call.marked = True
+            return KINDS[data]
+        return _DECODERS[code](data)
+    except BaseException as error:
+        _call.error = error
+        raise
+
+
+def unpack(data: bytes, names: Names) -> Any:
+    """The value of stored bytes; any error may come out of bytes that nobody packed.
+
+    Version, document and `_END` are read as one array, since msgpack ignores what follows a document.
+    """
+    _call.marked = False
+    try:
+        _, value, end = unpackb(_ARRAY_OF_3 + data + _END, ext_hook=_leaf)
+    except ValueError:
+        error, _call.error = _call.error, None
+        if error is None:
+            raise
+        raise error from None
+    if end != _END_TEXT:
+        raise CorruptDataError("More bytes follow the stored value. Restore it from a backup")
+    return _build(value, names) if _call.marked else value
+
+
+def _build(value: Any, names: Names) -> Any:
+    """Replace each composite's array by what it stands for, the innermost first."""
+    root = [value]
+    places: list[tuple[Any, Any]] = [(root, 0)]
+    for holder, key in places:
+        places.extend(_inner(holder[key]))
+    for holder, key in reversed(places):
+        items = holder[key]
+        if type(items) is list and items and type(items[0]) is Kind:
+            holder[key] = _BUILDERS[items[0]](items, names)
+    return root[0]
+
+
+def _inner(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Where in a list or dict there are further ones; a mark anywhere but in front is an error."""
+    if type(value) is list:
+        kinds = set(map(type, value))
+        if Kind in kinds and Kind in map(type, value[1:]):
+            raise _loose_mark()
+        parts: Iterable[tuple[Any, Any]] = enumerate(value)
+    elif type(value) is dict:
+        kinds = set(map(type, value.values()))
+        if Kind in kinds:
+            raise _loose_mark()
+        parts = value.items()
+    elif type(value) is Kind:
+        raise _loose_mark()
+    else:
+        return ()
+    if list not in kinds and dict not in kinds:
+        return ()
+    return [(value, key) for key, item in parts if type(item) is list or type(item) is dict]
+
+
+def _loose_mark() -> CorruptDataError:
+    return CorruptDataError("Stored bytes hold a mark outside of a composite")

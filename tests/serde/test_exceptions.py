@@ -1,0 +1,132 @@
+"""Exceptions: a failure can always be recorded, and comes back as the exception that it was."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from flowfn.errors import RecordedError
+from flowfn.serde import DEFAULT, Serde
+
+CALLS: list[str] = []
+
+
+class Custom(Exception):
+    def __init__(self, code: int, *, hint: str) -> None:
+        CALLS.append("init")
+        super().__init__(f"code {code}")
+        self.code = code
+        self.hint = hint
+
+
+class Strange(OSError):
+    def __new__(cls, *args: Any) -> "Strange":
+        CALLS.append("new")
+        return super().__new__(cls, *args)
+
+
+def _again(error: BaseException) -> Any:
+    data = DEFAULT.dumps(error)
+    actual = DEFAULT.loads(data)
+    assert DEFAULT.dumps(actual) == data
+    return actual
+
+
+def _raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
+    try:
+        raise error from cause
+    except BaseException as caught:
+        return caught
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("a", 1, (2, [3])),
+        KeyError("k"),
+        FileNotFoundError(2, "No such file", "name.txt"),
+        OSError("only text"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
+        ImportError("gone", name="m", path="p"),
+        SystemExit(3),
+        ExceptionGroup("several", [ValueError(1), ExceptionGroup("inner", [KeyError(2)])]),
+        Exception(),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_type_arguments_and_text_come_back(error: BaseException) -> None:
+    """A builtin exception has its type, its arguments and its text."""
+    actual = _again(error)
+    assert (type(actual), repr(actual.args), str(actual)) == (type(error), repr(error.args), str(error))
+
+
+def test_state_of_builtin_exceptions_comes_back() -> None:
+    """`errno`, `filename`, `value` and `name` are not in `args`."""
+    assert _again(OSError(2, "m", "f")).filename == "f"
+    assert _again(StopIteration(7)).value == 7
+    assert _again(ImportError("m", name="n")).name == "n"
+
+
+def test_no_constructor_of_the_exception_runs() -> None:
+    """G5: neither `__init__` nor `__new__` is called, and its attributes come back."""
+    data = DEFAULT.dumps([Custom(5, hint="h"), Strange(2, "m")])
+    CALLS.clear()
+    custom, strange = DEFAULT.loads(data)
+    assert (custom.args, custom.code, custom.hint) == (("code 5",), 5, "h")
+    assert (type(strange), strange.errno, CALLS) == (Strange, 2, [])
+
+
+def test_notes_causes_and_the_traceback_text_come_back() -> None:
+    """What a reader of the failure needs, after the process is gone."""
+    error = _raised(ValueError("outer"), _raised(KeyError("inner")))
+    error.add_note("while testing")
+    actual = _again(error)
+    assert actual.__notes__ == ["while testing"]
+    assert repr(actual.__cause__) == repr(error.__cause__)
+    assert "in _raised" in actual.recorded_traceback
+
+
+def test_a_context_comes_back_unless_it_was_suppressed() -> None:
+    """`raise ... from None` hides what came before, there and here."""
+    error = ValueError("outer")
+    error.__context__ = KeyError("inner")
+    assert isinstance(_again(error).__context__, KeyError)
+    error.__suppress_context__ = True
+    assert _again(error).__context__ is None
+
+
+def test_what_cannot_be_stored_in_an_exception_is_stored_as_its_repr() -> None:
+    """Recording a failure must not fail."""
+    lock = threading.Lock()
+    error = ValueError("held", lock)
+    error.lock = [lock]  # type: ignore[attr-defined]
+    actual = _again(error)
+    assert (actual.args, actual.lock) == (("held", repr(lock)), repr([lock]))
+
+
+def test_exceptions_in_a_circle_are_recorded() -> None:
+    """Causes and attributes that lead back end where they would repeat."""
+    error = ValueError("a")
+    error.itself = {error: [error]}  # type: ignore[attr-defined]
+    error.__cause__ = KeyError("b")
+    error.__cause__.__cause__ = error
+    actual = _again(error)
+    assert actual.itself == repr({error: [error]})
+    assert repr(actual.__cause__.__cause__) == "None"
+
+
+def test_an_exception_whose_type_is_gone_comes_back_as_a_recorded_error() -> None:
+    """G5: it names the type, and nothing is imported for it."""
+    gone = type("Gone", (Exception,), {"__module__": "not_there", "__qualname__": "Gone"})
+    actual = DEFAULT.loads(DEFAULT.dumps(gone("why")))
+    assert (type(actual), str(actual), actual.type_name) == (RecordedError, "Gone: why", "not_there:Gone")
+
+
+def test_an_exception_class_may_be_registered() -> None:
+    """A class made in a function is known to who registered it."""
+
+    class Local(Exception):
+        pass
+
+    assert type(Serde().allow(Local).loads(DEFAULT.dumps(Local("x")))) is Local
+    assert type(DEFAULT.loads(DEFAULT.dumps(Local("x")))) is RecordedError

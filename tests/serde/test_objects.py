@@ -1,0 +1,324 @@
+"""Objects of named classes: state is restored, code is not run, and changed classes say so."""
+
+import threading
+from collections import namedtuple
+from dataclasses import KW_ONLY, dataclass, field, make_dataclass
+from enum import Enum, Flag, IntEnum, IntFlag, auto
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import pydantic
+import pytest
+
+from flowfn.serde import DEFAULT, Serde, SerializationError, TypeChangedError, allow
+
+CALLS: list[str] = []
+T = TypeVar("T")
+
+
+class Colour(Enum):
+    RED = 1
+    CRIMSON = 1  # noqa: PIE796
+    BLUE = "b"
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Access(Flag):
+    READ = auto()
+    WRITE = auto()
+    RUN = auto()
+    ALL = READ | WRITE | RUN
+
+
+class Bits(IntFlag):
+    ONE = 1
+    TWO = 2
+
+
+@dataclass
+class Loud:
+    """Its constructor leaves a trace."""
+
+    value: Any
+
+    def __init__(self, value: Any) -> None:
+        CALLS.append("init")
+        self.value = value
+
+    def __post_init__(self) -> None:
+        CALLS.append("post_init")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Order:
+    item: str
+    _: KW_ONLY
+    tags: list[str] = field(default_factory=list)
+    total: int = field(init=False)
+    point: Point = field(default=Point(1), compare=False)
+
+    def __post_init__(self) -> None:
+        self.total = len(self.item)
+        self.note = "not a field"
+
+    @cached_property
+    def shout(self) -> str:
+        return self.item.upper()
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Any = None
+
+
+Old = namedtuple("Old", "a b")
+
+
+class Inner(pydantic.BaseModel):
+    n: int = 1
+
+
+class Wider(Inner):
+    extra_field: str = "w"
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+
+    inner: Inner = Inner()
+    name: str = "x"
+    _secret: int = pydantic.PrivateAttr(default=3)
+
+    @pydantic.field_validator("name")
+    @classmethod
+    def _trace(cls, name: str) -> str:
+        CALLS.append("validator")
+        return name
+
+
+class Plain:
+    def __init__(self, value: Any) -> None:
+        CALLS.append("plain init")
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plain) and other.value == self.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Tagged(str):
+    tag: str
+
+
+class Numbers(list[int]):
+    pass
+
+
+@allow
+class Registered:
+    __slots__ = ("one", "two")
+
+
+class Outer:
+    @dataclass
+    class Nested:
+        a: int
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Colour.RED,
+        Colour.CRIMSON,
+        Colour.BLUE,
+        Level.LOW,
+        {Level.LOW: Colour.BLUE},
+        Access.READ,
+        Access.READ | Access.RUN,
+        Access.ALL,
+        Access(0),
+        Bits.ONE | Bits.TWO,
+        Bits(9),
+        Point(1, 2),
+        {Point(1): {Point(2)}},
+        Order("tea", tags=["hot"]),
+        Box[int](1),
+        Pair(1, [2]),
+        Old(1, (2,)),
+        Outer.Nested(1),
+        Inner(n=2),
+        Model(inner=Wider(n=3), more=[1]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_objects_come_back_equal_and_of_their_class(value: Any) -> None:
+    """Enums, flags, dataclasses, named tuples and models need no registration."""
+    data = DEFAULT.dumps(value)
+    actual = DEFAULT.loads(data)
+    assert (type(actual), actual) == (type(value), value)
+    assert DEFAULT.dumps(actual) == data
+
+
+def test_no_constructor_runs_when_an_object_is_restored() -> None:
+    """G5: restoring runs no `__init__`, `__post_init__` or validator."""
+    serde = Serde().allow(Plain)
+    data = serde.dumps([Loud(1), Model(name="a"), Plain(2)])
+    CALLS.clear()
+    loud, model, plain = serde.loads(data)
+    assert (loud.value, model.name, plain.value, CALLS) == (1, "a", 2, [])
+
+
+def test_attributes_that_are_not_fields_are_kept() -> None:
+    """A `__post_init__` that does not run again must not be missed."""
+    assert DEFAULT.loads(DEFAULT.dumps(Order("tea"))).note == "not a field"
+
+
+def test_a_cached_property_is_not_part_of_the_value() -> None:
+    """Section 4: reading an attribute does not change a digest."""
+    order = Order("tea")
+    before = DEFAULT.dumps(order)
+    assert order.shout == "TEA"
+    assert DEFAULT.dumps(order) == before
+
+
+def test_all_of_a_models_state_is_kept() -> None:
+    """Which fields were set, extra ones and private ones come back; nested models keep their class."""
+    model = Model(inner=Wider(), more=[1])
+    model._secret = 7
+    actual = DEFAULT.loads(DEFAULT.dumps(model))
+    assert type(actual.inner) is Wider
+    assert actual.model_fields_set == {"inner", "more"}
+    assert (actual.__pydantic_extra__, actual._secret) == ({"more": [1]}, 7)
+
+
+def test_a_value_that_no_validator_would_take_comes_back_as_it_was() -> None:
+    """Fidelity before validity: `model_construct` made it, and it was recorded."""
+    assert DEFAULT.loads(DEFAULT.dumps(Inner.model_construct(n="no number"))).n == "no number"
+
+
+def test_a_subclass_of_a_basic_type_is_refused_and_never_flattened() -> None:
+    """G2: a `str` subclass must not come back as `str`, neither as a value nor as a key."""
+    serde = Serde()
+    for value in (Tagged("a"), [Tagged("a")], {Tagged("a"): 1}, (Numbers([1]),)):
+        with pytest.raises(SerializationError, match="register it"):
+            serde.dumps(value)
+
+
+def test_a_registered_subclass_keeps_its_value_class_and_attributes() -> None:
+    """`allow` stores the base value and the attributes."""
+    serde = Serde().allow(Tagged, Numbers)
+    text = Tagged("a")
+    text.tag = "t"
+    actual, numbers = serde.loads(serde.dumps([text, Numbers([1, 2])]))
+    assert (type(actual), actual, actual.tag) == (Tagged, "a", "t")
+    assert (type(numbers), numbers) == (Numbers, [1, 2])
+
+
+def test_a_class_registered_for_the_process_is_known_to_every_serializer() -> None:
+    """`flowfn.serde.allow` as a decorator; unset slots stay unset."""
+    value = Registered()
+    value.one = 1
+    actual = Serde().loads(Serde().dumps(value))
+    assert (type(actual), actual.one, hasattr(actual, "two")) == (Registered, 1, False)
+
+
+def test_a_class_made_in_a_function_is_refused_unless_registered() -> None:
+    """Another process could not find it by its name."""
+
+    @dataclass
+    class Local:
+        a: int
+
+    with pytest.raises(SerializationError, match=r"Move Local to the top of its module.*allow\(Local\)"):
+        DEFAULT.dumps([Local(1)])
+    serde = Serde().allow(Local)
+    assert serde.loads(serde.dumps(Local(1))) == Local(1)
+
+
+def test_a_class_whose_name_now_means_another_is_refused() -> None:
+    """What would come back as another class is not stored."""
+    impostor = make_dataclass("Point", ["x"])
+    impostor.__module__ = __name__
+    with pytest.raises(SerializationError, match="is not this class but another"):
+        DEFAULT.dumps(impostor(1))
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+def test_a_field_with_a_default_may_be_added(kind: str) -> None:
+    """A class may grow under what was stored."""
+    old, new = _versions(kind, {"a": (int, ...)}, {"a": (int, ...), "b": (int, 5)})
+    actual = Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1)))
+    assert (type(actual), actual.a, actual.b) == (new, 1, 5)
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+def test_a_required_field_that_was_added_is_an_error_that_names_it(kind: str) -> None:
+    """G2: no value is made up for it."""
+    old, new = _versions(kind, {"a": (int, ...)}, {"a": (int, ...), "b": (int, ...)})
+    with pytest.raises(TypeChangedError, match=r"Changed now requires 'b'"):
+        Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1)))
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+def test_a_field_that_was_removed_is_an_error_that_names_it(kind: str) -> None:
+    """G2: what was stored is not dropped silently."""
+    old, new = _versions(kind, {"a": (int, ...), "b": (int, ...)}, {"a": (int, ...)})
+    with pytest.raises(TypeChangedError, match=r"Changed was stored with 'b'"):
+        Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1, b=2)))
+
+
+def test_an_enum_member_that_was_removed_is_an_error_that_names_it() -> None:
+    """Members are stored by name, so that renumbering them does no harm."""
+    old = Enum("Stage", ["DRAFT", "DONE"], module="elsewhere")
+    new = Enum("Stage", ["DONE"], module="elsewhere")
+    assert Serde().allow(new).loads(Serde().allow(old).dumps(old.DONE)) is new.DONE
+    with pytest.raises(TypeChangedError, match="'DRAFT'"):
+        Serde().allow(new).loads(Serde().allow(old).dumps(old.DRAFT))
+
+
+def test_a_lock_inside_an_object_is_refused_by_its_path() -> None:
+    """The error leads to the attribute."""
+    with pytest.raises(SerializationError) as caught:
+        DEFAULT.dumps({"boxes": [Box(1), Box(threading.Lock())]})
+    assert caught.value.path == '["boxes"][1].content'
+
+
+def _versions(kind: str, before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
+    return tuple(_make(kind, fields) for fields in (before, after))
+
+
+def _make(kind: str, fields: dict[str, Any]) -> Any:
+    if kind == "model":
+        return pydantic.create_model("Changed", __module__="elsewhere", **fields)
+    if kind == "namedtuple":
+        defaults = [default for _, default in fields.values() if default is not ...]
+        return namedtuple("Changed", list(fields), defaults=defaults, module="elsewhere")
+    columns = [
+        (name, cls) if default is ... else (name, cls, default) for name, (cls, default) in fields.items()
+    ]
+    made = make_dataclass("Changed", columns)
+    made.__module__ = "elsewhere"
+    return made
+
+
+def test_langchain_messages_come_back() -> None:
+    """Section 6: they are pydantic models like any other."""
+    messages = pytest.importorskip("langchain_core.messages")
+    value = [messages.HumanMessage("hi", id="1"), messages.AIMessage("yo", tool_calls=[])]
+    actual = DEFAULT.loads(DEFAULT.dumps(value))
+    assert (actual, [type(item) for item in actual]) == (value, [type(item) for item in value])
