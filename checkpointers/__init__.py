@@ -1,0 +1,36 @@
+"""Where flowfn keeps threads: in memory, or in an SQLite file.
+
+Importing this is cheap: a backend's driver is imported when its saver is first named.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from checkpointers.base import CheckpointSaver
+    from checkpointers.memory import MemorySaver
+    from checkpointers.opening import open_saver
+    from checkpointers.sqlite import SqliteSaver
+    from checkpointers.tuples import CheckpointTuple
+
+__all__ = ["CheckpointSaver", "CheckpointTuple", "MemorySaver", "SqliteSaver", "open_saver"]
+
+_HOMES = {
+    "CheckpointSaver": "base",
+    "CheckpointTuple": "tuples",
+    "MemorySaver": "memory",
+    "SqliteSaver": "sqlite",
+    "open_saver": "opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _HOMES.keys())

@@ -1,0 +1,153 @@
+"""`load` and `history`: what comes back, and in which order."""
+
+from __future__ import annotations
+
+from checkpointers.conformance.rows import (
+    THREAD,
+    Contract,
+    checkpoint,
+    ids,
+    loaded,
+    put,
+    refused,
+    write,
+    writes,
+)
+from flowfn.errors import UnknownCheckpoint
+from flowfn.ports import Versioned
+
+
+class ReadingContract(Contract):
+    """What a reader sees of what was committed."""
+
+    def test_nothing_is_found_where_nothing_is(self) -> None:
+        """Unknown threads, namespaces and ids are None, and none of them is created by asking."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1"))
+            assert saver.load("unknown") is None
+            assert saver.load(THREAD, "child") is None
+            assert saver.load(THREAD, "", "c2") is None
+            assert ids(saver.history("unknown", None)) == []
+            assert saver.thread("unknown") is None
+
+    def test_the_last_committed_is_the_latest(self) -> None:
+        """Neither the id nor the clock decides."""
+        with self.saver() as saver:
+            put(saver, checkpoint("z", created_at="2026-12-31T00:00:00+00:00"))
+            put(saver, checkpoint("a", "z", created_at="1999-01-01T00:00:00+00:00"))
+            assert loaded(saver).checkpoint.id == "a"
+
+    def test_values_that_did_not_change_come_from_the_parent(self) -> None:
+        """G6: a checkpoint is put with what changed, and loaded with every channel of its versions."""
+        first = {"a": Versioned(1, b"a1"), "b": Versioned(1, b"b1")}
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1, "b": 1}, values=first))
+            put(saver, checkpoint("c2", "c1", versions={"a": 2, "b": 1}, values={"a": Versioned(2, b"a2")}))
+            put(saver, checkpoint("c3", "c2", versions={"a": 2, "b": 1}))
+            both = {"a": Versioned(2, b"a2"), "b": Versioned(1, b"b1")}
+            assert loaded(saver, "", "c2").checkpoint.values == both
+            assert loaded(saver, "", "c3").checkpoint.values == both
+            assert loaded(saver, "", "c1").checkpoint.values == first
+
+    def test_branches_with_equal_versions_keep_their_own_values(self) -> None:
+        """G2: a fork counts on from the same version; its children inherit from it, not from the other."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"root")}))
+            put(saver, checkpoint("left", "c1", versions={"a": 2}, values={"a": Versioned(2, b"left")}))
+            put(saver, checkpoint("right", "c1", versions={"a": 2}, values={"a": Versioned(2, b"right")}))
+            put(saver, checkpoint("left2", "left", versions={"a": 2}))
+            put(saver, checkpoint("right2", "right", versions={"a": 2}))
+            assert loaded(saver, "", "left2").checkpoint.values == {"a": Versioned(2, b"left")}
+            assert loaded(saver, "", "right2").checkpoint.values == {"a": Versioned(2, b"right")}
+
+    def test_an_emptied_channel_is_loaded_as_empty(self) -> None:
+        """Empty isn't absent, and isn't the parent's value."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a1")}))
+            put(saver, checkpoint("c2", "c1", versions={"a": 2}, values={"a": Versioned(2, None)}))
+            put(saver, checkpoint("c3", "c2", versions={"a": 2}))
+            assert loaded(saver, "", "c2").checkpoint.values == {"a": Versioned(2, None)}
+            assert loaded(saver, "", "c3").checkpoint.values == {"a": Versioned(2, None)}
+
+    def test_an_empty_value_is_not_an_empty_channel(self) -> None:
+        """`b""` is a value."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"")}))
+            assert loaded(saver).checkpoint.values == {"a": Versioned(1, b"")}
+
+    def test_a_channel_that_is_gone_is_not_loaded(self) -> None:
+        """Only what the versions name is loaded, whatever the parent had."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a1")}))
+            put(saver, checkpoint("c2", "c1", versions={}))
+            assert loaded(saver).checkpoint.values == {}
+
+    def test_namespaces_and_threads_do_not_see_each_other(self) -> None:
+        """The same id, channel and version in another place is another checkpoint."""
+        with self.saver() as saver:
+            for thread, namespace, value in (("t", "", b"1"), ("t", "child", b"2"), ("u", "", b"3")):
+                row = checkpoint(
+                    "c1", namespace=namespace, versions={"a": 1}, values={"a": Versioned(1, value)}
+                )
+                put(saver, row, thread=thread)
+            found = [saver.load("t"), saver.load("t", "child"), saver.load("u")]
+            values = [one and one.checkpoint.values["a"].value for one in found]
+            assert values == [b"1", b"2", b"3"]
+
+    def test_a_large_value_comes_back_whole(self) -> None:
+        """Megabytes are bytes."""
+        data = bytes(range(256)) * 8192
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, data)}))
+            put(saver, writes("c1", write("t", 0, data)))
+            assert loaded(saver).checkpoint.values["a"].value == data
+            assert loaded(saver).writes == [write("t", 0, data)]
+
+    def test_history_is_newest_first_and_whole(self) -> None:
+        """As `load` would give each of them."""
+        with self.saver() as saver:
+            for number in range(40):
+                put(saver, checkpoint(f"c{number}"), writes(f"c{number}", write(f"t{number}")))
+            found = list(saver.history(THREAD))
+            assert ids(iter(found)) == [f"c{number}" for number in reversed(range(40))]
+            assert found == [loaded(saver, "", one.checkpoint.id) for one in found]
+
+    def test_history_has_a_limit_and_a_beginning(self) -> None:
+        """`before` is exclusive, and counts before `limit` does."""
+        with self.saver() as saver:
+            put(saver, *(checkpoint(f"c{number}") for number in range(6)))
+            assert ids(saver.history(THREAD, limit=2)) == ["c5", "c4"]
+            assert ids(saver.history(THREAD, before="c2")) == ["c1", "c0"]
+            assert ids(saver.history(THREAD, before="c5", limit=1)) == ["c4"]
+            assert ids(saver.history(THREAD, before="c0")) == []
+            assert ids(saver.history(THREAD, limit=0)) == []
+
+    def test_history_before_an_unknown_checkpoint_is_an_error(self) -> None:
+        """A wrong id must not look like the end of the history."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1"))
+            assert "'c9'" in refused(lambda: list(saver.history(THREAD, before="c9")), UnknownCheckpoint)
+
+    def test_history_spans_namespaces_and_threads_where_asked(self) -> None:
+        """None stands for all; the order of commits holds across them."""
+        with self.saver() as saver:
+            put(saver, checkpoint("a"), thread="t")
+            put(saver, checkpoint("b", namespace="child"), thread="t")
+            put(saver, checkpoint("c"), thread="u")
+            put(saver, checkpoint("d"), thread="t")
+            assert ids(saver.history("t")) == ["d", "a"]
+            assert ids(saver.history("t", "child")) == ["b"]
+            assert ids(saver.history("t", None)) == ["d", "b", "a"]
+            assert ids(saver.history(None, None)) == ["d", "c", "b", "a"]
+            assert ids(saver.history(None, before="d")) == ["c", "a"]
+            assert ids(saver.history("t", None, before="b")) == ["a"]
+
+    def test_the_saver_may_be_used_while_a_history_is_read(self) -> None:
+        """No lock and no transaction is held between two checkpoints; new ones aren't shown."""
+        with self.saver() as saver:
+            put(saver, *(checkpoint(f"c{number}") for number in range(40)))
+            seen = []
+            for one in saver.history(THREAD):
+                seen.append(one.checkpoint.id)
+                put(saver, checkpoint(f"new-{len(seen)}"))
+            assert seen == [f"c{number}" for number in reversed(range(40))]

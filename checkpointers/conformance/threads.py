@@ -1,0 +1,106 @@
+"""`threads`, `thread`, `delete_thread`, and what a thread may be called."""
+
+from __future__ import annotations
+
+from checkpointers.conformance.rows import (
+    THREAD,
+    Contract,
+    checkpoint,
+    claimed,
+    ids,
+    loaded,
+    put,
+    write,
+    writes,
+)
+from flowfn.ports import Begin, Saver, Versioned
+
+HOSTILE = [
+    "",
+    " ",
+    "order 42\n",
+    "Zoë-\N{SNOWMAN}-\N{GRINNING FACE}",
+    "a\0b",
+    "a\0c",
+    "'; DROP TABLE thread; --",
+    '"quoted"',
+    "%_*?",
+    "../../etc/passwd",
+    "x" * 10_000,
+    "é",
+    "e\N{COMBINING ACUTE ACCENT}",
+    "ORDER-42",
+]
+
+
+class ThreadContract(Contract):
+    """Threads as a whole."""
+
+    def test_it_is_a_saver(self) -> None:
+        """It has all of the port's verbs, and says whether a loop may wait for it."""
+        with self.saver() as saver:
+            assert isinstance(saver, Saver)
+            assert saver.inline in (True, False)
+
+    def test_a_run_names_itself(self) -> None:
+        """`begin` sets workflow and call and means running; `status` has the last word."""
+        with self.saver() as saver:
+            put(saver, begin=Begin("shop.order", "digest"))
+            row = saver.thread(THREAD)
+            assert row is not None
+            assert (row.id, row.workflow, row.call, row.status) == (THREAD, "shop.order", "digest", "running")
+            put(saver, status="interrupted")
+            put(saver, checkpoint("c1"))
+            row = saver.thread(THREAD)
+            assert row is not None
+            assert (row.workflow, row.status) == ("shop.order", "interrupted")
+
+    def test_threads_are_listed_last_updated_first(self) -> None:
+        """A run, a status and a checkpoint update a thread; times are ISO 8601, UTC."""
+        with self.saver() as saver:
+            assert saver.threads() == []
+            for thread in ("a", "b", "c"):
+                put(saver, checkpoint("c1"), thread=thread)
+            put(saver, status="failed", thread="a")
+            listed = saver.threads()
+            assert [row.id for row in listed] == ["a", "c", "b"]
+            assert [row.id for row in saver.threads(limit=2)] == ["a", "c"]
+            assert listed[0] == saver.thread("a")
+            assert listed[0].created_at <= listed[0].updated_at
+            assert listed[0].updated_at.endswith("+00:00")
+
+    def test_a_deleted_thread_is_gone_whole(self) -> None:
+        """All namespaces, values and writes; other threads keep theirs; twice is no error."""
+        with self.saver() as saver:
+            row = checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a1")})
+            for thread in (THREAD, "other"):
+                put(saver, row, checkpoint("c1", namespace="child"), thread=thread)
+                put(saver, writes("c1", write("t")), thread=thread)
+            saver.delete_thread(THREAD)
+            saver.delete_thread(THREAD)
+            assert saver.load(THREAD) is None
+            assert saver.thread(THREAD) is None
+            assert ids(saver.history(THREAD, None)) == []
+            assert ids(saver.history("other", None)) == ["c1", "c1"]
+            put(saver, checkpoint("c1", versions={"a": 1}))
+            assert loaded(saver).writes == []
+            assert loaded(saver).checkpoint.values == {"a": Versioned(1, None)}
+
+    def test_a_thread_may_have_any_name(self) -> None:
+        """No name is mangled, confused with another, or taken for SQL, a pattern or a path."""
+        with self.saver() as saver:
+            for name in HOSTILE:
+                put(
+                    saver,
+                    checkpoint("c" + name, namespace=name, body=name.encode()),
+                    writes("c" + name, write(name, channel=name, path=name), namespace=name),
+                    thread=name,
+                    lease=claimed(saver, name),
+                )
+            assert [row.id for row in saver.threads()] == HOSTILE[::-1]
+            for name in HOSTILE:
+                found = saver.load(name, name, "c" + name)
+                assert found is not None
+                assert found.thread == name
+                assert found.checkpoint.body == name.encode()
+                assert found.writes == [write(name, channel=name, path=name)]

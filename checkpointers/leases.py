@@ -1,0 +1,130 @@
+"""Who holds which thread, seen from this process.
+
+Rule: a saver writes an owner's name and a token into its rows, and asks here whether that owner lives.
+Within a process this registry is the truth, between processes of one machine the process table is,
+and between machines the expiry, which a heartbeat pushes on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+from checkpointers.liveness import Owner
+from flowfn.ports import Lease
+
+TTL = 30.0
+"""Seconds for which another machine believes in a lease that nobody renewed."""
+
+_holders: weakref.WeakValueDictionary[str, Holder] = weakref.WeakValueDictionary()
+
+
+class Holder:
+    """The leases that one open saver holds.
+
+    `renew` is called by a daemon thread every `ttl` / 3 seconds while any lease is held. It is kept
+    weakly: a saver that nobody refers to any more isn't kept open by its heartbeat.
+    """
+
+    def __init__(self, renew: Callable[[], object] | None = None, *, ttl: float = TTL) -> None:
+        self.ttl = ttl
+        self._renew = weakref.WeakMethod(renew) if renew is not None else None
+        self._reset({})
+
+    def _reset(self, inherited: dict[str, int]) -> None:
+        owner = Owner.new()
+        self.owner = str(owner)
+        self._held: dict[str, int] = {}
+        self._inherited = inherited
+        self._lock = threading.Lock()
+        self._stop: threading.Event | None = None
+        _holders[owner.opening] = self
+
+    def expiry(self) -> float:
+        """When a lease taken or renewed now ends, by the wall clock that machines share."""
+        return time.time() + self.ttl
+
+    def take(self, lease: Lease) -> None:
+        """Count a lease as held. To be called before others can see its row."""
+        with self._lock:
+            self._held[lease.thread] = lease.token
+            self._inherited.pop(lease.thread, None)
+            if self._renew is not None and self._stop is None:
+                self._stop = threading.Event()
+                beat = (weakref.ref(self), self._renew, self._stop, self.ttl / 3)
+                threading.Thread(target=_beat, args=beat, name="flowfn-lease", daemon=True).start()
+
+    def drop(self, lease: Lease) -> None:
+        """Count a lease as given back, unless the thread was claimed again since."""
+        with self._lock:
+            if self.holds(lease.thread, lease.token):
+                del self._held[lease.thread]
+
+    def holds(self, thread: str, token: int) -> bool:
+        return self._held.get(thread) == token
+
+    def refuses(self, lease: Lease) -> bool:
+        """Whether the lease belongs to the process that this one was forked from."""
+        return bool(self._inherited) and self._inherited.get(lease.thread) == lease.token
+
+    def leases(self) -> list[Lease]:
+        with self._lock:
+            return [Lease(thread, token) for thread, token in self._held.items()]
+
+    def close(self) -> None:
+        """Give up all leases and end the heartbeat."""
+        with self._lock:
+            self._held.clear()
+            if self._stop is not None:
+                self._stop.set()
+
+    def _idle(self) -> bool:
+        """Whether the heartbeat may end: no lease is held. The next one starts it again."""
+        with self._lock:
+            if not self._held:
+                self._stop = None
+            return not self._held
+
+
+def is_alive(owner: str, thread: str, token: int, expires: float) -> bool:
+    """Whether the lease in a row is held by somebody alive."""
+    who = Owner.parse(owner)
+    if who.is_this_process():
+        holder = _holders.get(who.opening)
+        return holder is not None and holder.holds(thread, token)
+    lives = who.lives()
+    return expires > time.time() if lives is None else lives
+
+
+def label(owner: str) -> str:
+    """Who an owner is, for people."""
+    return Owner.parse(owner).label
+
+
+def _beat(
+    holder: weakref.ref[Holder],
+    renew: weakref.WeakMethod[Callable[[], object]],
+    stop: threading.Event,
+    every: float,
+) -> None:
+    while not stop.wait(every):
+        held, method = holder(), renew()
+        if held is None or method is None or held._idle():
+            return
+        method()
+        del held, method
+
+
+def _after_fork() -> None:
+    """A forked child is another owner: it holds nothing, and may not use what its parent holds."""
+    forked = list(_holders.values())
+    _holders.clear()
+    for holder in forked:
+        holder._reset({**holder._inherited, **holder._held})
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

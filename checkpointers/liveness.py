@@ -1,0 +1,112 @@
+"""Whether the process that took a lease still lives.
+
+Rule: an owner's name says which process of which machine it was, so that another process of that
+machine can look, and everybody else has to go by the lease's expiry.
+
+- Linux: machine is boot id, pid namespace and host name; a process is its pid and its start time, so
+  that a reused pid is somebody else, and a zombie counts as dead.
+- Other POSIX systems know no start time cheaply: a process counts as alive while its pid exists and
+  its lease has not expired.
+- Windows: by expiry alone, because `os.kill(pid, 0)` would end the process there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from typing import NamedTuple
+
+_NEVER_STARTED = ""
+"""The start time where the system doesn't tell it."""
+
+
+class Owner(NamedTuple):
+    """One opening of a saver by one process. `str()` is what a database keeps."""
+
+    pid: int
+    start: str
+    opening: str
+    machine: str
+    host: str
+
+    def __str__(self) -> str:
+        return "@".join((str(self.pid), self.start, self.opening, self.machine, self.host))
+
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        """The owner that `str()` wrote."""
+        pid, start, opening, machine, host = text.split("@", 4)
+        return cls(int(pid), start, opening, machine, host)
+
+    @classmethod
+    def new(cls) -> Owner:
+        """A name for a saver that this process opens now."""
+        pid = os.getpid()
+        return cls(pid, start_of(pid), os.urandom(6).hex(), _machine(), _host())
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"process {self.pid} on {self.host}"
+
+    def is_here(self) -> bool:
+        """Whether it runs, or ran, where its process can be looked up."""
+        return self.machine == _machine() and self.host == _host()
+
+    def is_this_process(self) -> bool:
+        return self.is_here() and self.pid == os.getpid() and self.start == start_of(self.pid)
+
+    def lives(self) -> bool | None:
+        """Whether its process lives; None where only the expiry can tell."""
+        if not self.is_here():
+            return None
+        start = start_of(self.pid)
+        if start and self.start:
+            return start == self.start
+        return None if _exists(self.pid) else False
+
+
+def start_of(pid: int) -> str:
+    """When a process started, in clock ticks since boot; empty if it is dead or the system won't say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return _NEVER_STARTED
+    # The second field is the command in brackets, which may hold spaces and brackets itself.
+    state, *fields = stat[stat.rindex(b")") + 2 :].split()
+    return _NEVER_STARTED if state in (b"Z", b"X") else fields[18].decode()
+
+
+def _exists(pid: int) -> bool:
+    """Whether the pid may belong to a process: zombies excluded, and unreadable ones included."""
+    if sys.platform == "win32":
+        return True
+    if os.path.exists(f"/proc/{pid}/stat"):
+        return False  # readable, and `start_of` found no start: a zombie
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@cache
+def _host() -> str:
+    import socket
+
+    return socket.gethostname()
+
+
+@cache
+def _machine() -> str:
+    """The boot and the pid namespace within which a pid means something; empty where unknown."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""

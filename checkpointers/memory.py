@@ -1,0 +1,311 @@
+"""The saver that keeps its rows in this process: for tests, notebooks and runs that need no past.
+
+Rule: it keeps exactly the bytes that a database would, so that no value is shared with the caller and
+a workflow behaves as it will on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from typing import NamedTuple
+
+from checkpointers.base import CheckpointSaver
+from checkpointers.leases import Holder, is_alive, label
+from checkpointers.rules import concerns_thread, lease_lost, now, strange_item, unknown_before
+from flowfn.ports import (
+    UNFINISHED,
+    Busy,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Serializer,
+    Status,
+    ThreadRow,
+    Versioned,
+    WriteRow,
+    Writes,
+)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A checkpoint and its writes; `row` is None while only writes name it."""
+
+    row: CheckpointRow | None = None
+    place: int = 0
+    writes: dict[tuple[str, int], WriteRow] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Thread:
+    id: str
+    created_at: str
+    updated_at: str
+    workflow: str = ""
+    call: str = ""
+    status: Status = "done"
+    token: int = 0
+    owner: str | None = None
+    touched: int = 0
+    namespaces: dict[str, dict[str, _Kept]] = field(default_factory=dict)
+
+    def is_held(self) -> bool:
+        """Whether somebody alive holds it. No other process can, so no lease ever expires."""
+        return self.owner is not None and is_alive(self.owner, self.id, self.token, float("inf"))
+
+    def is_left_over(self, workflow: str, call: str) -> bool:
+        """Whether a dead or suspended run of this call waits to be continued."""
+        same = (self.workflow, self.call) == (workflow, call)
+        return same and self.status in UNFINISHED and not self.is_held()
+
+
+class _Found(NamedTuple):
+    """A checkpoint on its way out of a listing."""
+
+    place: int
+    thread: str
+    row: CheckpointRow
+    kept: _Kept
+
+
+class MemorySaver(CheckpointSaver):
+    """Keeps threads in this process, as bytes. Safe to use from any thread; gone with the process."""
+
+    def __init__(self, *, serde: Serializer | None = None) -> None:
+        super().__init__(serde=serde)
+        self._threads: dict[str, _Thread] = {}
+        self._ticks = count(1)
+        self._holder = Holder()
+        self._lock = threading.Lock()
+        _open.add(self)
+
+    @property
+    def inline(self) -> bool:
+        return True
+
+    # -- leases -----------------------------------------------------------------------------------
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        with self._lock:
+            held = self._known(thread)
+            if not force and held.owner is not None and held.is_held():
+                return Busy(label(held.owner))
+            return self._lend(held)
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        with self._lock:
+            for thread in reversed(self._threads.values()):
+                if thread.is_left_over(workflow, call):
+                    return self._lend(thread)
+        return None
+
+    def release(self, lease: Lease) -> None:
+        with self._lock:
+            self._take_back(lease)
+
+    def _lend(self, thread: _Thread) -> Lease:
+        thread.token = next(self._ticks)
+        thread.owner = self._holder.owner
+        self._touch(thread)
+        lease = Lease(thread.id, thread.token)
+        self._holder.take(lease)
+        return lease
+
+    def _take_back(self, lease: Lease) -> None:
+        thread = self._threads.get(lease.thread)
+        if thread is not None and thread.token == lease.token:
+            thread.owner = None
+        self._holder.drop(lease)
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        if not self._lock.acquire(blocking=wait):
+            raise BlockingIOError("another thread is committing")
+        try:
+            return [self._commit(one) for one in commits]
+        finally:
+            self._lock.release()
+
+    def _commit(self, commit: Commit) -> Exception | None:
+        if (lease := commit.lease) is not None and not self._admits(lease):
+            return lease_lost(commit.thread)
+        for item in commit.items:
+            if not isinstance(item, CheckpointRow | Writes):
+                return strange_item(item)
+        thread = self._known(commit.thread)
+        for item in commit.items:
+            if isinstance(item, Writes):
+                self._add_writes(thread, item)
+            else:
+                self._add_checkpoint(thread, item)
+        self._settle(thread, commit)
+        if commit.written is not None:
+            commit.written()
+        return None
+
+    def _admits(self, lease: Lease) -> bool:
+        thread = self._threads.get(lease.thread)
+        return thread is not None and thread.token == lease.token and not self._holder.refuses(lease)
+
+    def _add_writes(self, thread: _Thread, writes: Writes) -> None:
+        kept = thread.namespaces.setdefault(writes.namespace, {}).setdefault(writes.checkpoint, _Kept())
+        for row in writes.rows:
+            spot = (row.task, row.index)
+            if row.index < 0:
+                kept.writes.pop(spot, None)
+            kept.writes.setdefault(spot, row)
+
+    def _add_checkpoint(self, thread: _Thread, row: CheckpointRow) -> None:
+        namespace = thread.namespaces.setdefault(row.namespace, {})
+        base = _parent(namespace, row)
+        kept = namespace.setdefault(row.id, _Kept())
+        if kept.row is None:
+            kept.place = next(self._ticks)
+            namespace[row.id] = namespace.pop(row.id)
+        kept.row = replace(row, versions=dict(row.versions), values=_values(row, base))
+
+    def _settle(self, thread: _Thread, commit: Commit) -> None:
+        if commit.begin is not None:
+            thread.workflow, thread.call = commit.begin
+            thread.status = "running"
+        if commit.status is not None:
+            thread.status = commit.status
+        if commit.release and commit.lease is not None:
+            self._take_back(commit.lease)
+        if concerns_thread(commit):
+            self._touch(thread)
+
+    def _touch(self, thread: _Thread) -> None:
+        thread.updated_at = now()
+        thread.touched = next(self._ticks)
+
+    def _known(self, thread: str) -> _Thread:
+        known = self._threads.get(thread)
+        if known is None:
+            time = now()
+            known = self._threads[thread] = _Thread(thread, time, time)
+            known.touched = next(self._ticks)
+        return known
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._lock:
+            self._threads.pop(thread_id, None)
+
+    def close(self) -> None:
+        for lease in self._holder.leases():
+            self.release(lease)
+        self._holder.close()
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        with self._lock:
+            known = self._threads.get(thread)
+            places = known.namespaces.get(namespace, {}) if known is not None else {}
+            kept = _last(places) if checkpoint is None else places.get(checkpoint)
+            if kept is None or kept.row is None:
+                return None
+            return Loaded(thread, kept.row, list(kept.writes.values()))
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        with self._lock:
+            found = self._ordered(thread)
+        if before is not None:
+            found = found[_position(before, namespace, found) + 1 :]
+        chosen = (one for one in found if namespace in (None, one.row.namespace))
+        return map(self._reload, islice(chosen, limit))
+
+    def _ordered(self, thread: str | None) -> list[_Found]:
+        """The checkpoints of a thread, or of all, the last committed first."""
+        found = [
+            _Found(kept.place, known.id, kept.row, kept)
+            for known in self._threads.values()
+            if thread in (None, known.id)
+            for places in known.namespaces.values()
+            for kept in places.values()
+            if kept.row is not None
+        ]
+        return sorted(found, key=lambda one: one.place, reverse=True)
+
+    def _reload(self, found: _Found) -> Loaded:
+        with self._lock:
+            return Loaded(found.thread, found.row, list(found.kept.writes.values()))
+
+    def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        with self._lock:
+            newest = sorted(self._threads.values(), key=lambda known: known.touched, reverse=True)
+            return [_listed(known) for known in newest if _is_thread(known)][:limit]
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        with self._lock:
+            known = self._threads.get(thread)
+            return None if known is None or not _is_thread(known) else _listed(known)
+
+
+def _last(places: dict[str, _Kept]) -> _Kept | None:
+    return next((kept for kept in reversed(places.values()) if kept.row is not None), None)
+
+
+def _parent(namespace: dict[str, _Kept], row: CheckpointRow) -> CheckpointRow | None:
+    """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
+    kept = _last(namespace) if row.parent is None else namespace.get(row.parent)
+    return None if kept is None else kept.row
+
+
+def _values(row: CheckpointRow, base: CheckpointRow | None) -> dict[str, Versioned]:
+    """A value for every channel that the row's versions name: put with it, shared, or empty."""
+    shared = base.values if base is not None else {}
+    values = {}
+    for channel, version in row.versions.items():
+        value = row.values.get(channel) or shared.get(channel)
+        known = value is not None and value.version == version
+        values[channel] = value if value is not None and known else Versioned(version, None)
+    return values
+
+
+def _position(before: str, namespace: str | None, found: Sequence[_Found]) -> int:
+    """Where a checkpoint is in a listing; one of the namespace asked for goes before any other."""
+    places = [index for index, one in enumerate(found) if one.row.id == before]
+    own = [index for index in places if found[index].row.namespace == namespace]
+    if not places:
+        raise unknown_before(before)
+    return (own or places)[0]
+
+
+def _is_thread(known: _Thread) -> bool:
+    """Whether it is more than a claim that was given up with nothing written."""
+    return bool(known.workflow or known.namespaces or (known.owner is not None and known.is_held()))
+
+
+def _listed(known: _Thread) -> ThreadRow:
+    owner = label(known.owner) if known.owner is not None and known.is_held() else None
+    return ThreadRow(
+        known.id, known.workflow, known.call, known.status, owner, known.created_at, known.updated_at
+    )
+
+
+_open: weakref.WeakSet[MemorySaver] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may have held a lock, which nobody will release in the child."""
+    for saver in _open:
+        saver._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,62 @@
+"""From what a user writes as `checkpointer=` to a saver."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, cast
+
+from checkpointers.memory import MemorySaver
+from flowfn.ports import Saver
+
+if TYPE_CHECKING:
+    from checkpointers.sqlite import SqliteSaver
+
+Target = Saver | str | os.PathLike[str]
+
+_open: weakref.WeakValueDictionary[str, SqliteSaver] = weakref.WeakValueDictionary()
+_opening = threading.Lock()
+
+_EXPECTED = 'Pass a saver, a path such as "runs.db", or a URL such as "sqlite:///runs.db" or "memory://".'
+
+
+def open_saver(target: Target) -> Saver:
+    """The saver that a target names.
+
+    A saver is returned as it is. A path is SQLite; so is `sqlite:///runs.db` (relative),
+    `sqlite:////srv/runs.db` (absolute) and `sqlite:///:memory:`. `memory://` is a new `MemorySaver`.
+    While a file is open here, opening it again gives the same saver, so that its leases and its group
+    commit are shared; whoever closes it closes it for all. Anything else is a `TypeError`.
+    """
+    if isinstance(target, str | os.PathLike):
+        return _open_url(os.fspath(target))
+    if isinstance(target, Saver):
+        return target
+    raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")
+
+
+def _open_url(target: str) -> Saver:
+    scheme, separator, rest = target.partition("://")
+    if not separator:
+        return _open_sqlite(target)
+    if scheme == "memory" and not rest:
+        return MemorySaver()
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return _open_sqlite(rest[1:])
+    if scheme in ("postgresql", "postgres"):
+        raise NotImplementedError(f"{target!r}: there is no Postgres checkpointer yet. {_EXPECTED}")
+    raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")
+
+
+def _open_sqlite(path: str) -> Saver:
+    from checkpointers.sqlite import SqliteSaver
+
+    if path == ":memory:" or path.startswith("file:"):
+        return SqliteSaver(path)
+    real = os.path.realpath(path)
+    with _opening:
+        saver = _open.get(real)
+        if saver is None or saver.closed:
+            saver = _open[real] = SqliteSaver(path)
+        return cast(Saver, saver)

@@ -1,0 +1,65 @@
+"""What every backend decides and says alike.
+
+Rule: plain functions on the port's rows; a backend adds only where it keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from flowfn.errors import LeaseLost, UnknownCheckpoint
+from flowfn.ports import CheckpointRow, Commit, WriteRow
+
+
+def now() -> str:
+    """The time, ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat()
+
+
+def concerns_thread(commit: Commit) -> bool:
+    """Whether a commit updates its thread's row: by its run, or by a checkpoint.
+
+    A task's writes don't: they are the hot path, and a listing needn't move with each of them.
+    """
+    return (
+        commit.begin is not None
+        or commit.status is not None
+        or commit.release
+        or CheckpointRow in map(type, commit.items)
+    )
+
+
+def merged(rows: Iterable[WriteRow]) -> list[WriteRow]:
+    """Writes in the order of their commits, one per (task, index).
+
+    Of several, the last counts where the index is negative, else the first.
+    """
+    kept: dict[tuple[str, int], WriteRow] = {}
+    for row in rows:
+        spot = (row[0], row[1])
+        if row[1] < 0:
+            kept.pop(spot, None)
+        kept.setdefault(spot, row)
+    return list(kept.values())
+
+
+def lease_lost(thread: str) -> LeaseLost:
+    """Why a commit was refused."""
+    return LeaseLost(
+        f"Another run took over thread {thread!r}, and this one may write no more."
+        " Read its state with `workflow.get_state(...)`, or call the workflow again."
+    )
+
+
+def unknown_before(checkpoint: str) -> UnknownCheckpoint:
+    """Why a listing can't begin."""
+    return UnknownCheckpoint(
+        f"No checkpoint {checkpoint!r} to list those before it."
+        " Pass `before=` the id of one that `history` returned."
+    )
+
+
+def strange_item(item: object) -> TypeError:
+    """Why a commit can't be stored."""
+    return TypeError(f"A commit cannot hold {item!r}. Put `CheckpointRow` or `Writes` into its items.")

@@ -1,0 +1,279 @@
+"""The saver that keeps threads in one SQLite file, shared by threads and processes.
+
+Rule: whoever gets the writing lock commits everything that waits for it in one transaction. What
+transactions do is in `sqlite_rows`, how they begin and end in `sqlite_database`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from checkpointers import sqlite_rows
+from checkpointers.base import CheckpointSaver
+from checkpointers.leases import Holder, is_alive, label
+from checkpointers.rules import lease_lost, unknown_before
+from checkpointers.sqlite_database import Database, Fsync
+from checkpointers.sqlite_errors import typed
+from checkpointers.sqlite_rows import Held
+from flowfn.errors import InvalidInput, SaverError
+from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, Status, ThreadRow
+
+Refusals = list[Exception | None]
+
+_PAGE = 16
+"""Checkpoints of a history that are read at once, and so are in memory at once."""
+
+_END = 1 << 62
+"""Above every key."""
+
+
+class _Waiting:
+    """Commits in the queue, and what became of them."""
+
+    __slots__ = ("commits", "refusals")
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        self.commits = commits
+        self.refusals: Refusals | None = None
+
+
+class SqliteSaver(CheckpointSaver):
+    """Keeps threads in one SQLite file, which is created where there is none.
+
+    `path` is a file, `":memory:"`, or an SQLite URI such as `"file:runs.db?mode=ro"`. With
+    `fsync="process"` a commit survives the death of the process, with `"power"` that of the machine.
+    `timeout`: seconds to wait while another process writes, before `DatabaseLocked`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fsync: Fsync = "process",
+        serde: Serializer | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        super().__init__(serde=serde)
+        if not os.fspath(path):
+            raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
+        self._inline = fsync == "process"
+        self._database = Database(os.fspath(path), fsync, timeout)
+        self._queue: deque[_Waiting] = deque()
+        self._holder = Holder(self._renew)
+
+    @property
+    def inline(self) -> bool:
+        return self._inline
+
+    @property
+    def path(self) -> str:
+        """As given when it was opened."""
+        return self._database.path
+
+    @property
+    def closed(self) -> bool:
+        return self._database.closed
+
+    # -- leases -----------------------------------------------------------------------------------
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        with self._database.writing() as db:
+            found = sqlite_rows.lease_of(db, thread)
+            if found is None:
+                return self._lend(db, sqlite_rows.add_thread(db, thread), thread)
+            owner = _live_owner(found)
+            if owner is not None and not force:
+                return Busy(label(owner))
+            return self._lend(db, found.key, thread)
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        with self._database.reading() as db:
+            if self._left_over(db, workflow, call) is None:
+                return None
+        with self._database.writing() as db:
+            found = self._left_over(db, workflow, call)
+            return None if found is None else self._lend(db, found.key, found.thread)
+
+    def release(self, lease: Lease) -> None:
+        try:
+            with self._database.writing() as db:
+                sqlite_rows.take_back(db, lease)
+        finally:
+            self._holder.drop(lease)
+
+    def _left_over(self, db: sqlite3.Cursor, workflow: str, call: str) -> Held | None:
+        """The newest thread that waits to be continued and that nobody holds."""
+        waiting = sqlite_rows.unfinished(db, workflow, call)
+        return next((held for held in waiting if _live_owner(held) is None), None)
+
+    def _lend(self, db: sqlite3.Cursor, key: int, thread: str) -> Lease:
+        lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry())
+        self._holder.take(lease)  # before the row can be seen, or it would look abandoned
+        return lease
+
+    def _renew(self) -> None:
+        """Push on the leases that are held; the heartbeat calls it, and tries again if it fails."""
+        with suppress(SaverError), self._database.writing() as db:
+            for lease in self._holder.leases():
+                sqlite_rows.renew(db, lease, self._holder.expiry())
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+        lock = self._database.lock
+        if lock.acquire(blocking=False):
+            try:
+                if wait and self._queue:
+                    return self._commit_queue(self._enqueue(commits))
+                return self._write(commits, wait=wait)
+            finally:
+                lock.release()
+        if not wait:
+            raise BlockingIOError(f"another thread is writing to {self.path}")
+        mine = self._enqueue(commits)
+        with self._database.lock:
+            return self._commit_queue(mine) if mine.refusals is None else mine.refusals
+
+    def _enqueue(self, commits: Sequence[Commit]) -> _Waiting:
+        waiting = _Waiting(commits)
+        self._queue.append(waiting)
+        return waiting
+
+    def _commit_queue(self, mine: _Waiting) -> Refusals:
+        """Commit all that waits, `mine` included; the caller holds the lock.
+
+        If that is cut short, the others' commits wait on for the next holder.
+        """
+        batch = [self._queue.popleft() for _ in range(len(self._queue))]
+        try:
+            refusals = iter(self._write([commit for one in batch for commit in one.commits]))
+        except BaseException:
+            self._queue.extendleft(one for one in reversed(batch) if one is not mine)
+            raise
+        for one in batch:
+            one.refusals = list(islice(refusals, len(one.commits)))
+        assert mine.refusals is not None
+        return mine.refusals
+
+    def _write(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+        """Write commits in one transaction.
+
+        Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
+        gets an exception of its own. The caller holds the lock.
+        """
+        database = self._database
+        try:
+            db = database.begin(wait=wait)
+        except sqlite3.Error as error:
+            return [typed(error, self.path) for _ in commits]
+        try:
+            refusals = [self._apply(db, commit) for commit in commits]
+            database.end()
+        except Exception as error:
+            database.undo()
+            if len(commits) == 1:
+                return [typed(error, self.path) if isinstance(error, sqlite3.Error) else error]
+            return [refusal for one in commits for refusal in self._write([one])]
+        except BaseException:
+            database.undo()
+            raise
+        for commit, refusal in zip(commits, refusals, strict=True):
+            if refusal is None:
+                self._tell(commit)
+        return refusals
+
+    def _apply(self, db: sqlite3.Cursor, commit: Commit) -> Exception | None:
+        if commit.lease is not None and self._holder.refuses(commit.lease):
+            return lease_lost(commit.thread)
+        return sqlite_rows.apply(db, commit)
+
+    def _tell(self, commit: Commit) -> None:
+        """A commit is durable; nobody who waits for one goes on before the lock is given back."""
+        if commit.release and commit.lease is not None:
+            self._holder.drop(commit.lease)
+        if commit.written is not None:
+            commit.written()
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._database.writing() as db:
+            sqlite_rows.delete_thread(db, thread_id)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        if leases := self._holder.leases():
+            with suppress(SaverError), self._database.writing() as db:
+                for lease in leases:
+                    sqlite_rows.take_back(db, lease)
+        self._holder.close()
+        self._database.close()
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        with self._database.reading() as db:
+            return sqlite_rows.load(db, thread, namespace, checkpoint)
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        with self._database.reading() as db:
+            key = None if thread is None else sqlite_rows.thread_key(db, thread)
+            end = _END if before is None else sqlite_rows.key_named(db, before, key, namespace)
+        if end is None:
+            raise unknown_before(str(before))
+        if thread is not None and key is None:
+            return iter(())
+        return islice(self._pages(end, key, namespace, limit), limit)
+
+    def _pages(
+        self, end: int, thread: int | None, namespace: str | None, limit: int | None
+    ) -> Iterator[Loaded]:
+        """Checkpoints page by page: no lock is held, and no transaction open, while a caller looks."""
+        size = _PAGE if limit is None else min(limit, _PAGE)
+        while True:
+            with self._database.reading() as db:
+                keys = sqlite_rows.keys_before(db, end, size, thread, namespace)
+                page = [sqlite_rows.load_key(db, key) for key in keys]
+            yield from page
+            if len(keys) < size or not keys:
+                return
+            end = keys[-1]
+
+    def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        with self._database.reading() as db:
+            rows = sqlite_rows.listing(db, limit)
+        return [found for row in rows if (found := _listed(*row)) is not None]
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        with self._database.reading() as db:
+            rows = sqlite_rows.listing(db, 1, thread)
+        return _listed(*rows[0]) if rows else None
+
+
+def _live_owner(held: Held) -> str | None:
+    """Who holds a thread and lives."""
+    owner = held.owner
+    alive = owner is not None and is_alive(owner, held.thread, held.token, held.expires)
+    return owner if alive else None
+
+
+def _listed(
+    id: str, workflow: str, call: str, status: Status, created_at: str, updated_at: str, used: int, *held: Any
+) -> ThreadRow | None:
+    """A thread as it is listed; None for one that was claimed and left with nothing written."""
+    alive = _live_owner(Held(*held))
+    if not used and alive is None:
+        return None
+    return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)

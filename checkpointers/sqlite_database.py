@@ -1,0 +1,262 @@
+"""The connections to one SQLite file: opening, transactions, forks.
+
+Rule: one connection writes, under `lock`; another reads, under a lock of its own, so that no reader
+waits for a writer; a third checkpoints (`sqlite_wal`). A connection never crosses a fork: the child
+opens its own and never closes its parent's, which would drop the parent's file locks.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain, repeat
+from typing import Literal, TypeVar
+
+from checkpointers import schema
+from checkpointers.sqlite_errors import is_busy, typed
+from checkpointers.sqlite_wal import PAGE, WriteAheadLog
+from flowfn.errors import InvalidInput, SaverError
+
+Fsync = Literal["process", "power"]
+
+T = TypeVar("T")
+
+_PRAGMAS = ("wal_autocheckpoint = 0", "mmap_size = 0")
+
+_FSYNC: dict[str, tuple[str, ...]] = {
+    "process": ("synchronous = NORMAL",),
+    "power": ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1"),
+}
+
+LOG = {"process": 4096, "power": 1024}
+"""Transactions that the log holds. Moving it waits for the disk, which `"process"` hardly does otherwise;
+with `"power"` each commit waits, and for longer as long as the log's file still grows."""
+
+_PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
+"""Seconds between attempts to get a locked database; the last one repeats."""
+
+
+class Database:
+    """One file, opened for one saver.
+
+    The writing connection never waits for other processes by itself: `begin` does, where asked to.
+    """
+
+    def __init__(self, path: str, fsync: Fsync, timeout: float) -> None:
+        if fsync not in _FSYNC:
+            raise InvalidInput(f'fsync={fsync!r} is not known. Pass fsync="process" or fsync="power".')
+        self.path = path
+        self._fsync = fsync
+        self._timeout = timeout
+        self._connect = partial(_connect, path, fsync, timeout)
+        self.closed = False
+        self._renew_locks()
+        self._connections: _Connections | None = self._open()
+        _databases.add(self)
+
+    def _renew_locks(self) -> None:
+        self.lock = threading.Lock()
+        self._reading_lock = threading.Lock()
+
+    @property
+    def in_memory(self) -> bool:
+        return self._connected().log is None
+
+    # -- transactions -----------------------------------------------------------------------------
+
+    def begin(self, *, wait: bool = True) -> sqlite3.Cursor:
+        """Begin to write; the caller holds `lock`, and goes on to `end` or `undo`.
+
+        With `wait=False`, raises `BlockingIOError` where another process is writing.
+        """
+        connections = self._connections or self._connected()
+        cursor = connections.cursor
+        if connections.writer.in_transaction:  # a signal got between a transaction and its end
+            self.undo()
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            if not wait:
+                raise BlockingIOError(f"another process is writing to {self.path}") from error
+            self._patiently(lambda: cursor.execute("BEGIN IMMEDIATE"))
+        return cursor
+
+    def end(self) -> None:
+        """Make durable what was written."""
+        connections = self._connections or self._connected()
+        connections.cursor.execute("COMMIT")
+        if connections.log is not None:
+            connections.log.grew(connections.writer)
+
+    def undo(self) -> None:
+        """Forget what was written; SQLite itself may have done so already."""
+        if self._connections is not None and self._connections.writer.in_transaction:
+            self._connections.cursor.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Cursor]:
+        """A transaction that writes. Errors of the database come out typed."""
+        with self.lock:
+            try:
+                cursor = self.begin()
+                try:
+                    yield cursor
+                    self.end()
+                except BaseException:
+                    self.undo()
+                    raise
+            except sqlite3.Error as error:
+                raise typed(error, self.path) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
+        """A transaction that sees one state of the database. Errors come out typed."""
+        with self.lock if self.in_memory else self._reading_lock:
+            try:
+                cursor = self._connected().reader()
+                cursor.execute("BEGIN")
+                try:
+                    yield cursor
+                finally:
+                    if cursor.connection.in_transaction:
+                        cursor.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise typed(error, self.path) from error
+
+    # -- opening and closing ----------------------------------------------------------------------
+
+    def _connected(self) -> _Connections:
+        if self.closed:
+            raise SaverError(f"This saver of {self.path} is closed. Open it again: `SqliteSaver(path)`.")
+        if self._connections is None:
+            self._connections = self._open()
+        return self._connections
+
+    def _open(self) -> _Connections:
+        _prepare(self.path)
+        try:
+            writer = self._patiently(partial(_open_writer, self._connect, self.path))
+            connections = _Connections(writer, self._connect, LOG[self._fsync])
+        except sqlite3.Error as error:
+            raise typed(error, self.path) from error
+        self._finalizer = weakref.finalize(self, connections.close)
+        return connections
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Try until the database is free, for `timeout` seconds."""
+        deadline = time.monotonic() + self._timeout
+        for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+            try:
+                return attempt()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(pause)
+        raise AssertionError("the pauses never end")
+
+    def close(self) -> None:
+        """Move the log into the file and close it. No error if closed already."""
+        with self.lock, self._reading_lock:
+            self.closed = True
+            if self._connections is not None:
+                if self._connections.log is not None:
+                    self._connections.log.checkpoint(self._connections.writer)
+                self._finalizer()
+                self._connections = None
+
+    def cross_fork(self) -> None:
+        """Forget the parent's connections and locks. In memory, the child goes on with its own copy."""
+        self._renew_locks()
+        if self._connections is not None and self._connections.log is not None:
+            self._finalizer.detach()
+            _abandoned.append(self._connections)
+            self._connections = None
+
+
+class _Connections:
+    """The open connections of one process to one database. `log` is None where it is in memory."""
+
+    def __init__(
+        self, writer: sqlite3.Connection, connect: Callable[[], sqlite3.Connection], log: int
+    ) -> None:
+        file = writer.execute("PRAGMA database_list").fetchone()[2]
+        self.writer = writer
+        self.cursor = writer.cursor()
+        self.log = WriteAheadLog(file, connect, log) if file else None
+        self._connect = connect
+        self._reader: sqlite3.Connection | None = None
+
+    def reader(self) -> sqlite3.Cursor:
+        """A cursor for reading; of the writing connection where the database lives in that alone."""
+        if self.log is None:
+            return self.cursor
+        if self._reader is None:
+            self._reader = self._connect()
+        return self._reader.cursor()
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        if self.log is not None:
+            self.log.close()
+        self.writer.close()
+
+
+def _prepare(path: str) -> None:
+    """See to it that there is a folder, and in it a file that only its owner can read."""
+    if path == ":memory:" or path.startswith("file:"):
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
+    with suppress(OSError):  # there is a file already, or SQLite will say why there can't be
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _open_writer(connect: Callable[[], sqlite3.Connection], path: str) -> sqlite3.Connection:
+    writer = connect()
+    try:
+        if not schema.check(writer, path):
+            writer.execute("PRAGMA journal_mode = WAL")
+            schema.migrate(writer, path)
+        writer.execute("PRAGMA busy_timeout = 0")
+    except BaseException:
+        writer.close()
+        raise
+    return writer
+
+
+def _connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:
+    """A connection that checkpoints nothing by itself, and waits `timeout` seconds for others."""
+    connection = sqlite3.connect(
+        path, timeout=timeout, isolation_level=None, check_same_thread=False, uri=path.startswith("file:")
+    )
+    try:
+        for pragma in (*_PRAGMAS, *_FSYNC[fsync], f"journal_size_limit = {LOG[fsync] * PAGE}"):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: list[_Connections] = []
+"""A parent's connections: kept, because collecting them would close them."""
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database.cross_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,75 @@
+"""SQLite's errors, as flowfn's.
+
+Rule: one fresh exception per caller, with the file and the remedy in it; the original is its cause.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from flowfn.errors import (
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseReadOnly,
+    NotADatabase,
+    SaverError,
+)
+
+_KNOWN: dict[int, tuple[type[SaverError], str]] = {
+    sqlite3.SQLITE_BUSY: (
+        DatabaseLocked,
+        "Another connection kept it locked. Let its transaction end, or pass a longer `timeout=`.",
+    ),
+    sqlite3.SQLITE_LOCKED: (
+        DatabaseLocked,
+        "Another connection kept it locked. Let its transaction end, or pass a longer `timeout=`.",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        DatabaseReadOnly,
+        "It cannot be written to. Make the file and its folder writable for this user.",
+    ),
+    sqlite3.SQLITE_FULL: (
+        DatabaseFull,
+        "The disk, or the database's size limit, is full. Free some space, and call the workflow again.",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        NotADatabase,
+        "The file is not a SQLite database. Name another file.",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        NotADatabase,
+        "The file is damaged. Restore a copy, or salvage it with `sqlite3 FILE .recover`.",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        SaverError,
+        "It cannot be opened. Check that it is a file in a folder where this user may create files.",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        SaverError,
+        "The disk failed to read or write. Check the disk, and that it isn't a network folder.",
+    ),
+}
+
+_REFUSED = (SaverError, "SQLite's module refused a value. Pass strings without lone surrogates, and bytes.")
+"""For what has no result code, because the database never saw it."""
+
+_ELSE = (SaverError, "Check the file with `sqlite3 FILE 'PRAGMA integrity_check'`.")
+
+
+def typed(error: sqlite3.Error, path: str) -> SaverError:
+    """A new error of flowfn's that says what happened to the database at `path`, and what to do."""
+    code = _code(error)
+    kind, remedy = _KNOWN.get(code, _ELSE) if code else _REFUSED
+    result = kind(f"{path}: {error}. {remedy}")
+    result.__cause__ = error
+    return result
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else has the database, so that trying again may help."""
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code; 0 for what the module raised itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,335 @@
+"""What one transaction of the SQLite saver reads and writes.
+
+Rule: functions on a cursor whose transaction somebody else begins and ends; nothing here waits, locks
+or knows of processes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
+from checkpointers.schema import IS_UNFINISHED
+from flowfn.ports import (
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Versioned,
+    WriteRow,
+    Writes,
+)
+
+Cursor = sqlite3.Cursor
+
+_ROOM = 1 << 32
+"""How many writes a checkpoint has room for: the distance between the first keys of two."""
+
+_FENCE = """
+    SELECT thread.key, thread.token, checkpoint.key FROM thread LEFT JOIN checkpoint
+    ON checkpoint.thread = thread.key AND checkpoint.id = ? AND checkpoint.namespace = ?
+    WHERE thread.id = ?"""
+
+_ADD_WRITE = """
+    INSERT INTO "write" VALUES (
+        (SELECT coalesce(max(key), ?) FROM "write" WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?, ?, ?)"""
+
+_ADD_VALUE = """
+    INSERT INTO value VALUES (
+        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?)"""
+
+_PLACE = "SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?"
+
+_IS_PUT = "SELECT body IS NOT NULL, (SELECT max(key) FROM checkpoint) FROM checkpoint WHERE key = ?"
+
+_SETTLE = """
+    UPDATE thread SET
+        workflow = coalesce(?, workflow), call = coalesce(?, call), status = coalesce(?, status),
+        owner = CASE WHEN ? THEN NULL ELSE owner END, updated_at = ?,
+        touched = (SELECT max(touched) + 1 FROM thread)
+    WHERE key = ?"""
+
+_LEND = """
+    UPDATE thread SET token = ?, owner = ?, expires = ?, updated_at = ?,
+        touched = (SELECT max(touched) + 1 FROM thread)
+    WHERE key = ?"""
+
+_FILL = """
+    UPDATE checkpoint SET parent = ?, step = ?, source = ?, created_at = ?, body = ?, metadata = ?,
+        channels = ? WHERE key = ?"""
+
+_COLUMNS = """checkpoint.namespace, checkpoint.id, checkpoint.parent, checkpoint.step, checkpoint.source,
+    checkpoint.created_at, checkpoint.body, checkpoint.metadata, checkpoint.channels"""
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def apply(db: Cursor, commit: Commit) -> Exception | None:
+    """Write a commit, or say why its lease doesn't allow it."""
+    first = commit.items[0] if commit.items else None
+    spot = (first.checkpoint, first.namespace) if isinstance(first, Writes) else (None, None)
+    found = db.execute(_FENCE, (*spot, commit.thread)).fetchone()
+    lease = commit.lease
+    if lease is not None and (found is None or found[1] != lease.token):
+        return lease_lost(commit.thread)
+    thread, _, place = found or (add_thread(db, commit.thread), 0, None)
+    for item in commit.items:
+        if isinstance(item, Writes):
+            known = place if item is first else None
+            _add_writes(db, known or _place(db, thread, item.namespace, item.checkpoint), item.rows)
+        elif isinstance(item, CheckpointRow):
+            _add_checkpoint(db, thread, item)
+        else:
+            raise strange_item(item)
+    if concerns_thread(commit):
+        _settle(db, thread, commit)
+    return None
+
+
+def _add_writes(db: Cursor, checkpoint: int, rows: Iterable[WriteRow]) -> None:
+    first, last = _span(checkpoint)
+    span = (first, first, last)
+    db.executemany(_ADD_WRITE, [span + row for row in rows])
+
+
+def _place(db: Cursor, thread: int, namespace: str, id: str) -> int:
+    """The key of a checkpoint; of a new, empty row where nothing has named it yet."""
+    found = db.execute(_PLACE, (thread, id, namespace)).fetchone()
+    if found is not None:
+        return int(found[0])
+    db.execute("INSERT INTO checkpoint (thread, namespace, id) VALUES (?, ?, ?)", (thread, namespace, id))
+    return _last_row(db)
+
+
+def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
+    """The key that a checkpoint keeps: the next one, unless it was put before.
+
+    Writes may have named it since, and move with it.
+    """
+    key = _place(db, thread, namespace, id)
+    put, last = db.execute(_IS_PUT, (key,)).fetchone()
+    if put or key == last:
+        return key
+    db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
+    shift = (last + 1 - key) * _ROOM
+    db.execute('UPDATE "write" SET key = key + ? WHERE key BETWEEN ? AND ?', (shift, *_span(key)))
+    return int(last) + 1
+
+
+def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow) -> None:
+    shared = _channels(db, thread, row.namespace, row.parent)
+    key = _final_place(db, thread, row.namespace, row.id)
+    channels = json.dumps(_store_values(db, key, row, shared), separators=(",", ":"))
+    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels)
+    db.execute(_FILL, (*described, key))
+
+
+def _store_values(
+    db: Cursor, checkpoint: int, row: CheckpointRow, shared: Mapping[str, list[int]]
+) -> dict[str, list[int]]:
+    """Store what changed; returns `[version, key]`, or `[version]` where empty, for every channel."""
+    channels = {}
+    for channel, version in row.versions.items():
+        put, old = row.values.get(channel), shared.get(channel)
+        if put is not None and put.value is not None:
+            first, last = _span(checkpoint)
+            db.execute(_ADD_VALUE, (first, first, last, put.value))
+            channels[channel] = [version, _last_row(db)]
+        elif put is None and old is not None and old[0] == version:
+            channels[channel] = old
+        else:
+            channels[channel] = [version]
+    return channels
+
+
+def _channels(db: Cursor, thread: int, namespace: str, parent: str | None) -> Mapping[str, list[int]]:
+    """The channels that a new checkpoint shares with its parent, or with the last where it names none."""
+    found = _find(db, "channels", thread, namespace, parent)
+    return {} if found is None else json.loads(found[0])
+
+
+def _settle(db: Cursor, thread: int, commit: Commit) -> None:
+    workflow, call = commit.begin or (None, None)
+    status = commit.status or (commit.begin and "running")
+    release = commit.release and commit.lease is not None
+    db.execute(_SETTLE, (workflow, call, status, release, now(), thread))
+
+
+# -- threads and leases ---------------------------------------------------------------------------
+
+
+def add_thread(db: Cursor, id: str) -> int:
+    """Create a thread; returns its key."""
+    time = now()
+    db.execute(
+        "INSERT INTO thread (id, created_at, updated_at, touched)"
+        " VALUES (?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM thread))",
+        (id, time, time),
+    )
+    return _last_row(db)
+
+
+def lend(db: Cursor, thread: int, id: str, owner: str, expires: float) -> Lease:
+    """Give out the next token for a thread."""
+    db.execute("UPDATE fence SET token = token + 1")
+    (token,) = db.execute("SELECT token FROM fence").fetchone()
+    db.execute(_LEND, (token, owner, expires, now(), thread))
+    return Lease(id, token)
+
+
+def take_back(db: Cursor, lease: Lease) -> None:
+    """Free a thread, unless the lease was lost."""
+    db.execute("UPDATE thread SET owner = NULL WHERE id = ? AND token = ?", lease)
+
+
+def renew(db: Cursor, lease: Lease, expires: float) -> None:
+    """Push a lease's expiry on, unless it was lost."""
+    db.execute("UPDATE thread SET expires = ? WHERE id = ? AND token = ?", (expires, *lease))
+
+
+class Held(NamedTuple):
+    """A thread, and the lease that its row tells of."""
+
+    key: int
+    thread: str
+    owner: str | None
+    token: int
+    expires: float
+
+
+def lease_of(db: Cursor, id: str) -> Held | None:
+    """The lease of a thread."""
+    query = "SELECT key, id, owner, token, expires FROM thread WHERE id = ?"
+    found = db.execute(query, (id,)).fetchone()
+    return None if found is None else Held(*found)
+
+
+def unfinished(db: Cursor, workflow: str, call: str) -> list[Held]:
+    """The leases of the threads whose last run of this call waits to be continued, the newest first."""
+    found = db.execute(
+        "SELECT key, id, owner, token, expires FROM thread"
+        f" WHERE workflow = ? AND call = ? AND {IS_UNFINISHED} ORDER BY key DESC",
+        (workflow, call),
+    )
+    return [Held(*row) for row in found]
+
+
+def listing(db: Cursor, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
+    """Id, last run and times of threads, whether they hold anything, then what `Held` takes; the last updated first."""
+    return db.execute(
+        "SELECT id, workflow, call, status, created_at, updated_at,"
+        " workflow <> '' OR EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.thread = thread.key),"
+        " key, id, owner, token, expires"
+        f" FROM thread {'' if id is None else 'WHERE id = ?'} ORDER BY touched DESC LIMIT ?",
+        (*(() if id is None else (id,)), -1 if limit is None else limit),
+    ).fetchall()
+
+
+def delete_thread(db: Cursor, id: str) -> None:
+    """Forget a thread and all that it alone refers to."""
+    thread = thread_key(db, id)
+    if thread is None:
+        return
+    keys = db.execute("SELECT key FROM checkpoint WHERE thread = ?", (thread,)).fetchall()
+    spans = [_span(key) for (key,) in keys]
+    db.executemany("DELETE FROM value WHERE key BETWEEN ? AND ?", spans)
+    db.executemany('DELETE FROM "write" WHERE key BETWEEN ? AND ?', spans)
+    db.execute("DELETE FROM checkpoint WHERE thread = ?", (thread,))
+    db.execute("DELETE FROM thread WHERE key = ?", (thread,))
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def thread_key(db: Cursor, id: str) -> int | None:
+    """The key of a thread."""
+    found = db.execute("SELECT key FROM thread WHERE id = ?", (id,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def load(db: Cursor, id: str, namespace: str, checkpoint: str | None) -> Loaded | None:
+    """A checkpoint with its values and writes, or None."""
+    thread = thread_key(db, id)
+    if thread is None:
+        return None
+    found = _find(db, f"key, {_COLUMNS}", thread, namespace, checkpoint)
+    return None if found is None else _loaded(db, id, found)
+
+
+def load_key(db: Cursor, key: int) -> Loaded:
+    """The checkpoint of a key that was just read in the same transaction."""
+    found = db.execute(
+        f"SELECT thread.id, checkpoint.key, {_COLUMNS} FROM checkpoint"
+        " JOIN thread ON thread.key = checkpoint.thread WHERE checkpoint.key = ?",
+        (key,),
+    ).fetchone()
+    return _loaded(db, found[0], found[1:])
+
+
+def keys_before(db: Cursor, end: int, limit: int, thread: int | None, namespace: str | None) -> list[int]:
+    """Keys of checkpoints committed before the one of key `end`, the last first."""
+    where, values = _where(thread=thread, namespace=namespace)
+    found = db.execute(
+        f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
+        (end, *values, limit),
+    )
+    return [key for (key,) in found]
+
+
+def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:
+    """The key of a checkpoint of this id; one of the namespace asked for goes before any other."""
+    where, values = _where(thread=thread, id=id)
+    found = db.execute(f"SELECT namespace = ?, key FROM checkpoint WHERE {where}", (namespace, *values))
+    return max(((own or 0, key) for own, key in found), default=(0, None))[1]
+
+
+def _find(db: Cursor, columns: str, thread: int, namespace: str, id: str | None) -> Any:
+    """Columns of the checkpoint of this id, or of the last one of the namespace."""
+    where, values = _where(thread=thread, namespace=namespace, id=id)
+    return db.execute(
+        f"SELECT {columns} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", values
+    ).fetchone()
+
+
+def _where(**columns: Any) -> tuple[str, list[Any]]:
+    """The condition that a checkpoint was put and has these values; None stands for any."""
+    given = {name: value for name, value in columns.items() if value is not None}
+    return " AND ".join(["body IS NOT NULL", *(f"{name} = ?" for name in given)]), [*given.values()]
+
+
+def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
+    key, namespace, name, parent, step, source, created_at, body, metadata, channels = found
+    held = json.loads(channels)
+    versions = {channel: place[0] for channel, place in held.items()}
+    values = {channel: _value(db, *place) for channel, place in held.items()}
+    row = CheckpointRow(namespace, name, parent, step, source, created_at, body, metadata, versions, values)
+    return Loaded(thread, row, _writes(db, key))
+
+
+def _value(db: Cursor, version: int, key: int | None = None) -> Versioned:
+    if key is None:
+        return Versioned(version, None)
+    (data,) = db.execute("SELECT data FROM value WHERE key = ?", (key,)).fetchone()
+    return Versioned(version, data)
+
+
+def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:
+    rows = db.execute(
+        'SELECT task, idx, channel, data, path FROM "write" WHERE key BETWEEN ? AND ? ORDER BY key',
+        _span(checkpoint),
+    )
+    return merged(map(WriteRow._make, rows))
+
+
+def _span(checkpoint: int) -> tuple[int, int]:
+    """The first and the last key that writes of a checkpoint may have."""
+    return checkpoint * _ROOM, checkpoint * _ROOM + _ROOM - 1
+
+
+def _last_row(db: Cursor) -> int:
+    key = db.lastrowid
+    assert key is not None
+    return key

@@ -1,0 +1,72 @@
+"""Moving the write-ahead log into the database, at times when that is safe.
+
+Rule: the log is checkpointed only by a second connection while the first holds the write lock, so that
+no writer anywhere can start the log anew meanwhile. SQLite before 3.51.3 may otherwise lose pages where
+several connections write and checkpoint. All other ways to checkpoint are off: no autocheckpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+
+PAGE = 4096
+"""Bytes by which a small transaction makes the log longer."""
+
+_LOOK = 64
+"""Transactions after which the log's size is looked at, for those that weren't small."""
+
+
+class WriteAheadLog:
+    """The log of one database file. Its methods are called by whoever may use the writing connection.
+
+    It is moved into the database after `transactions`, however small they were, or once it grew by as
+    many pages. Its file keeps that size: reusing it is cheaper than letting it grow anew.
+    """
+
+    def __init__(self, path: str, connect: Callable[[], sqlite3.Connection], transactions: int) -> None:
+        self._limit = transactions
+        self._size = transactions * PAGE
+        self._path = path + "-wal"
+        self._connect = connect
+        self._second: sqlite3.Connection | None = None
+        self._transactions = 0
+        self._known = self._size
+
+    def grew(self, writer: sqlite3.Connection) -> None:
+        """Count a transaction, and checkpoint where the log has become long."""
+        self._transactions += 1
+        if self._transactions % _LOOK == 0 and (self._transactions >= self._limit or self._is_long()):
+            self.checkpoint(writer)
+
+    def _is_long(self) -> bool:
+        """Whether the log grew by its size since it was last checkpointed, or last started anew."""
+        size = self.size()
+        self._known = max(self._size, min(self._known, size))
+        return size > self._known + self._size
+
+    def size(self) -> int:
+        """Bytes of the log; 0 where there is none."""
+        try:
+            return os.stat(self._path).st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self, writer: sqlite3.Connection) -> None:
+        """Move what can be moved without waiting. What can't be stays in the log, where it is safe."""
+        self._transactions = 0
+        self._known = max(self._size, self.size())
+        with suppress(sqlite3.Error):
+            if self._second is None:
+                self._second = self._connect()
+            writer.execute("BEGIN IMMEDIATE")
+            try:
+                self._second.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            finally:
+                writer.execute("ROLLBACK")
+
+    def close(self) -> None:
+        if self._second is not None:
+            self._second.close()

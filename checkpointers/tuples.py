@@ -1,0 +1,154 @@
+"""LangGraph's shapes and the port's rows, each turned into the other.
+
+Rule: a row's `body` is `dumps({"seen", "updated"})` and its `metadata` is `dumps({**metadata, "source",
+"step"})`, as the engine writes them, so that either side reads what the other wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from checkpointers.rules import now
+from flowfn.errors import InvalidInput
+from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
+
+FORMAT = 4
+"""The `v` of a checkpoint dict: LangGraph's format that these shapes follow."""
+
+SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
+"""Channels of which a task has one write, the last; every other write's index is its position."""
+
+_UNRECORDED = {
+    *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
+    *("langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns"),
+}
+"""What of a config says where a checkpoint is, and so is no metadata of it."""
+
+Config = Mapping[str, Any]
+
+
+class CheckpointTuple(NamedTuple):
+    """A checkpoint with what surrounds it. The shape is LangGraph's.
+
+    `pending_writes` are (task id, channel, value) triples.
+    """
+
+    config: dict[str, Any]
+    checkpoint: dict[str, Any]
+    metadata: dict[str, Any]
+    parent_config: dict[str, Any] | None = None
+    pending_writes: list[tuple[str, str, Any]] | None = None
+
+
+class Address(NamedTuple):
+    """What a config points at; None where it doesn't say."""
+
+    thread: str
+    namespace: str | None
+    checkpoint: str | None
+
+
+def address(config: Config) -> Address:
+    """Where a config points. A `thread_id` that isn't a string counts as its `str()`."""
+    configurable = config.get("configurable") or {}
+    if "thread_id" not in configurable:
+        raise InvalidInput(
+            f"The config names no thread: {dict(config)!r}."
+            ' Pass {"configurable": {"thread_id": "order-42"}}.'
+        )
+    return Address(
+        str(configurable["thread_id"]),
+        configurable.get("checkpoint_ns"),
+        configurable.get("checkpoint_id"),
+    )
+
+
+def config_of(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
+    """The config that points at a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
+
+
+def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
+    """A stored checkpoint, LangGraph's way."""
+    row, loads = loaded.checkpoint, serde.loads
+    body = loads(row.body)
+    updated = body["updated"]
+    checkpoint = {
+        "v": FORMAT,
+        "id": row.id,
+        "ts": row.created_at,
+        "channel_values": {
+            channel: loads(held.value) for channel, held in row.values.items() if held.value is not None
+        },
+        "channel_versions": dict(row.versions),
+        "versions_seen": body["seen"],
+        "updated_channels": None if updated is None else list(updated),
+    }
+    return CheckpointTuple(
+        config=config_of(loaded.thread, row.namespace, row.id),
+        checkpoint=checkpoint,
+        metadata=loads(row.metadata),
+        parent_config=None if row.parent is None else config_of(loaded.thread, row.namespace, row.parent),
+        pending_writes=[(write.task, write.channel, loads(write.value)) for write in loaded.writes],
+    )
+
+
+def to_row(
+    config: Config,
+    checkpoint: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    changed: Iterable[str],
+    serde: Serializer,
+) -> CheckpointRow:
+    """The row of a checkpoint whose `changed` channels differ from its parent's."""
+    where = address(config)
+    described = {"source": "input", "step": -2, **_described(config, metadata)}
+    values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    body = {"seen": checkpoint.get("versions_seen", {}), "updated": checkpoint.get("updated_channels")}
+    return CheckpointRow(
+        namespace=where.namespace or "",
+        id=checkpoint["id"],
+        parent=where.checkpoint,
+        step=described["step"],
+        source=described["source"],
+        created_at=checkpoint.get("ts") or now(),
+        body=serde.dumps(body),
+        metadata=serde.dumps(described),
+        versions={channel: _version(channel, version) for channel, version in versions.items()},
+        values={
+            channel: Versioned(versions[channel], serde.dumps(values[channel]) if channel in values else None)
+            for channel in changed
+            if channel in versions
+        },
+    )
+
+
+def to_writes(
+    task: str, writes: Sequence[tuple[str, Any]], path: str, serde: Serializer
+) -> Iterator[WriteRow]:
+    """The rows of a task's writes, numbered LangGraph's way."""
+    for position, (channel, value) in enumerate(writes):
+        yield WriteRow(task, SPECIAL.get(channel, position), channel, serde.dumps(value), path)
+
+
+def _version(channel: str, version: Any) -> int:
+    if isinstance(version, int):
+        return version
+    raise InvalidInput(
+        f"Channel {channel!r} has version {version!r}; versions are ints here."
+        " Make the next one with `saver.get_next_version(current, None)`."
+    )
+
+
+def _described(config: Config, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata, and the scalars of the config by which users filter a history."""
+    given = [*(config.get("metadata") or {}).items(), *config["configurable"].items()]
+    extra = {
+        name: value
+        for name, value in reversed(given)
+        if isinstance(value, str | int | float | bool)
+        and name not in _UNRECORDED
+        and not name.startswith("__")
+    }
+    return {**extra, **metadata}

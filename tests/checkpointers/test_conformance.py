@@ -1,0 +1,58 @@
+"""Every saver keeps the port's contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("checkpointers.conformance")
+
+from checkpointers import CheckpointSaver, MemorySaver, SqliteSaver  # noqa: E402
+from checkpointers.conformance import SaverContract  # noqa: E402
+from checkpointers.conformance.rows import PlainSerde  # noqa: E402
+
+
+class TestMemory(SaverContract):
+    """In this process."""
+
+    def make(self) -> CheckpointSaver:
+        return MemorySaver(serde=PlainSerde())
+
+
+class TestSqliteInMemory(SaverContract):
+    """SQLite without a file."""
+
+    def make(self) -> CheckpointSaver:
+        self.opened = SqliteSaver(":memory:", serde=PlainSerde())
+        return self.opened
+
+    test_closing_releases = None  # its data ends with it
+
+
+class TestSqliteFile(SaverContract):
+    """SQLite in a file that survives the process."""
+
+    fsync = "process"
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        self.path = tmp_path
+        self.count = 0
+
+    def make(self) -> CheckpointSaver:
+        self.count += 1
+        return self.open()
+
+    def reopen(self, saver: CheckpointSaver) -> CheckpointSaver:
+        saver.close()
+        return self.open()
+
+    def open(self) -> CheckpointSaver:
+        return SqliteSaver(self.path / f"{self.count}.db", fsync=self.fsync, serde=PlainSerde())
+
+
+class TestSqlitePower(TestSqliteFile):
+    """SQLite in a file that survives the machine."""
+
+    fsync = "power"

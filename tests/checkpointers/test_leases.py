@@ -1,0 +1,167 @@
+"""G4 between machines, processes and savers: whose lease counts, and until when."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointers import MemorySaver, SqliteSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
+from checkpointers.leases import Holder, is_alive
+from checkpointers.liveness import Owner, start_of
+from flowfn.ports import Busy, Commit, Lease
+
+FUTURE = time.time() + 1000
+PAST = time.time() - 1000
+
+
+def this_process(**changes: Any) -> Owner:
+    return Owner.new()._replace(**changes)
+
+
+def test_an_owner_s_name_can_be_read_back() -> None:
+    """Whatever the host is called."""
+    owner = this_process(host="a@b c")
+    assert Owner.parse(str(owner)) == owner
+
+
+def test_a_lease_of_this_process_counts_while_its_saver_holds_it() -> None:
+    """The registry decides, not the expiry: not before it is taken, nor once it is dropped."""
+    holder, lease = Holder(), Lease("t", 7)
+    assert not is_alive(holder.owner, "t", 7, FUTURE)
+    holder.take(lease)
+    assert is_alive(holder.owner, "t", 7, PAST)
+    assert not is_alive(holder.owner, "t", 6, FUTURE)
+    holder.drop(Lease("t", 6))
+    assert is_alive(holder.owner, "t", 7, PAST)
+    holder.drop(lease)
+    assert not is_alive(holder.owner, "t", 7, FUTURE)
+
+
+def test_a_lease_of_a_saver_that_is_gone_is_free() -> None:
+    """Dropped without `close`: nobody can write with it any more."""
+    saver = MemorySaver(serde=PlainSerde())
+    claimed(saver, "t")
+    holder = weakref.ref(saver._holder)
+    owner = saver._holder.owner
+    del saver
+    gc.collect()
+    assert holder() is None
+    assert not is_alive(owner, "t", 1, FUTURE)
+
+
+def test_a_lease_of_another_process_here_counts_while_that_lives() -> None:
+    """However old its expiry is: a process that was stopped for an hour is not dead."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = this_process(pid=process.pid, start=start_of(process.pid))
+    assert is_alive(str(owner), "t", 1, PAST)
+    process.communicate()
+    assert not is_alive(str(owner), "t", 1, FUTURE)
+
+
+def test_a_reused_pid_is_somebody_else() -> None:
+    """Same pid, other start time."""
+    assert not is_alive(str(this_process(pid=os.getppid(), start="1")), "t", 1, FUTURE)
+
+
+@pytest.mark.parametrize("change", [{"machine": "other boot/1"}, {"host": "elsewhere"}])
+def test_a_lease_of_another_machine_counts_until_its_expiry(change: dict[str, str]) -> None:
+    """Also of another boot and another container: its pids say nothing here."""
+    owner = str(this_process(**change))
+    assert is_alive(owner, "t", 1, FUTURE)
+    assert not is_alive(owner, "t", 1, PAST)
+
+
+def test_two_savers_of_one_file_exclude_each_other(tmp_path: Path) -> None:
+    """Also in one process, where the process table would say that the owner lives."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as first, SqliteSaver(path, serde=PlainSerde()) as second:
+        lease = claimed(first, "t")
+        assert isinstance(second.claim("t"), Busy)
+        first.release(lease)
+        assert isinstance(second.claim("t"), Lease)
+        assert isinstance(first.claim("t"), Busy)
+
+
+def test_an_expired_lease_of_another_machine_is_claimed(tmp_path: Path) -> None:
+    """And its owner isn't listed."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as saver:
+        assert saver.commit([Commit("t", claimed(saver, "t"), [checkpoint("c1")], release=True)]) == [None]
+        for expires, expected in ((FUTURE, Busy), (PAST, Lease)):
+            connection = sqlite3.connect(path)
+            owner = str(this_process(pid=1, host="elsewhere"))
+            connection.execute("UPDATE thread SET owner = ?, expires = ?", (owner, expires))
+            connection.commit()
+            connection.close()
+            row = saver.thread("t")
+            assert row is not None
+            assert row.owner == ("process 1 on elsewhere" if expected is Busy else None)
+            assert isinstance(saver.claim("t"), expected)
+
+
+class Renewals:
+    """Counts what a heartbeat does, and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self.beaten = threading.Event()
+
+    def renew(self) -> None:
+        self.beaten.set()
+
+
+def heartbeats() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "flowfn-lease"]
+
+
+def await_silence() -> None:
+    """Wait until every heartbeat has ended."""
+    for thread in heartbeats():
+        thread.join(60)
+
+
+def test_the_heart_beats_while_a_lease_is_held() -> None:
+    """One daemon thread, which starts with the first lease and ends soon after the last."""
+    await_silence()
+    renewals = Renewals()
+    holder = Holder(renewals.renew, ttl=0.03)
+    assert heartbeats() == []
+    holder.take(Lease("t", 1))
+    holder.take(Lease("u", 2))
+    assert [thread.daemon for thread in heartbeats()] == [True]
+    assert renewals.beaten.wait(60)
+    holder.drop(Lease("t", 1))
+    holder.drop(Lease("u", 2))
+    await_silence()
+    holder.take(Lease("t", 3))
+    assert len(heartbeats()) == 1
+    holder.close()
+    await_silence()
+    assert heartbeats() == []
+
+
+def test_a_beat_pushes_the_expiry_on(tmp_path: Path) -> None:
+    """Of the leases that are held and not lost."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as saver, SqliteSaver(path, serde=PlainSerde()) as thief:
+        claimed(saver, "kept")
+        claimed(saver, "lost")
+        claimed(thief, "lost", force=True)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE thread SET expires = 1")
+        connection.commit()
+        saver._renew()
+        rows = dict(connection.execute("SELECT id, expires FROM thread"))
+        connection.close()
+        assert rows["kept"] > time.time()
+        assert rows["lost"] == 1

@@ -1,0 +1,101 @@
+"""What may be written as `checkpointer=`, and what importing the package costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import checkpointers
+from checkpointers import MemorySaver, SqliteSaver, open_saver
+from checkpointers.conformance.rows import PlainSerde
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths end up in a folder of the test's own; values needn't be more than bytes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("checkpointers.base.default_serde", PlainSerde)
+
+
+@pytest.mark.parametrize("target", ["runs.db", Path("runs.db"), "sqlite:///runs.db", "sqlite:////{}/runs.db"])
+def test_a_path_and_a_url_name_a_file(target: Any, tmp_path: Path) -> None:
+    """Three slashes are relative, four absolute."""
+    if isinstance(target, str):
+        target = target.format(str(tmp_path).lstrip("/"))
+    saver = open_saver(target)
+    assert isinstance(saver, SqliteSaver)
+    assert (tmp_path / "runs.db").exists()
+    saver.close()
+
+
+def test_a_saver_is_itself() -> None:
+    """Nothing is wrapped."""
+    saver = MemorySaver()
+    assert open_saver(saver) is saver
+
+
+def test_memory_is_new_each_time() -> None:
+    """Two workflows with `memory://` don't share threads."""
+    assert isinstance(open_saver("memory://"), MemorySaver)
+    assert open_saver("memory://") is not open_saver("memory://")
+    with SqliteSaver(":memory:") as saver, open_saver("sqlite:///:memory:") as other:  # type: ignore[attr-defined]
+        assert saver is not other
+
+
+def test_a_file_that_is_open_is_the_same_saver(tmp_path: Path) -> None:
+    """However it is spelled; once closed, a new one."""
+    first = open_saver("runs.db")
+    (tmp_path / "link.db").symlink_to(tmp_path / "runs.db")
+    assert open_saver(tmp_path / "runs.db") is first
+    assert open_saver("sqlite:///link.db") is first
+    first.close()
+    second = open_saver("runs.db")
+    assert second is not first
+    second.close()
+
+
+@pytest.mark.parametrize(
+    "target", [None, 42, MemorySaver, SimpleNamespace(), "redis://x", "sqlite://", "memory://x"]
+)
+def test_anything_else_is_refused(target: Any) -> None:
+    """A `TypeError` that shows the value and what to pass."""
+    with pytest.raises(TypeError, match=r"is not a checkpointer\. Pass a saver, a path") as caught:
+        open_saver(target)
+    assert repr(target) in str(caught.value)
+
+
+def test_postgres_is_not_there_yet() -> None:
+    """Say so, instead of taking the URL for a path."""
+    with pytest.raises(NotImplementedError, match="no Postgres checkpointer yet"):
+        open_saver("postgresql://localhost/runs")
+
+
+def test_importing_loads_no_driver() -> None:
+    """The memory saver doesn't either."""
+    script = (
+        "import sys, checkpointers; from checkpointers import MemorySaver, open_saver;"
+        "print([name for name in ('sqlite3', 'ormsgpack', 'pydantic') if name in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=Path(checkpointers.__file__).parent.parent,
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_the_package_lists_its_names() -> None:
+    """For completion; a wrong name is an ordinary AttributeError."""
+    assert set(checkpointers.__all__) <= set(dir(checkpointers))
+    with pytest.raises(AttributeError, match="NoSaver"):
+        _ = checkpointers.NoSaver

@@ -1,0 +1,213 @@
+"""What processes may do to each other and to themselves: die, fork, race."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from checkpointers import SqliteSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, put, write, writes
+from flowfn.ports import Lease
+
+PRELUDE = """
+import os, sys
+from checkpointers import SqliteSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
+from flowfn.errors import LeaseLost
+from flowfn.ports import Begin, Busy, Commit, Lease
+saver = SqliteSaver(sys.argv[1], serde=PlainSerde(), timeout=60)
+"""
+
+
+def start(path: Path, script: str, *args: str) -> subprocess.Popen[str]:
+    """A process that has the saver of `path` open, and runs a script."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + script, str(path), *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def output(process: subprocess.Popen[str]) -> IO[str]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """What a process printed; it must have ended well."""
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return printed
+
+
+def reopen(path: Path) -> SqliteSaver:
+    return SqliteSaver(path, serde=PlainSerde(), timeout=60)
+
+
+LOOP = """
+lease = claimed(saver, "t")
+put(saver, checkpoint("c1"), thread="t", lease=lease, begin=Begin("wf", "call"))
+for index in range(1_000_000):
+    put(saver, writes("c1", write("task", index, b"x" * 50)), thread="t", lease=lease)
+    print(index, flush=True)
+"""
+
+
+def test_a_kill_loses_nothing_that_was_committed(tmp_path: Path) -> None:
+    """G1: after `kill -9` in a loop of commits the file is sound and holds all that was seen."""
+    path = tmp_path / "runs.db"
+    for _ in range(3):
+        path.unlink(missing_ok=True)
+        process = start(path, LOOP)
+        seen = [int(output(process).readline()) for _ in range(200)]
+        process.kill()
+        seen += [int(line) for line in output(process) if line.endswith("\n")]
+        process.communicate()
+        with reopen(path) as saver:
+            found = saver.load("t")
+            assert found is not None
+            indexes = [row.index for row in found.writes]
+            assert indexes == list(range(len(indexes)))
+            assert len(indexes) >= len(seen)
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.close()
+
+
+def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
+    """G4: also while it is a zombie; and its unfinished run is adopted."""
+    path = tmp_path / "runs.db"
+    process = start(path, LOOP)
+    output(process).readline()
+    with reopen(path) as saver:
+        assert saver.adopt("wf", "call") is None
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        adopted = saver.adopt("wf", "call")
+        assert adopted is not None
+        assert adopted.thread == "t"
+    process.communicate()
+
+
+def test_a_live_process_keeps_its_lease(tmp_path: Path) -> None:
+    """G4: another process is told who has it, and may take it by force; the holder is then refused."""
+    path = tmp_path / "runs.db"
+    script = """
+lease = claimed(saver, "t")
+print("claimed", flush=True)
+sys.stdin.readline()
+print(type(*saver.commit([Commit("t", lease, [checkpoint("c1")])])).__name__)
+"""
+    process = start(path, script)
+    output(process).readline()
+    with reopen(path) as saver:
+        busy = saver.claim("t")
+        assert not isinstance(busy, Lease)
+        assert f"process {process.pid} on" in busy.owner
+        assert isinstance(saver.claim("t", force=True), Lease)
+        printed, _ = process.communicate("go\n", timeout=60)
+        assert printed == "LeaseLost\n"
+        assert saver.load("t") is None
+
+
+def test_processes_race_for_claims_and_lose_no_update(tmp_path: Path) -> None:
+    """G4: four processes count up one channel 25 times each; every claim, read and commit counts once."""
+    path = tmp_path / "runs.db"
+    reopen(path).close()
+    script = """
+import time
+from flowfn.ports import Versioned
+done = 0
+while done < 25:
+    lease = saver.claim("t")
+    if isinstance(lease, Busy):
+        time.sleep(0.001)
+        continue
+    last = saver.load("t")
+    count = int(last.checkpoint.values["n"].value) if last else 0
+    parent = last.checkpoint.id if last else None
+    row = checkpoint(f"c{count + 1}", parent, versions={"n": count + 1},
+                     values={"n": Versioned(count + 1, b"%d" % (count + 1))})
+    put(saver, row, thread="t", lease=lease, release=True)
+    done += 1
+"""
+    for process in [start(path, script) for _ in range(4)]:
+        finish(process)
+    with reopen(path) as saver:
+        found = [one.checkpoint.id for one in saver.history("t")]
+        assert found == [f"c{count}" for count in range(100, 0, -1)]
+
+
+def test_processes_commit_at_once_without_errors(tmp_path: Path) -> None:
+    """`BEGIN IMMEDIATE` always: nobody fails for being second."""
+    path = tmp_path / "runs.db"
+    script = """
+for index in range(200):
+    put(saver, writes("c1", write(sys.argv[2], index)), thread="t")
+"""
+    for process in [start(path, script, f"p{number}") for number in range(4)]:
+        finish(process)
+    with reopen(path) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        found = saver.load("t")
+        assert found is not None
+        for number in range(4):
+            mine = [row.index for row in found.writes if row.task == f"p{number}"]
+            assert mine == list(range(200))
+
+
+FORK = """
+lease = claimed(saver, "t")
+put(saver, checkpoint("c1"), thread="t", lease=lease, begin=Begin("wf", "call"))
+child = os.fork()
+if child == 0:
+    stale = saver.commit([Commit("t", lease, [checkpoint("c2")])])
+    print(type(*stale).__name__, type(saver.claim("t")).__name__, saver.load("t").checkpoint.id, flush=True)
+    put(saver, checkpoint("c1"), thread="child")
+    os._exit(0)
+os.waitpid(child, 0)
+put(saver, checkpoint("c3", "c1"), thread="t", lease=lease)
+print(saver.load("t").checkpoint.id, saver.load("child").checkpoint.id)
+saver.close()
+"""
+
+
+def test_a_forked_child_is_another_owner(tmp_path: Path) -> None:
+    """It reads and writes on its own connections, but not with its parent's lease; the parent goes on."""
+    printed = finish(start(tmp_path / "runs.db", FORK))
+    assert printed.splitlines() == ["LeaseLost Busy c1", "c3 c1"]
+
+
+def test_a_process_that_ends_without_closing_leaves_a_sound_file(tmp_path: Path) -> None:
+    """A script needn't close anything; its lease is free for the next."""
+    path = tmp_path / "runs.db"
+    script = 'put(saver, checkpoint("c1"), thread="t", lease=claimed(saver, "t"), begin=Begin("wf", "call"))'
+    finish(start(path, script))
+    with reopen(path) as saver:
+        assert saver.load("t") is not None
+        assert isinstance(saver.claim("t"), Lease)
+
+
+def test_writers_and_a_reader_of_two_processes_see_whole_logs(tmp_path: Path) -> None:
+    """Checkpoints of the log by two writing processes lose nothing, however large the rows are."""
+    path = tmp_path / "runs.db"
+    script = """
+for index in range(150):
+    put(saver, writes("c1", write(sys.argv[2], index, bytes([index]) * 100_000)), thread="t")
+"""
+    processes = [start(path, script, f"p{number}") for number in range(2)]
+    for process in processes:
+        finish(process)
+    assert (tmp_path / "runs.db-wal").exists() is False
+    with reopen(path) as saver:
+        put(saver, checkpoint("c1"), writes("c1", write("last")), thread="t")
+        found = saver.load("t")
+        assert found is not None
+        assert sum(row.value == bytes([row.index]) * 100_000 for row in found.writes) == 300
