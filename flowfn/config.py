@@ -1,0 +1,121 @@
+"""The configuration of one call: LangGraph's `RunnableConfig` keys, read once into fields.
+
+Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
+`recursion_limit`, `max_concurrency`, `tags`, `metadata`, `run_id`. Unknown top-level keys belong to
+others (callbacks, run_name) and are handed on untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from flowfn.errors import InvalidInput
+
+Durability = Literal["sync", "async", "exit"]
+"""When an outcome is committed: before anybody sees it, in the background, or when the run stops."""
+
+OnBusy = Literal["wait", "reject", "cancel"]
+"""What a second caller on a busy thread does: wait, raise `ThreadBusy`, or take the thread over."""
+
+RECURSION_LIMIT = 10_007
+"""Supersteps that a run may take unless `recursion_limit` says otherwise; LangGraph's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """One call's configuration. `thread_id` None means a new thread where there is a checkpointer."""
+
+    thread_id: str | None = None
+    checkpoint_id: str | None = None
+    checkpoint_ns: str = ""
+    recursion_limit: int = RECURSION_LIMIT
+    max_concurrency: int | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    run_id: str | None = None
+    configurable: Mapping[str, Any] = field(default_factory=dict)
+    rest: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self, **configurable: Any) -> dict[str, Any]:
+        """The configuration as user code sees it, with the run's own coordinates."""
+        return {
+            **self.rest,
+            "configurable": {**self.configurable, **configurable},
+            "tags": list(self.tags),
+            "metadata": dict(self.metadata),
+            "recursion_limit": self.recursion_limit,
+            "max_concurrency": self.max_concurrency,
+            "run_id": self.run_id,
+        }
+
+    def stored_metadata(self) -> dict[str, Any]:
+        """The plain values among the caller's metadata and configurable: they can be filtered by."""
+        found = {k: v for k, v in self.metadata.items() if isinstance(v, str | int | float | bool)}
+        for key, value in self.configurable.items():
+            if isinstance(value, str | int | float | bool) and not key.startswith("__"):
+                found.setdefault(key, value)
+        if self.run_id is not None:
+            found["run_id"] = self.run_id
+        return found
+
+
+_COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
+
+
+def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) -> RunConfig:
+    """Read a `RunnableConfig`; `thread_id` given beside it means the same as inside it.
+
+    Raises:
+        InvalidInput: a key has the wrong type or value.
+    """
+    if config is None:
+        return RunConfig(thread_id) if thread_id is None else RunConfig(_thread_id(thread_id))
+    if not isinstance(config, Mapping):
+        raise InvalidInput(
+            f"config is {config!r}, which is no mapping: pass thread_id='…', or "
+            "config={'configurable': {'thread_id': '…'}}"
+        )
+    given = dict(config)
+    configurable = given.pop("configurable", None) or {}
+    inner = configurable.get("thread_id")
+    if thread_id is not None and inner is not None and str(inner) != thread_id:
+        raise InvalidInput(
+            f"thread_id={thread_id!r} and configurable['thread_id']={inner!r} differ: pass one"
+        )
+    thread = thread_id if thread_id is not None else inner
+    limit = given.pop("recursion_limit", None)
+    return RunConfig(
+        None if thread is None else _thread_id(thread),
+        configurable.get("checkpoint_id"),
+        configurable.get("checkpoint_ns", ""),
+        RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
+        _max_concurrency(given.pop("max_concurrency", None)),
+        tuple(given.pop("tags", None) or ()),
+        given.pop("metadata", None) or {},
+        _text(given.pop("run_id", None)),
+        {key: value for key, value in configurable.items() if key not in _COORDINATES},
+        given,
+    )
+
+
+def _thread_id(value: Any) -> str:
+    text = str(value)
+    if not text:
+        raise InvalidInput("thread_id is empty: name the thread, or leave thread_id out for a new one")
+    return text
+
+
+def _max_concurrency(value: Any) -> int | None:
+    return None if value is None else _at_least_one(value, "max_concurrency")
+
+
+def _at_least_one(value: Any, name: str) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise InvalidInput(f"{name} must be at least 1, got {value!r}")
+    return value
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,261 @@
+"""What is known of a decorated function before it is called.
+
+Rule: whatever a call would find out by looking at the function is found out once, here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Literal
+
+from flowfn.errors import InvalidInput
+from flowfn.names import qualified_name
+from flowfn.options import check_option
+from flowfn.policies import CachePolicy, RetryPolicy
+
+OnCodeChange = Literal["reuse", "rerun", "error"]
+OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
+InDoubt = Literal["rerun"]
+
+INJECTED = ("previous", "config", "runtime", "store", "writer")
+"""Parameters that the engine fills where the function names them and the caller doesn't."""
+
+_OURS = {
+    "config": ("RunnableConfig", "dict", "Mapping"),
+    "runtime": ("Runtime",),
+    "store": ("Store", "BaseStore"),
+    "writer": ("StreamWriter", "Callable"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Definition:
+    """A function and how its calls are to be made, named, matched, retried and cached."""
+
+    function: Callable[..., Any]
+    name: str
+    qualified: str
+    is_async: bool
+    is_generator: bool
+    retry: tuple[RetryPolicy, ...] = ()
+    cache: CachePolicy | None = None
+    timeout: float | None = None
+    key: Callable[..., Any] | str | Sequence[str] | None = None
+    ignore: tuple[str, ...] = ()
+    version: str | None = None
+    on_code_change: OnCodeChange = "reuse"
+    on_divergence: OnDivergence | None = None
+    in_doubt: InDoubt = "rerun"
+    executor: Any = None
+    counted: bool = True
+    """Whether calls take a place under `max_concurrency`."""
+    stands_for: Callable[..., Any] | None = None
+    """The user's function, where `function` is one of ours that runs it: its signature and code count."""
+    injects: bool = True
+    """Whether the engine fills the parameters of `function` that it knows; a nested workflow's run does that."""
+    recorded: bool = True
+    """Whether an outcome gets a record of its own; a lone node's is in the next checkpoint."""
+
+    def with_options(self, **changes: Any) -> Definition:
+        """The same function, called otherwise."""
+        return replace(self, **changes)
+
+    # -- its parameters -------------------------------------------------------------------------
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.author_function)
+        except ValueError:  # a builtin that doesn't tell its parameters takes any
+            return inspect.signature(_anything)
+
+    @cached_property
+    def injected(self) -> tuple[str, ...]:
+        """The parameters that the engine fills."""
+        found = (p for name, p in self.signature.parameters.items() if name in INJECTED)
+        return tuple(p.name for p in found if _is_ours(p))
+
+    @property
+    def author_function(self) -> Callable[..., Any]:
+        """The function as its author wrote it."""
+        return self.stands_for or self.function
+
+    @cached_property
+    def filled(self) -> tuple[str, ...]:
+        """The parameters to fill on each call of `function`."""
+        return self.injected if self.injects else ()
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The parameters that the caller fills."""
+        return tuple(p for p in self.signature.parameters.values() if p.name not in self.injected)
+
+    @cached_property
+    def _plain(self) -> tuple[tuple[str, ...], frozenset[str], int] | None:
+        """Names by position, names by keyword, and how many are required; None if it takes `*args` or such."""
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        if not kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}:
+            return None
+        by_position = tuple(
+            p.name for p in self.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD
+        )
+        required = [p for p in self.parameters if p.default is p.empty]
+        if set(by_position[: len(required)]) != {p.name for p in required}:
+            return None
+        return by_position, frozenset(self.signature.parameters), len(required)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter name, without defaults.
+
+        Raises:
+            InvalidInput: they don't fit the signature.
+        """
+        plain = self._plain
+        if plain is not None and not kwargs:
+            names, _, required = plain
+            if required <= len(args) <= len(names):
+                return dict(zip(names, args, strict=False))
+        return self._bind_slowly(args, kwargs)
+
+    def _bind_slowly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        lent = {name: None for name in self.injected if name not in kwargs}
+        by_position = [p for p in self.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for parameter in by_position[: len(args)]:
+            lent.pop(parameter.name, None)
+        try:
+            bound = self.signature.bind(*args, **kwargs, **lent).arguments
+        except TypeError as error:
+            raise InvalidInput(
+                f"{self.name}{self.signature} can't be called so: {error}; got {_shown(args, kwargs)}"
+            ) from None
+        return {name: value for name, value in bound.items() if name not in lent}
+
+    def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
+        bound = self.bind(args, kwargs)
+        if callable(self.key):
+            return {"key": self.key(*args, **kwargs)}
+        if self.key is not None:
+            names = (self.key,) if isinstance(self.key, str) else self.key
+            return {name: bound.get(name) for name in names}
+        for name in self.ignore:
+            bound.pop(name, None)
+        return bound
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The default of each parameter that has one and that the caller may fill."""
+        return {p.name: p.default for p in self.parameters if p.default is not p.empty}
+
+    def has_default(self, name: str) -> bool:
+        """Whether a parameter may be left out."""
+        return self.signature.parameters[name].default is not inspect.Parameter.empty
+
+    # -- its code -------------------------------------------------------------------------------
+
+    @cached_property
+    def code(self) -> str:
+        """The version that the author gave it, or the fingerprint of its code: 16 hex digits."""
+        if self.version is not None:
+            return f"version {self.version}"
+        from flowfn.fingerprint import fingerprint
+
+        digest: str = fingerprint(self.author_function).digest[:16]
+        return digest
+
+    @cached_property
+    def returns(self) -> Any:
+        """What the function's annotation says it returns; `inspect.Signature.empty` if nothing or unknown."""
+        import typing
+
+        try:
+            return typing.get_type_hints(self.author_function, include_extras=True).get(
+                "return", inspect.Signature.empty
+            )
+        except Exception:
+            return inspect.Signature.empty
+
+    checked: set[int] = field(default_factory=set, repr=False)
+    """The serializers that have looked at `returns` already."""
+
+
+def define(function: Callable[..., Any], *, name: str | None = None, **options: Any) -> Definition:
+    """Look at a function once and for all.
+
+    Raises:
+        TypeError: it is no function, or an option doesn't fit it.
+    """
+    if not callable(function):
+        raise TypeError(f"expected a function, got {function!r}: write @task above a def, or task(function)")
+    target = _innermost(function)
+    definition = Definition(
+        function=function,
+        name=name or str(getattr(target, "__name__", type(target).__name__)),
+        qualified=name or qualified_name(target if hasattr(target, "__qualname__") else type(target)),
+        is_async=_is_async(target),
+        is_generator=_is_generator(target),
+        **options,
+    )
+    _check_names(definition)
+    check_option("on_code_change", definition.on_code_change, OnCodeChange)
+    check_option("on_divergence", definition.on_divergence, OnDivergence)
+    check_option("in_doubt", definition.in_doubt, InDoubt)
+    return definition
+
+
+def _anything(*args: Any, **kwargs: Any) -> None:
+    """Has the signature of what tells none."""
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _runs(function: Any) -> Any:
+    """The function whose body runs on a call: of an object with `__call__`, that method."""
+    if inspect.isroutine(function):
+        return function
+    return type(function).__call__
+
+
+def _is_async(function: Any) -> bool:
+    body = _runs(function)
+    return inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body)
+
+
+def _is_generator(function: Any) -> bool:
+    body = _runs(function)
+    return inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body)
+
+
+def _check_names(definition: Definition) -> None:
+    """`key=` and `ignore=` must name parameters: a typo would silently count, or not count, an argument."""
+    key = definition.key
+    named = () if key is None or callable(key) else (key,) if isinstance(key, str) else tuple(key)
+    for option, names in (("key", named), ("ignore", definition.ignore)):
+        for name in names:
+            if name not in definition.signature.parameters:
+                known = ", ".join(definition.signature.parameters) or "none"
+                raise TypeError(
+                    f"{option}={name!r} names no parameter of {definition.name!r}; it has: {known}"
+                )
+
+
+def _is_ours(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter of that name is the engine's to fill: unannotated, or annotated as its type."""
+    if parameter.name == "previous" or parameter.annotation is parameter.empty:
+        return parameter.kind is not parameter.POSITIONAL_ONLY
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return annotation is Any or text == "Any" or any(word in text for word in _OURS[parameter.name])
+
+
+def _shown(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    shown = [*(reprlib.repr(value) for value in args), *(f"{k}={reprlib.repr(v)}" for k, v in kwargs.items())]
+    return f"({', '.join(shown)})"

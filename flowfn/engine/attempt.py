@@ -1,0 +1,226 @@
+"""One call, run until its outcome is recorded.
+
+Rule: only then may anybody see it. An attempt ends in one of three ways: a value, an error after its
+last retry, or suspension, where something under it waits for a human. Tasks that it called and
+didn't wait for end before it does, so that a recorded call has nothing left to run. Any other
+`BaseException` (a cancellation, Ctrl-C) leaves no record: the call was under way, and runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from inspect import Signature
+from typing import TYPE_CHECKING, Any
+
+from flowfn.context import current_frame
+from flowfn.engine.caching import cached, keep
+from flowfn.engine.frame import Frame
+from flowfn.engine.identity import ERROR, RETURN
+from flowfn.engine.injection import injected
+from flowfn.engine.interrupts import record_questions
+from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout
+from flowfn.events import TaskFinished, TaskStarted
+from flowfn.logs import logger
+from flowfn.policies import decide
+from flowfn.values import MISSING
+
+if TYPE_CHECKING:
+    from flowfn.engine.call import Call
+    from flowfn.engine.journal import Journal
+    from flowfn.ports import Host
+
+
+async def attempt(call: Call) -> Any:
+    """Run a call, with its retries, and return its value once that is recorded.
+
+    Raises:
+        Suspended: it waits for an answer.
+        Exception: its own error, recorded.
+    """
+    run, host = call.run, call.run.host_of(call.definition)
+    try:
+        if run.root.post is not None:
+            run.root.post(TaskStarted(run.namespace, run.step, call))
+        value = await _outcome(call, host)
+    except BaseException as error:
+        _tell_failure(call, error)
+        raise
+    finally:
+        if call.parent is not None and call.future is not None:
+            call.parent.children.pop(call.future, None)
+    if run.root.post is not None:
+        run.root.post(TaskFinished(run.namespace, run.step, call, value))
+    return value
+
+
+async def _outcome(call: Call, host: Host) -> Any:
+    """The call's value, from the cache or from its function, recorded."""
+    journal = call.run.journal if call.definition.recorded else None
+    if journal is not None:
+        _check_result_type(call)
+        call.note = journal.note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
+        if call.waited:
+            journal.suspend(call.note, False)
+    value = MISSING if call.definition.cache is None else await cached(call, host)
+    try:
+        if value is MISSING:
+            value = await _with_retries(call, host)
+        if journal is not None:
+            await _record(call, journal, host, RETURN, value)
+    except Exception as error:
+        if journal is not None and call.run.root.fatal is None:
+            order = await _record(call, journal, host, ERROR, error)
+            call.run.root.remember(error, call, order)
+        raise
+    if call.parent is not None:
+        call.run.ran.add()
+    if call.definition.cache is not None and not call.from_cache:
+        await keep(call, host, value)
+    return value
+
+
+async def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> int:
+    """Record an outcome; a backend that can't ends the run, whatever the user code makes of that."""
+    assert call.note is not None
+    try:
+        return await journal.record(host, call.note, channel, value, call.owner, call.future)
+    except SaverError as error:
+        call.run.root.fatal = error
+        raise
+
+
+async def _with_retries(call: Call, host: Host) -> Any:
+    definition = call.definition
+    policies = definition.retry or (call.run.settings.retry if definition.counted else ())
+    started = host.now() if policies else 0.0
+    number = 1
+    while True:
+        try:
+            frame = Frame(call.run, call, number)
+            return await _once(frame, host)
+        except FlowError as error:
+            if not isinstance(error, TaskTimeout):
+                raise
+            failure: Exception = error
+        except Exception as error:
+            failure = error
+        delay = decide(policies, number, failure, host.now() - started) if policies else None
+        if delay is None:
+            raise failure
+        await host.sleep(delay)
+        if frame.counts:
+            await call.run.reread(call.task, host)
+        number += 1
+
+
+async def _once(frame: Frame, host: Host) -> Any:
+    """Call the function once, and see what is under it through to its end."""
+    call, definition = frame.call, frame.call.definition
+    error: BaseException | None = None
+    value = None
+    await frame.enter(host)
+    token = current_frame.set(frame)
+    try:
+        kwargs = injected(frame) if definition.filled else call.kwargs
+        if definition.is_async:
+            value = await host.call_async(definition.function, call.args, kwargs, definition.timeout)
+        else:
+            value = await host.call(definition.function, call.args, kwargs, definition.timeout)
+    except BaseException as raised:
+        error = raised
+    finally:
+        current_frame.reset(token)
+        frame.leave()
+    await _close(frame, host, error)
+    if error is not None:
+        raise error
+    return value
+
+
+async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
+    """End an attempt: settle what it called, and turn an open question into suspension.
+
+    Raises:
+        Suspended: something waits for an answer, and no error came between.
+        NonDeterminismError: the run was refused, whatever the user code made of that.
+    """
+    if frame.doubtful and error is None:
+        _place_held(frame)
+    suspending = error is None or frame.told or isinstance(error, Suspended)
+    if not suspending or frame.run.root.fatal is not None:
+        frame.closed = True
+        _give_up_children(frame, running=not isinstance(error, Exception))
+    await _settle_children(frame, host)
+    frame.closed = True
+    if frame.run.root.fatal is not None:
+        raise frame.run.root.fatal
+    if frame.questions:
+        await record_questions(frame, host)
+    if frame.suspended and suspending:
+        if frame.call.parent is not None:
+            frame.call.parent.suspended = True
+        if frame.call.note is not None and frame.run.journal is not None:
+            frame.run.journal.suspend(frame.call.note, True)
+        raise Suspended
+    if error is None:
+        _log_unseen(frame)
+
+
+def _give_up_children(frame: Frame, *, running: bool) -> None:
+    """Start nothing more after an error; after a cancellation stop what runs as well."""
+    for future in tuple(frame.children):
+        if running or future.waiting or future.held:
+            future.cancel()
+
+
+async def _settle_children(frame: Frame, host: Host) -> None:
+    """Wait for all calls of a frame, and for those that its asyncio branches go on to make."""
+    while True:
+        open_children = tuple(frame.children)
+        await host.settle(open_children)
+        for future in open_children:
+            frame.children.pop(future, None)
+        if frame.suspended and not frame.closed:
+            await host.let_branches_go_on()
+        if not frame.children:
+            return
+
+
+def _place_held(frame: Frame) -> None:
+    """Nobody waited for a held call; the end of its frame does. A refusal is kept as the run's."""
+    held = frame.doubtful[0].future
+    assert held is not None
+    with suppress(FlowError):
+        held.place()
+
+
+def _log_unseen(frame: Frame) -> None:
+    """Say that a task failed whose result nobody looked at: the caller may count on its effect."""
+    for call, error in frame.failures:
+        if call.future is not None and not call.future.seen:
+            caller = frame.call.definition.name
+            logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
+
+
+def _tell_failure(call: Call, error: BaseException) -> None:
+    run, parent = call.run, call.parent
+    if isinstance(error, Exception) and parent is not None and call.future is not None:
+        parent.failures.append((call, error))
+    if run.root.post is not None:
+        run.root.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
+
+
+def _check_result_type(call: Call) -> None:
+    """Refuse before the work what the annotation tells can't be stored after it.
+
+    Raises:
+        SerializationError: the annotated result can't be stored.
+    """
+    definition, serde = call.definition, call.run.journal.serde if call.run.journal else None
+    if serde is None or definition.is_generator or id(serde) in definition.checked:
+        return
+    check: Callable[[Any, str], None] | None = getattr(serde, "check", None)
+    if check is not None and definition.returns is not Signature.empty:
+        check(definition.returns, f"task {definition.name!r}")
+    definition.checked.add(id(serde))

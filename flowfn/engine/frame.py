@@ -1,0 +1,126 @@
+"""The frame: one attempt at one call, as its user code and the tasks that it calls see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.injection import runtime_of
+from flowfn.engine.interrupts import ask
+from flowfn.engine.once import once
+from flowfn.errors import RunClosed, Suspended
+from flowfn.futures import Future
+from flowfn.runtime import Runtime
+
+if TYPE_CHECKING:
+    from flowfn.engine.call import Call
+    from flowfn.engine.run import Run
+    from flowfn.ports import Host
+
+
+class Frame:
+    """What the running code is part of: its run, its scope, its open calls and its questions."""
+
+    __slots__ = (
+        "attempt",
+        "call",
+        "children",
+        "closed",
+        "counts",
+        "depth",
+        "doubtful",
+        "failures",
+        "halted",
+        "questions",
+        "run",
+        "scope",
+        "slots",
+        "suspended",
+        "told",
+        "waits",
+    )
+
+    def __init__(self, run: Run, call: Call, attempt: int) -> None:
+        self.run = run
+        self.call = call
+        self.scope = call.task
+        self.attempt = attempt
+        self.depth: int = 0 if call.parent is None else call.parent.depth + 1
+        self.counts: dict[tuple[str, bytes], int] = {}
+        self.children: dict[Future[Any], Call] = {}
+        self.doubtful: list[Call] = []
+        self.failures: list[tuple[Call, BaseException]] = []
+        self.questions: list[Any] = []
+        self.suspended = False
+        """Whether the attempt ends in a question, of its own or of a call's."""
+        self.told = False
+        """Whether its code has been told of a question: by `interrupt()`, or by a suspended call's result."""
+        self.halted = False
+        """Whether its code was told, and may call nothing more. On an event loop other branches may."""
+        self.closed = False
+        self.slots = run.root.slots if call.definition.counted else None
+        self.waits = 0
+
+    def tell(self) -> None:
+        """Its code is about to unwind for a question; should it catch that, it goes no further."""
+        self.told = True
+        self.halted = not self.call.definition.is_async
+
+    def check(self) -> None:
+        """Refuse to go on where the attempt is over or waits for a human."""
+        if self.run.root.fatal is not None:
+            raise self.run.root.fatal
+        if self.halted:
+            raise Suspended
+        if self.closed:
+            raise RunClosed(
+                f"{self.call.definition.name!r} has ended, and code that it left running called a task: "
+                "wait for threads and asyncio tasks before returning"
+            )
+
+    @property
+    def runtime(self) -> Runtime:
+        """What its code may know of itself."""
+        return runtime_of(self)
+
+    def ask(self, value: Any, key: str | None, kind: Any, site: str) -> Any:
+        """The answer to a question that its code asks; see `engine/interrupts.py`."""
+        return ask(self, value, key, kind, site)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """A value that its code wants made once; see `engine/once.py`."""
+        return once(self, name, make)
+
+    def occurrence(self, name: str, digest: bytes) -> int:
+        """How many calls of the same name and arguments this attempt made before."""
+        key = (name, digest)
+        count = self.counts.get(key, 0)
+        self.counts[key] = count + 1
+        return count
+
+    # -- its place under `max_concurrency` -------------------------------------------------------
+
+    async def enter(self, host: Host) -> None:
+        """Take a place to execute in."""
+        if self.slots is not None:
+            await self.slots.take(host)
+
+    def leave(self) -> None:
+        """Give the place back: the code has ended."""
+        if self.slots is not None and self.waits == 0:
+            self.slots.give_back()
+        self.slots = None
+
+    def step_aside(self) -> None:
+        """Give the place up while the code waits for calls of its own."""
+        if self.slots is not None:
+            self.waits += 1
+            if self.waits == 1:
+                self.slots.give_back()
+
+    async def step_back(self, host: Host) -> None:
+        """Take a place again: a wait is over."""
+        if self.slots is not None:
+            self.waits -= 1
+            if self.waits == 0:
+                await self.slots.take(host)

@@ -1,0 +1,290 @@
+"""Which recorded outcome belongs to which call: the rules of call identity, as plain decisions.
+
+A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same
+identity is reused, whatever order the calls come in. A call that has no record may still be a
+recorded one whose arguments are made anew on each attempt: if only the clock differs, its record is
+reused; if something random differs, only the author knows, and the run is refused. Anything else is
+a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`).
+
+Nothing here waits, runs or reads a record's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.definition import OnDivergence
+from flowfn.ports import Serializer, WriteRow
+
+if TYPE_CHECKING:
+    from flowfn.digest import Digest
+
+CALL = "__call__"
+RETURN = "__return__"
+ERROR = "__error__"
+QUESTION = "__interrupt__"
+ANSWER = "__resume__"
+FAILED = "__failed__"
+REPORT = "__report__"
+SUSPENDED = "__suspended__"
+
+RUN_TASK = "0" * 32
+"""The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
+
+OUTCOMES = (RETURN, ERROR, ANSWER)
+
+
+def call_id(scope: str, name: str, digest: bytes, occurrence: int) -> str:
+    """The id of a call: 32 hex digits, the same on every attempt."""
+    text = f"{scope}\0{name}\0{occurrence}\0".encode("utf-8", "surrogatepass")
+    return sha256(text + digest).hexdigest()[:32]
+
+
+def instance_id(thread: str, namespace: str, checkpoint: str, task: str) -> str:
+    """The id of one call of one run: the same on every attempt, and nowhere else. 32 hex digits."""
+    text = "\0".join((thread, namespace, checkpoint, task))
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class CallInfo(NamedTuple):
+    """What is recorded of a call besides its outcome: enough to match it and to show it.
+
+    `born` is how many outcomes the run had when the call was made; `site` is file:line.
+    """
+
+    name: str
+    qualified: str
+    scope: str
+    skeleton: bytes | None
+    leaves: Sequence[Sequence[str]]
+    weak: bool
+    occurrence: int
+    born: int
+    at: float
+    site: str
+    arguments: str
+    code: str
+    scope_code: str
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+class Record:
+    """One call as the journal has it: what it was and what came of it, both still encoded."""
+
+    __slots__ = (
+        "_info",
+        "_serde",
+        "claimed",
+        "failed",
+        "index",
+        "order",
+        "outcome",
+        "question",
+        "task",
+        "waiting",
+    )
+
+    def __init__(self, task: str, serde: Serializer) -> None:
+        self.task = task
+        self.claimed = False
+        self.index = 0
+        """The number that its outcome was given when it was recorded."""
+        self.order = 0
+        """The place of its outcome in the order of commits."""
+        self.outcome: WriteRow | None = None
+        self.question: WriteRow | None = None
+        self.failed = 0
+        self.waiting = False
+        """Whether the run stopped for a question that it, or a call of it, asked."""
+        self._info: WriteRow | CallInfo | None = None
+        self._serde = serde
+
+    def add(self, row: WriteRow, place: int) -> None:
+        if row.channel == CALL:
+            self._info = self._info or row
+        elif row.channel in OUTCOMES:
+            if row.index >= self.index:
+                self.index, self.order, self.outcome = row.index, place, row
+        elif row.channel == QUESTION:
+            self.question = row
+        elif row.channel == SUSPENDED:
+            self.waiting = self._serde.loads(row.value)
+        elif row.channel == FAILED:
+            self.failed = self._serde.loads(row.value)
+
+    @property
+    def info(self) -> CallInfo | None:
+        """What the call was; None where only its outcome is known."""
+        if isinstance(self._info, WriteRow):
+            self._info = CallInfo(*self._serde.loads(self._info.value))
+        return self._info
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has an outcome."""
+        return self.outcome is not None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it was under way when the process died."""
+        return self.outcome is None and self.question is None and not self.waiting
+
+    def value(self) -> Any:
+        """The recorded outcome, decoded: a result, an error or an answer."""
+        assert self.outcome is not None
+        return self._serde.loads(self.outcome.value)
+
+
+class Ledger:
+    """The recorded calls of one superstep, and which of them this attempt has claimed."""
+
+    def __init__(self, rows: Iterable[WriteRow] = (), serde: Serializer | None = None) -> None:
+        self.records: dict[str, Record] = {}
+        for place, row in enumerate(rows, 1):
+            record = self.records.get(row.task)
+            if record is None:
+                assert serde is not None
+                record = self.records[row.task] = Record(row.task, serde)
+            record.add(row, place)
+        self.last_index = max((record.index for record in self.records.values()), default=0)
+        self.last_place = max((record.order for record in self.records.values()), default=0)
+        self._by_name: dict[tuple[str, str], list[Record]] | None = None
+        self._last_born: dict[str, int] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+    def unclaimed(self) -> Iterator[Record]:
+        """The calls that nobody has asked for yet, in the order in which they were recorded."""
+        return (record for record in self.records.values() if not record.claimed and record.info is not None)
+
+    def orphans(self) -> Iterator[CallInfo]:
+        """What was recorded and nobody asked for, leaving out what ran under calls that were themselves reused."""
+        for record in self.unclaimed():
+            info = record.info
+            assert info is not None
+            parent = self.records.get(info.scope)
+            if parent is None or (parent.claimed and not parent.finished):
+                yield info
+
+    def reopen(self, other: Ledger, scope: str) -> None:
+        """Take from a newer reading what ran under `scope`, to be claimed again by its next attempt."""
+        for task, record in other.records.items():
+            if other.is_under(record, scope):
+                self.records[task] = record
+            elif task not in self.records:
+                record.claimed = True
+                self.records[task] = record
+        self._by_name = self._last_born = None
+
+    def is_under(self, record: Record, scope: str) -> bool:
+        """Whether a call was made by `scope`, or by a call made by it, and so on."""
+        while record.info is not None:
+            if record.info.scope == scope:
+                return True
+            parent = self.records.get(record.info.scope)
+            if parent is None or parent is record:
+                return False
+            record = parent
+        return False
+
+    def rivals(self, scope: str, name: str) -> list[Record]:
+        """The unclaimed calls of a name in a scope."""
+        if self._by_name is None:
+            self._by_name = {}
+            for record in self.records.values():
+                if record.info is not None:
+                    self._by_name.setdefault((record.info.scope, record.info.qualified), []).append(record)
+        found = self._by_name.get((scope, name))
+        if not found:
+            return []
+        found[:] = [record for record in found if not record.claimed]
+        return found
+
+    def was_survived(self, record: Record) -> bool:
+        """Whether the calling code is known to have gone on after a recorded error.
+
+        Only then is the error part of what happened; else nobody has acted on it, and the task runs again.
+        """
+        if record.failed >= record.index:
+            return False
+        if self._last_born is None:
+            self._last_born = {}
+            for other in self.records.values():
+                if other.info is not None:
+                    latest = self._last_born.get(other.info.scope, 0)
+                    self._last_born[other.info.scope] = max(latest, other.info.born)
+        info = record.info
+        return info is not None and self._last_born.get(info.scope, 0) >= record.index
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The call is a recorded one. `how`: "identity", "clock" or "position"."""
+
+    record: Record
+    how: str = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """No record belongs to the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """The call may be `record`, or another; `forbidden`: new calls aren't allowed while it is unmatched."""
+
+    record: Record
+    forbidden: bool = False
+
+
+Verdict = Same | New | Doubt
+NEW = New()
+
+
+def judge(
+    ledger: Ledger, task: str, scope: str, scope_code: str, name: str, digest: Digest, policy: OnDivergence
+) -> Verdict:
+    """Decide what a call is, by the rules above, given what has been claimed so far."""
+    record = ledger.records.get(task)
+    if record is not None and not record.claimed:
+        return Same(record)
+    rivals = ledger.rivals(scope, name)
+    if not rivals:
+        return NEW
+    alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]
+    if digest.skeleton is not None:
+        similar = [r for r in alike if r.info is not None and r.info.skeleton == digest.skeleton]
+        for rival in similar:
+            if _only_the_clock_differs(rival, digest):
+                return Same(rival, "clock")
+    else:
+        similar = []
+    return _beyond_identity(rivals, alike, similar, policy)
+
+
+def _beyond_identity(
+    rivals: list[Record], alike: list[Record], similar: list[Record], policy: OnDivergence
+) -> Verdict:
+    """What the author's policy makes of a call that no record is known to belong to."""
+    if policy == "error":
+        return Doubt(rivals[0], forbidden=True)
+    if policy == "reuse":
+        return Same(alike[0], "position") if alike else NEW
+    if policy == "rerun":
+        return NEW
+    return next((Doubt(rival) for rival in similar if rival.finished), NEW)
+
+
+def _only_the_clock_differs(rival: Record, digest: Digest) -> bool:
+    assert rival.info is not None
+    then, now = rival.info.leaves, digest.leaves
+    if len(then) != len(now):
+        return False
+    return all(kind == "clock" or text == leaf.text for (_, kind, text), leaf in zip(then, now, strict=True))

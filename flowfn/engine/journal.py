@@ -1,0 +1,332 @@
+"""The journal of a run: turns outcomes and checkpoints into rows, and decides when they are durable.
+
+Rule: recorded before seen. `record` returns when the outcome is committed (`durability="sync"`), and
+only then may a future resolve. With "async" it returns at once and commits in the background, in
+order; with "exit" everything is committed when the run ends, fails or suspends.
+
+That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
+none of its own: what runs alone when the process dies leaves no trace, and simply runs again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import Durability
+from flowfn.engine.identity import CALL, REPORT, RUN_TASK, SUSPENDED, CallInfo, Ledger
+from flowfn.errors import SerializationError
+from flowfn.futures import Future
+from flowfn.ports import (
+    Begin,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Saver,
+    Serializer,
+    Status,
+    Versioned,
+    WriteRow,
+    Writes,
+)
+from flowfn.pregel.channels import Channel
+from flowfn.pregel.program import Program
+from flowfn.report import Report
+from flowfn.values import MISSING, Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from flowfn.ports import Host
+
+
+class Note:
+    """That a call was made; `durable` once its row is known to be committed."""
+
+    __slots__ = ("checkpoint", "durable", "namespace", "row")
+
+    def __init__(self, namespace: str, checkpoint: str, row: WriteRow) -> None:
+        self.namespace = namespace
+        self.checkpoint = checkpoint
+        self.row = row
+        self.durable = False
+
+
+class Journal:
+    """What one root run, and the runs nested in it, write to their thread under one lease."""
+
+    def __init__(self, saver: Saver, lease: Lease, durability: Durability) -> None:
+        self.saver = saver
+        self.serde = saver.serde
+        self.lease = lease
+        self.thread = lease.thread
+        self.durability = durability
+        self.order = 0
+        self._orders = count(1)
+        self._place = 0
+        self._places = count(1)
+        self._notes: dict[str, Note] = {}
+        self._backlog: deque[CheckpointRow | Writes] = deque()
+        self._flush_under_way: Future[None] | None = None
+        self._flush_error: Exception | None = None
+        self._begin: Begin | None = None
+        self.released = False
+        """Whether the lease went back with a commit."""
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def load(self, host: Host, namespace: str, checkpoint: str | None) -> Loaded | None:
+        """The stored checkpoint and its writes: the one of this id, or the last."""
+        await self._write_backlog(host)
+        if self.saver.inline:
+            return self.saver.load(self.thread, namespace, checkpoint)
+        loaded: Loaded | None = await host.blocking(self.saver.load, self.thread, namespace, checkpoint)
+        return loaded
+
+    def ledger(self, loaded: Loaded | None) -> Ledger:
+        """The recorded calls among a checkpoint's writes."""
+        if loaded is None:
+            return Ledger()
+        ledger = Ledger(loaded.writes, self.serde)
+        if ledger.last_index > self.order:
+            self.order = ledger.last_index
+            self._orders = count(self.order + 1)
+        if ledger.last_place > self._place:
+            self._place = ledger.last_place
+            self._places = count(self._place + 1)
+        return ledger
+
+    def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
+        """A stored checkpoint, decoded."""
+        return decode_checkpoint(self.serde, loaded.checkpoint, channels)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
+        """Note that a call was made; the row goes with the next commit."""
+        note = Note(namespace, checkpoint, WriteRow(task, 0, CALL, self.serde.dumps(list(info))))
+        self._notes[task] = note
+        return note
+
+    async def record(
+        self, host: Host, note: Note, channel: str, value: Any, owner: str, future: Future[Any] | None = None
+    ) -> int:
+        """Commit what came of a call, and give the number that it was recorded under.
+
+        Raises:
+            SerializationError: the value can't be stored; nothing was written.
+        """
+        data = self.encode(value, owner)
+        order = self.next_order()
+
+        def written() -> None:
+            self._place = place = next(self._places)
+            if future is not None:
+                future.order = place
+
+        await self.append(host, note, WriteRow(note.row.task, order, channel, data), written)
+        return order
+
+    def next_order(self) -> int:
+        """The place of the next outcome among those of the run."""
+        self.order = order = next(self._orders)
+        return order
+
+    def report_rows(self, report: Report, checkpoint: str) -> list[Writes]:
+        """The divergence report of a resumed run, as a row that replaces the last one."""
+        if not report.resumed:
+            return []
+        return [Writes("", checkpoint, [WriteRow(RUN_TASK, -5, REPORT, self.serde.dumps(report.to_data()))])]
+
+    async def append(
+        self, host: Host, note: Note, row: WriteRow, written: Callable[[], None] | None = None
+    ) -> None:
+        """Commit one row of a call, with every note that waits for a ride."""
+        self._notes.pop(note.row.task, None)
+        riding = self._take_notes()
+        rows = [row] if note.durable else [note.row, row]
+        items = [Writes(note.namespace, note.checkpoint, rows), *_grouped(riding)]
+        await self.write(host, items, written=written)
+        note.durable = True
+        for other in riding:
+            other.durable = True
+
+    def suspend(self, note: Note, waiting: bool) -> None:
+        """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
+        row = WriteRow(note.row.task, -2, SUSPENDED, self.serde.dumps(waiting))
+        self._notes[f"{note.row.task} waits"] = Note(note.namespace, note.checkpoint, row)
+
+    def riders(self) -> list[Writes]:
+        """What waits for a ride, to go with the last commit of a run."""
+        return _grouped(self._take_notes())
+
+    def _take_notes(self) -> list[Note]:
+        """The notes that nobody has committed yet; each is taken by one commit."""
+        taken = []
+        while self._notes:
+            try:
+                taken.append(self._notes.popitem()[1])
+            except KeyError:
+                break
+        return taken
+
+    def begin(self, begin: Begin) -> None:
+        """Name the run; goes with the next commit."""
+        self._begin = begin
+
+    async def write(
+        self,
+        host: Host,
+        items: Sequence[CheckpointRow | Writes],
+        *,
+        status: Status | None = None,
+        release: bool = False,
+        written: Callable[[], None] | None = None,
+    ) -> None:
+        """Commit rows, now or when the durability says.
+
+        Raises:
+            LeaseLost: another run has taken the thread over.
+            SaverError: the backend could not.
+        """
+        if self.durability != "sync":
+            self._backlog.extend(items)
+            if written is not None:
+                written()
+            if status is None and not release:
+                self._flush_soon(host)
+                return
+            written = None
+            items = await self._rest_of_backlog(host)
+        begin, self._begin = self._begin, None
+        commit = Commit(self.thread, self.lease, list(items), begin, status, release, written)
+        await host.commit(self.saver, commit)
+        self.released = self.released or release
+
+    def _flush_soon(self, host: Host) -> None:
+        """Commit the backlog beside the run; what comes meanwhile goes with the next write."""
+        if self._flush_error is not None:
+            error, self._flush_error = self._flush_error, None
+            raise error
+        if self.durability == "async" and self._flush_under_way is None:
+            self._flush_under_way = Future()
+            host.background(self._flush)
+
+    def _flush(self) -> None:
+        items = self._take_backlog()
+        begin, self._begin = self._begin, None
+        try:
+            self._flush_error = self.saver.commit([Commit(self.thread, self.lease, items, begin)])[0]
+        except Exception as error:
+            self._flush_error = error
+        under_way, self._flush_under_way = self._flush_under_way, None
+        assert under_way is not None
+        under_way.set_result(None)
+
+    async def _write_backlog(self, host: Host) -> None:
+        """Make what is read next complete: the rows that were to be written later go now."""
+        items = await self._rest_of_backlog(host)
+        if items:
+            begin, self._begin = self._begin, None
+            await host.commit(self.saver, Commit(self.thread, self.lease, items, begin))
+
+    async def _rest_of_backlog(self, host: Host) -> list[CheckpointRow | Writes]:
+        """Let a flush end, so that order is kept, and take what it left."""
+        if (under_way := self._flush_under_way) is not None:
+            await host.wait(under_way)
+        if self._flush_error is not None:
+            error, self._flush_error = self._flush_error, None
+            raise error
+        return self._take_backlog()
+
+    def _take_backlog(self) -> list[CheckpointRow | Writes]:
+        return [self._backlog.popleft() for _ in range(len(self._backlog))]
+
+    def encode(self, value: Any, owner: str) -> bytes:
+        """Bytes of a value; an error names whose value it is and where inside it the trouble lies."""
+        return encode(self.serde, value, owner)
+
+
+def encode(serde: Serializer, value: Any, owner: str) -> bytes:
+    """Bytes of a value.
+
+    Raises:
+        SerializationError: it can't be stored; says whose it is and where inside it the trouble lies.
+    """
+    try:
+        return serde.dumps(value)
+    except SerializationError as error:
+        if isinstance(value, Future):
+            raise SerializationError(
+                f"{owner} is a Future: return its value, with .result() or await"
+            ) from None
+        raise SerializationError(f"{owner}: {error}", error.path) from None
+
+
+def checkpoint_row(
+    serde: Serializer,
+    checkpoint: Checkpoint,
+    namespace: str,
+    parent: Checkpoint | None,
+    program: Program,
+) -> CheckpointRow:
+    """A checkpoint as a row, with the values that changed since its parent."""
+    before = {} if parent is None else parent.versions
+    changed = {name: v for name, v in checkpoint.versions.items() if before.get(name) != v}
+    metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
+    return CheckpointRow(
+        namespace,
+        checkpoint.id,
+        checkpoint.parent,
+        checkpoint.step,
+        checkpoint.source,
+        checkpoint.created_at,
+        serde.dumps({"seen": checkpoint.seen, "updated": checkpoint.updated}),
+        encode(serde, metadata, "metadata"),
+        checkpoint.versions,
+        {name: Versioned(v, _stored(serde, checkpoint, name, program)) for name, v in changed.items()},
+    )
+
+
+def _stored(serde: Serializer, checkpoint: Checkpoint, name: str, program: Program) -> bytes | None:
+    cell = checkpoint.values.get(name, MISSING)
+    stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
+    return (
+        None
+        if stored is MISSING
+        else encode(serde, stored, program.labels.get(name, f"the value of {name!r}"))
+    )
+
+
+def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
+    """A checkpoint from its row; channels that the program no longer has are left out."""
+    body = serde.loads(row.body)
+    values = {
+        name: channels[name].restored(serde.loads(versioned.value))
+        for name, versioned in row.values.items()
+        if versioned.value is not None and name in channels
+    }
+    updated = body["updated"]
+    return Checkpoint(
+        row.id,
+        row.parent,
+        row.step,
+        row.source,  # type: ignore[arg-type]
+        row.created_at,
+        values,
+        dict(row.versions),
+        body["seen"],
+        None if updated is None else tuple(updated),
+        serde.loads(row.metadata),
+    )
+
+
+def _grouped(notes: Sequence[Note]) -> list[Writes]:
+    """Notes as rows, by the checkpoint that they belong to."""
+    places: dict[tuple[str, str], list[WriteRow]] = {}
+    for note in notes:
+        places.setdefault((note.namespace, note.checkpoint), []).append(note.row)
+    return [Writes(namespace, checkpoint, rows) for (namespace, checkpoint), rows in places.items()]

@@ -1,0 +1,43 @@
+"""A value that is made once and recorded: the time, an id, a random number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flowfn.digest import Digest
+from flowfn.engine.drive import drive
+from flowfn.engine.identity import RETURN, CallInfo, Same, call_id, judge
+
+if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
+
+_NOTHING = Digest(b"\0" * 16, None, (), False)
+"""The digest of a call without arguments."""
+
+
+def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
+    """The recorded value of the frame's next call of `name`, made and committed where there is none.
+
+    Commits in place, on an event loop too: the caller is no coroutine, and sees the value next.
+    """
+    run, journal = frame.run, frame.run.journal
+    if journal is None:
+        return make()
+    frame.check()
+    occurrence = frame.occurrence(name, _NOTHING.exact)
+    task = call_id(frame.scope, name, _NOTHING.exact, occurrence)
+    code = frame.call.definition.code
+    verdict = judge(run.ledger, task, frame.scope, code, name, _NOTHING, "rerun")
+    if isinstance(verdict, Same) and verdict.record.finished:
+        verdict.record.claimed = True
+        return verdict.record.value()
+    value = make()
+    short = name.rpartition(".")[2]
+    at = run.host.now()
+    info = CallInfo(
+        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "", code
+    )
+    note = journal.note(run.namespace, run.checkpoint.id, task, info)
+    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
+    return value

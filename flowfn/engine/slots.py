@@ -1,0 +1,58 @@
+"""`max_concurrency`: how many calls of a run execute at the same time.
+
+Guarantee: a call that waits for calls of its own gives its place up meanwhile, so that no limit,
+however small, makes nested calls wait for each other for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from flowfn.futures import Future
+
+if TYPE_CHECKING:
+    from flowfn.ports import Host
+
+
+class Slots:
+    """Places to execute in; whoever finds none queues, first come, first served."""
+
+    def __init__(self, number: int) -> None:
+        self._free = [None] * number
+        self._queue: deque[Future[None]] = deque()
+
+    async def take(self, host: Host) -> None:
+        """Wait for a place."""
+        place: Future[None] = Future()
+        self._queue.append(place)
+        self._hand_out()
+        if not place.done():
+            try:
+                await host.wait(place)
+            except BaseException:
+                if not place.cancel():
+                    self.give_back()
+                raise
+
+    def give_back(self) -> None:
+        """Leave a place to the next in the queue."""
+        self._free.append(None)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Match free places with those who queue; any thread may do it for any other."""
+        while self._free and self._queue:
+            try:
+                self._free.pop()
+            except IndexError:
+                return
+            try:
+                place = self._queue.popleft()
+            except IndexError:
+                self._free.append(None)
+                continue
+            if place.set_running_or_notify_cancel():
+                place.set_result(None)
+            else:
+                self._free.append(None)

@@ -1,0 +1,217 @@
+"""A task is called: find out who it is, hand back what is recorded of it, or have it start.
+
+A call that only its author could place (`identity.Doubt`) is held until somebody waits for it. By
+then the other calls of its scope have claimed their records, so that most doubts have gone; what
+is left is refused before anything new runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.digest import digest
+from flowfn.engine.attempt import attempt
+from flowfn.engine.call import Call
+from flowfn.engine.identity import ERROR, Doubt, New, Record, Same, Verdict, call_id, judge
+from flowfn.errors import InvalidInput, NonDeterminismError
+from flowfn.futures import Future
+from flowfn.report import CallSummary, Kind
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.frame import Frame
+
+
+def spawn(
+    frame: Frame, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], site: str
+) -> Future[Any]:
+    """Call a task inside a run.
+
+    Raises:
+        InvalidInput: the arguments don't fit.
+        AsyncInBlockingRun: the task is async and the run isn't.
+        NonDeterminismError, RunClosed: the run can't go on.
+    """
+    frame.check()
+    _refuse_futures(definition, args, kwargs)
+    run = frame.run
+    call = Call(run, frame, definition, args, kwargs, site=site)
+    host = run.host_of(definition)
+    if run.journal is None:
+        definition.bind(args, kwargs)
+        return _start(call, host)
+    identify(call, frame)
+    verdict = _judge(call, frame) if run.ledger else None
+    if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:
+        return reused
+    if isinstance(verdict, Doubt):
+        return _hold(call, host)
+    if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
+        run.newcomers.append(call)
+    if call.digest is not None and call.digest.weak:
+        run.report.add("weak", None, call.summary, "an argument has no digest: it counts by its type")
+    return _start(call, host)
+
+
+def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """A future is no value yet: as an argument it would reach user code unfinished, and has no digest."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) is Future:
+            raise InvalidInput(
+                f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
+            )
+
+
+def identify(call: Call, frame: Frame) -> None:
+    """Give a call its identity: digest, occurrence, id."""
+    definition, run = call.definition, frame.run
+    assert run.journal is not None
+    call.arguments = arguments = definition.identifying(call.args, call.kwargs)
+    call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
+    call.occurrence = frame.occurrence(definition.qualified, digested.exact)
+    call.born = run.journal.order
+    call.task = call_id(frame.scope, definition.qualified, digested.exact, call.occurrence)
+
+
+def settle_doubts(frame: Frame) -> None:
+    """Place the calls that were held, now that somebody waits.
+
+    Raises:
+        NonDeterminismError: one of them can't be placed. Nothing new has run.
+    """
+    held, frame.doubtful = frame.doubtful, []
+    for call in held:
+        verdict = _judge(call, frame)
+        if isinstance(verdict, Doubt):
+            frame.run.root.fatal = _refusal(call, verdict)
+            raise frame.run.root.fatal
+    for call in held:
+        assert call.future is not None
+        verdict = _judge(call, frame)
+        reused = _reuse(call, verdict) if isinstance(verdict, Same) else None
+        if reused is not None:
+            call.future.become(reused)
+        else:
+            if isinstance(verdict, New):
+                frame.run.newcomers.append(call)
+            call.future.release(partial(attempt, call))
+            assert call.future.runner is not None
+            call.future.runner.start(call.future)
+
+
+def _judge(call: Call, frame: Frame) -> Verdict:
+    assert call.digest is not None
+    definition = call.definition
+    policy = definition.on_divergence or frame.run.settings.on_divergence
+    return judge(
+        frame.run.ledger,
+        call.task,
+        frame.scope,
+        frame.call.definition.code,
+        definition.qualified,
+        call.digest,
+        policy,
+    )
+
+
+def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
+    """The recorded outcome as a future that is done, or None where the call has to run (again)."""
+    run, record = call.run, verdict.record
+    record.claimed = True
+    call.task = record.task
+    _report_same(call, verdict)
+    if not record.finished:
+        call.in_doubt, call.waited = record.in_doubt, record.waiting
+        return None
+    if _runs_anew(call, record):
+        return None
+    value = record.value()
+    if record.outcome is not None and record.outcome.channel == ERROR:
+        if not run.ledger.was_survived(record):
+            return None
+        run.root.remember(value, call, record.index)
+        run.reused.add()
+        return Future.failed(value, record.order)
+    run.replayed(call, value)
+    return Future.of(value, record.order)
+
+
+def _runs_anew(call: Call, record: Record) -> bool:
+    """Whether the task's own code changed, and its author wants it to run again for that."""
+    recorded = record.info
+    if recorded is None or recorded.code == call.definition.code:
+        return False
+    policy = call.definition.on_code_change
+    kind: Kind = "rerun" if policy == "rerun" else "code"
+    call.run.report.add(kind, _summary(record), call.summary, "the task's code changed")
+    if policy == "error":
+        error = NonDeterminismError(
+            f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
+            "set on_code_change to 'reuse' or 'rerun', or version= to what it was",
+            call.run.report,
+        )
+        call.run.root.fatal = error
+        raise error
+    return policy == "rerun"
+
+
+def _hold(call: Call, host: Any) -> Future[Any]:
+    assert call.parent is not None
+    future: Future[Any] = host.future(None)
+    future.hold(partial(settle_doubts, call.parent))
+    call.future = future
+    call.parent.doubtful.append(call)
+    call.parent.children[future] = call
+    return future
+
+
+def _start(call: Call, host: Any) -> Future[Any]:
+    assert call.parent is not None
+    future: Future[Any] = host.future(partial(attempt, call))
+    call.future = future
+    call.parent.children[future] = call
+    host.start(future)
+    return future
+
+
+# -- what is said about it ------------------------------------------------------------------------
+
+
+def _summary(record: Record) -> CallSummary | None:
+    info = record.info
+    return None if info is None else CallSummary(info.name, info.arguments, info.site)
+
+
+def _report_same(call: Call, verdict: Same) -> None:
+    report, record = call.run.report, verdict.record
+    if verdict.how == "clock":
+        report.add("clock", _summary(record), call.summary, "only the time differs: reused")
+    elif verdict.how == "position":
+        report.add(
+            "position", _summary(record), call.summary, "reused by its position, as on_divergence says"
+        )
+    if record.in_doubt:
+        report.add(
+            "in_doubt", _summary(record), call.summary, "it had started when the process died: runs again"
+        )
+
+
+def _refusal(call: Call, doubt: Doubt) -> NonDeterminismError:
+    """The error that tells the author what can't be told apart, and what to write."""
+    recorded, report = _summary(doubt.record), call.run.counted_report()
+    doubt.record.claimed = True
+    report.add("forbidden" if doubt.forbidden else "doubt", recorded, call.summary)
+    if doubt.forbidden:
+        return NonDeterminismError(
+            f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
+            "on_divergence='error' allows none: restore the call, or use on_divergence='rerun'",
+            report,
+        )
+    return NonDeterminismError(
+        f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
+        "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
+        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)",
+        report,
+    )

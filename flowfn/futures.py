@@ -1,0 +1,252 @@
+"""The future that a task call returns.
+
+Rule: whoever takes the job runs it. A future is born with its job; a worker, the event loop, or the
+code that waits for the result takes it, and `take` decides that race. So sequential code runs its
+tasks in place, with no thread between, and a limit on workers can't make a parent wait for ever for
+a child that nobody runs.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import Context
+from typing import Any, Generic, Protocol, TypeVar
+
+from flowfn.context import current_frame
+from flowfn.engine.drive import drive
+from flowfn.errors import Suspended
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Job = Callable[[], Coroutine[Any, Any, Any]]
+"""Makes the coroutine that yields the future's result."""
+
+
+class Runner(Protocol):
+    """The host that a future's job belongs to."""
+
+    def start(self, future: Future[Any]) -> None:
+        """Have the job run concurrently, unless somebody who waits takes it first."""
+
+    def help(self, future: Future[Any]) -> None:
+        """Run the future's job in place, where that is possible and nobody has taken it."""
+
+    def refuse_to_block(self) -> None:
+        """Raise where waiting would block the event loop that has to do the work."""
+
+    async def join(self, future: Future[Any]) -> None:
+        """Suspend until the future is done, running its job in place where that is possible."""
+
+    async def others_end(self) -> None:
+        """Suspend until the other calls of the running code have ended.
+
+        The code that awaits a suspended task is about to unwind, and a `TaskGroup` around it would cancel its
+        siblings, with the questions that they are about to ask.
+        """
+
+    async def others_wait(self, future: Future[Any]) -> None:
+        """Suspend until every branch of the running code waits, so that a held call can be placed."""
+
+    def abort(self, future: Future[Any]) -> bool:
+        """Try to stop a job that already runs; False if it can't be stopped."""
+
+
+class Future(concurrent.futures.Future[R], Generic[R]):
+    """The result, at some time, of a task call.
+
+    A real `concurrent.futures.Future`, for `wait`, `as_completed` and callbacks, that can be awaited
+    as well. By the time it is done, its outcome is recorded.
+    """
+
+    def __init__(self, job: Job | None = None, runner: Runner | None = None) -> None:
+        super().__init__()
+        self._job: list[Job] = [] if job is None else [job]
+        self._place: Callable[[], None] | None = None
+        self.runner = runner
+        self.context: Context | None = None
+        """Where to run the job, if it isn't run by whoever waits."""
+        self.order: int | None = None
+        """The place of the recorded outcome among those of its run; None while there is none."""
+        self.seen = False
+        """Whether anybody has looked at the outcome."""
+
+    @classmethod
+    def of(cls, value: R, order: int | None = None) -> Future[R]:
+        """A future that is done already."""
+        future = cls()
+        future.order = order
+        future.set_result(value)
+        return future
+
+    @classmethod
+    def failed(cls, error: BaseException, order: int | None = None) -> Future[R]:
+        """A future that has failed already."""
+        future = cls()
+        future.order = order
+        future.set_exception(error)
+        return future
+
+    # -- for whoever runs the job ---------------------------------------------------------------
+
+    def take(self) -> Job | None:
+        """The job, for the first who asks; None for everybody else."""
+        try:
+            return self._job.pop()
+        except IndexError:
+            return None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody has taken the job yet."""
+        return bool(self._job)
+
+    def hold(self, place: Callable[[], None]) -> None:
+        """Give no job yet: `place`, called when somebody waits, will give one or an outcome."""
+        self._place = place
+
+    @property
+    def held(self) -> bool:
+        """Whether it has yet to be placed."""
+        return self._place is not None
+
+    def release(self, job: Job) -> None:
+        """Give a held future its job."""
+        self._place = None
+        self._job.append(job)
+
+    def become(self, other: Future[R]) -> None:
+        """Give a held future another's outcome."""
+        self._place = None
+        self.order = other.order
+        error = other.exception()
+        if error is None:
+            self.set_result(other.result())
+        else:
+            self.set_exception(error)
+
+    def abandon(self) -> None:
+        """Settle as cancelled: nobody will run the job, or whoever ran it was cancelled."""
+        if super().cancel():
+            self.set_running_or_notify_cancel()
+
+    # -- for the caller -------------------------------------------------------------------------
+
+    def result(self, timeout: float | None = None) -> R:
+        """The task's value, once it is recorded.
+
+        Raises:
+            TimeoutError: it took longer than `timeout` seconds; the task goes on.
+            RuntimeError: called on the event loop's own thread before it is done; await it there.
+        """
+        self._wait(timeout)
+        try:
+            return super().result(0)
+        except Suspended:
+            _tell()
+            raise
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The task's error, or None; waits as `result` does."""
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout: float | None) -> None:
+        """Block until it is done, running the job in place where nobody has taken it."""
+        self.place()
+        if self.done():
+            return
+        if self.runner is not None:
+            self.runner.refuse_to_block()
+        frame = current_frame.get()
+        if frame is None or frame.slots is None:
+            self._run_or_wait(timeout)
+        else:
+            with aside():
+                self._run_or_wait(timeout)
+
+    def _run_or_wait(self, timeout: float | None) -> None:
+        if timeout is None and self.runner is not None:
+            self.runner.help(self)
+        if not self.done():
+            with suppress(concurrent.futures.CancelledError):
+                super().exception(timeout)
+
+    def place(self) -> None:
+        """Find out what a held future stands for, as somebody waits for it."""
+        self.seen = True
+        if self._place is not None:
+            self._place()
+
+    def cancel(self) -> bool:
+        """Cancel a task that nobody has started, or one that runs on the event loop.
+
+        A sync task that runs can't be stopped: False.
+        """
+        if self.take() is not None or self._place is not None:
+            self.abandon()
+            return True
+        if self.done() or self.runner is None:
+            return super().cancel()
+        return self.runner.abort(self)
+
+    def __await__(self) -> Generator[Any, None, R]:
+        self.seen = True
+        if self.runner is not None and not self.done():
+            if self._place is not None:
+                yield from self.runner.others_wait(self).__await__()
+            self.place()
+            if not self.done():
+                yield from self._join(self.runner).__await__()
+        if self.runner is not None and self._is_suspended():
+            yield from self.runner.others_end().__await__()
+        try:
+            return super().result(0)
+        except Suspended:
+            _tell()
+            raise
+
+    def _is_suspended(self) -> bool:
+        return not self.cancelled() and isinstance(super().exception(0), Suspended)
+
+    async def _join(self, runner: Runner) -> None:
+        """Suspend until it is done, running the job in place where nobody has taken it."""
+        frame = current_frame.get()
+        if frame is None or frame.slots is None:
+            await runner.join(self)
+            return
+        frame.step_aside()
+        try:
+            await runner.join(self)
+        finally:
+            await frame.step_back(frame.run.host_of(frame.call.definition))
+
+    def __iter__(self) -> Iterator[Any]:
+        """The items of a generator task, once it has ended."""
+        result = self.result()
+        if not isinstance(result, Iterable):
+            raise TypeError(f"this task returned {result!r}, which can't be iterated: use .result()")
+        return iter(result)
+
+
+def _tell() -> None:
+    """Tell the frame of the code that looks at a suspended task's result."""
+    frame = current_frame.get()
+    if frame is not None:
+        frame.tell()
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Wait without taking a place under `max_concurrency`, which the work waited for may need."""
+    frame = current_frame.get()
+    if frame is None or frame.slots is None:
+        yield
+        return
+    frame.step_aside()
+    try:
+        yield
+    finally:
+        drive(frame.step_back(frame.run.hosts.threads))

@@ -1,0 +1,1 @@
+"""How a run waits, and where its user code runs: on threads, or on an event loop."""

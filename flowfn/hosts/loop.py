@@ -1,0 +1,267 @@
+"""The asyncio host: async attempts are coroutines of the running loop, sync ones run on threads.
+
+An awaited task runs in the task that awaits it; one that was called and not awaited becomes an
+asyncio task of its own at the loop's next turn. Commits that are due in the same turn share one
+transaction, written in place where the saver is quick (`inline`) and free, else on a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from flowfn.context import current_frame
+from flowfn.errors import TaskTimeout
+from flowfn.futures import Future, Job
+from flowfn.hosts.branches import branches_wait
+from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.ids import new_id
+from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
+from flowfn.hosts.workers import run_soon
+
+if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
+    from flowfn.ports import Commit, Saver
+
+
+_TURNS = 4
+"""Turns of the loop from a result to the next call of the coroutine that awaited it, through `gather`."""
+
+
+class LoopHost:
+    """Runs attempts on the running event loop; `threads` is where its sync functions go."""
+
+    def __init__(self, *, workers: int = MAX_WORKERS, clock: Clock = SYSTEM) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.get_ident()
+        self.clock = clock
+        self.now = clock.now
+        self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
+        self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
+        self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
+
+    # -- starting and joining attempts ----------------------------------------------------------
+
+    def new_id(self) -> str:
+        return new_id()
+
+    def future(self, job: Job | None) -> Future[Any]:
+        """A future of ours for `job`, which nobody runs yet."""
+        return Future(job, self)
+
+    def start(self, future: Future[Any]) -> None:
+        """Have the job run from the loop's next turn, unless somebody takes it first."""
+        if threading.get_ident() == self.thread:
+            self.loop.call_soon(self._begin, future)
+        else:
+            self.loop.call_soon_threadsafe(self._begin, future, context=copy_context())
+
+    def _begin(self, future: Future[Any]) -> None:
+        job = future.take()
+        if job is not None:
+            task = self.loop.create_task(_settle(future, job))
+            self._tasks[future] = task
+            task.add_done_callback(lambda _: self._tasks.pop(future, None))
+
+    def help(self, future: Future[Any]) -> None:
+        """Nothing to help with: an async job runs on the loop, and nowhere else."""
+
+    def refuse_to_block(self) -> None:
+        if threading.get_ident() == self.thread:
+            raise RuntimeError("result() would block the event loop: await the future instead")
+
+    async def join(self, future: Future[Any]) -> None:
+        job = future.take()
+        if job is not None:
+            await _settle(future, job)
+        else:
+            await self._wait(future)
+
+    async def wait_for_thread(self, future: Future[Any]) -> None:
+        """Suspend until a sync attempt has ended on its thread."""
+        if future.waiting:
+            self.threads.start_now(future)
+        await self._wait(future)
+
+    async def _wait(self, future: Future[Any]) -> None:
+        """Suspend until a future is done; if the waiting is cancelled, so is the future."""
+        try:
+            await self._watch(future)
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+
+    async def _watch(self, future: Future[Any]) -> None:
+        """Suspend until a future is done."""
+        ended = self.loop.create_future()
+
+        def wake() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def tell(_: Any) -> None:
+            self.loop.call_soon_threadsafe(wake)
+
+        future.add_done_callback(tell)
+        await ended
+
+    async def others_end(self) -> None:
+        frame = current_frame.get()
+        while frame is not None and (running := _running(frame)):
+            await self._watch(running[0])
+            await self.let_branches_go_on()
+
+    async def others_wait(self, future: Future[Any]) -> None:
+        frame = current_frame.get()
+        if frame is not None:
+            await branches_wait(self, frame, future)
+
+    def abort(self, future: Future[Any]) -> bool:
+        task = self._tasks.get(future)
+        return task is not None and task.cancel()
+
+    async def settle(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait until each has ended, whatever came of it."""
+        for future in futures:
+            if future.runner is self.threads:
+                self.threads.start_now(future)
+            elif (job := future.take()) is not None:
+                await _settle(future, job)
+            if not future.done():
+                await self._wait(future)
+
+    async def let_branches_go_on(self) -> None:
+        """Let the asyncio tasks that wait for what has just ended take their next step."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+    # -- the engine's ports ---------------------------------------------------------------------
+
+    async def call(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+    ) -> Any:
+        raise AssertionError(f"{function!r} is sync and belongs on a thread")
+
+    async def call_async(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+    ) -> Any:
+        """Await user code; with a timeout, cancel it when that has passed."""
+        if timeout is None:
+            return await function(*args, **kwargs)
+        task = asyncio.ensure_future(function(*args, **kwargs))
+        done, _ = await asyncio.wait({task}, timeout=timeout)
+        if done:
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task})
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TaskTimeout(f"{name!r} took longer than its timeout of {timeout:g} s, and was cancelled")
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            await asyncio.sleep(seconds)
+
+    async def commit(self, saver: Saver, commit: Commit) -> None:
+        await self._committer.commit(saver, commit)
+
+    async def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call something that may block for a while, on a thread."""
+        result: Future[Any] = Future()
+        context = copy_context()
+
+        def call() -> None:
+            try:
+                result.set_result(context.run(function, *args))
+            except BaseException as error:
+                result.set_exception(error)
+
+        run_soon(call)
+        await self._wait(result)
+        return result.result(0)
+
+    async def wait(self, future: Future[Any]) -> None:
+        """Suspend until a future that has no job is done."""
+        if not future.done():
+            await self._wait(future)
+
+    def background(self, function: Callable[[], None]) -> None:
+        """Run `function`, which must not raise, beside the run."""
+        run_soon(function)
+
+
+def _running(frame: Frame) -> list[Future[Any]]:
+    """The calls of a frame that are under way."""
+    return [future for future in frame.children if not (future.done() or future.held or future.waiting)]
+
+
+class Committer:
+    """Gathers the commits that all runs of one event loop have due in one of its turns."""
+
+    def __init__(self) -> None:
+        self._due: dict[int, tuple[Saver, list[_Due]]] = {}
+
+    async def commit(self, saver: Saver, commit: Commit) -> None:
+        """Make one commit durable, together with others that are due."""
+        loop = asyncio.get_running_loop()
+        written = loop.create_future()
+        due = self._due.get(id(saver))
+        if due is None:
+            self._due[id(saver)] = due = (saver, [])
+            loop.call_soon(self._flush, loop, id(saver))
+        due[1].append((commit, written))
+        await asyncio.shield(written)
+
+    def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
+        """Write what is due: in place where the saver is quick and free, else on a thread."""
+        saver, due = self._due.pop(key)
+        commits = [commit for commit, _ in due]
+        if saver.inline:
+            try:
+                _tell(due, saver.commit(commits, wait=False))
+                return
+            except BlockingIOError:
+                pass
+            except BaseException as error:
+                _tell(due, [error] * len(due))
+                return
+
+        def commit_and_tell() -> None:
+            try:
+                errors: Sequence[BaseException | None] = saver.commit(commits)
+            except BaseException as error:
+                errors = [error] * len(due)
+            loop.call_soon_threadsafe(_tell, due, errors)
+
+        run_soon(commit_and_tell)
+
+
+_Due = tuple["Commit", "asyncio.Future[None]"]
+
+_committers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Committer] = weakref.WeakKeyDictionary()
+
+
+def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
+    for (_, written), error in zip(due, errors, strict=True):
+        if written.done():
+            continue
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)
+
+
+async def _settle(future: Future[Any], job: Job) -> None:
+    """Run a taken job to its end in this task; a cancellation of the task cancels the future."""
+    try:
+        value = await job()
+    except asyncio.CancelledError:
+        future.abandon()
+        raise
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)

@@ -1,0 +1,113 @@
+"""Watching a run while it goes: the run on one side, the consumer of its events on the other.
+
+Guarantee: the run never gets more than one superstep ahead of its consumer. After each superstep it
+waits to be asked for more, so that a consumer who stops reading stops the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextvars import copy_context
+from queue import SimpleQueue
+from threading import Semaphore
+from typing import Any
+
+from flowfn.engine.drive import drive
+from flowfn.errors import Cancelled
+from flowfn.hosts.workers import run_soon
+
+_BOUNDARY: Any = object()
+"""Between two supersteps: the run waits until its consumer has come this far."""
+
+
+class _Ended:
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class ThreadStream:
+    """A run on a worker thread, and its events on the caller's."""
+
+    def __init__(self) -> None:
+        self._events: SimpleQueue[Any] = SimpleQueue()
+        self._asked = Semaphore(0)
+        self._left = False
+        self.post = self._events.put
+
+    async def pause(self) -> None:
+        """Wait, between supersteps, until the consumer asks for more."""
+        self._events.put(_BOUNDARY)
+        self._asked.acquire()
+        if self._left:
+            raise Cancelled
+
+    def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
+        """Start the run and yield its events; `leave` is called when the consumer stops early."""
+        context = copy_context()
+        run_soon(lambda: context.run(self._run, run))
+        try:
+            while not isinstance(event := self._events.get(), _Ended):
+                if event is _BOUNDARY:
+                    self._asked.release()
+                else:
+                    yield event
+        except GeneratorExit:
+            self._left = True
+            leave()
+            self._asked.release()
+            while not isinstance(self._events.get(), _Ended):
+                self._asked.release()
+            raise
+        if event.error is not None:
+            raise event.error
+
+    def _run(self, run: Coroutine[Any, Any, Any]) -> None:
+        try:
+            drive(run)
+        except BaseException as error:
+            self._events.put(_Ended(error))
+        else:
+            self._events.put(_Ended(None))
+
+
+class LoopStream:
+    """A run as an asyncio task, and its events in another."""
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Any] = asyncio.Queue()
+        self._asked = asyncio.Semaphore(0)
+
+    def post(self, event: Any) -> None:
+        """Hand an event to the consumer, from any thread."""
+        self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    async def pause(self) -> None:
+        """Wait, between supersteps, until the consumer asks for more."""
+        self.post(_BOUNDARY)
+        await self._asked.acquire()
+
+    async def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> AsyncIterator[Any]:
+        """Start the run and yield its events; the run is cancelled when the consumer stops early."""
+        import asyncio
+
+        task = self._loop.create_task(run)
+        task.add_done_callback(lambda _: self.post(_Ended(None)))
+        try:
+            while not isinstance(event := await self._events.get(), _Ended):
+                if event is _BOUNDARY:
+                    self._asked.release()
+                else:
+                    yield event
+        finally:
+            if not task.done():
+                leave()
+                task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()
+        task.result()

@@ -1,0 +1,311 @@
+"""The blocking host: waits block the thread that waits, tasks run on cached threads or in place.
+
+A task that was called but not waited for runs on a worker. Waking one costs more than most tasks,
+so it is done late: at once where a second task is called while the first still waits to be taken
+(there is something to run in parallel), else by `_Waker` within about a millisecond (the caller went
+off to do something else). Sequential code, which waits at once, never wakes anybody.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from flowfn.context import current_frame
+from flowfn.engine.drive import drive
+from flowfn.errors import AsyncInBlockingRun, TaskTimeout
+from flowfn.futures import Future, Job
+from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.ids import new_id
+from flowfn.hosts.workers import run_soon
+
+if TYPE_CHECKING:
+    from flowfn.hosts.loop import LoopHost
+    from flowfn.ports import Commit, Saver
+
+MAX_WORKERS = 32
+"""How many threads one run's tasks use at most. `max_concurrency` sets another limit per run."""
+
+
+DEPTH = 24
+"""After how many calls nested in place one gets a thread, and with it a stack, of its own."""
+
+
+class ThreadHost:
+    """Runs attempts on threads. `loop` is the event loop's host where the run began on one."""
+
+    def __init__(
+        self, *, workers: int = MAX_WORKERS, loop: LoopHost | None = None, clock: Clock = SYSTEM
+    ) -> None:
+        self.clock = clock
+        self.now = clock.now
+        self.loop = loop
+        self._limit = workers
+        self._active = 0
+        self._count = threading.Lock()
+        self._pending: deque[Future[Any]] = deque()
+
+    # -- starting and joining attempts ----------------------------------------------------------
+
+    def new_id(self) -> str:
+        return new_id()
+
+    def future(self, job: Job | None) -> Future[Any]:
+        """A future of ours for `job`, which nobody runs yet."""
+        future: Future[Any] = Future(job, self)
+        future.context = copy_context()
+        return future
+
+    def start(self, future: Future[Any]) -> None:
+        """Have the job run when a thread has time, unless somebody takes it first."""
+        pending = self._pending
+        while pending and not pending[-1].waiting:
+            pending.pop()
+        pending.append(future)
+        if len(pending) > 1:
+            self._add_worker()
+        else:
+            _waker.watch(self)
+
+    def start_now(self, future: Future[Any]) -> None:
+        """Have the job run at once, on a thread of its own."""
+        job = future.take()
+        if job is not None:
+            run_soon(lambda: _settle_there(future, job))
+
+    def help(self, future: Future[Any]) -> None:
+        frame = current_frame.get()
+        if frame is not None and frame.depth % DEPTH == DEPTH - 1:
+            self.start_now(future)
+        elif (job := future.take()) is not None:
+            _settle(future, job)
+
+    def refuse_to_block(self) -> None:
+        if _on_loop(self.loop):
+            raise RuntimeError("result() would block the event loop: await the future instead")
+
+    async def join(self, future: Future[Any]) -> None:
+        if self.loop is not None and _on_loop(self.loop):
+            await self.loop.wait_for_thread(future)
+            return
+        self.help(future)
+        _outcome_of(future)
+
+    async def others_end(self) -> None:
+        if self.loop is not None and _on_loop(self.loop):
+            await self.loop.others_end()
+
+    async def others_wait(self, future: Future[Any]) -> None:
+        if self.loop is not None and _on_loop(self.loop):
+            await self.loop.others_wait(future)
+
+    def abort(self, future: Future[Any]) -> bool:
+        return False
+
+    async def settle(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait until each has ended, whatever came of it; run in place what nobody has taken."""
+        for future in futures:
+            if future.runner is not self and future.runner is not None and future.waiting:
+                future.runner.start(future)
+            elif (job := future.take()) is not None:
+                _settle(future, job)
+            _outcome_of(future)
+
+    def _add_worker(self) -> None:
+        with self._count:
+            if self._active >= self._limit:
+                return
+            self._active += 1
+        run_soon(self._work)
+
+    def _work(self) -> None:
+        """Take what waits, oldest first, until nothing does."""
+        while (future := self._next()) is not None:
+            job = future.take()
+            if job is not None:
+                _settle_there(future, job)
+            del future, job
+
+    def _next(self) -> Future[Any] | None:
+        try:
+            return self._pending.popleft()
+        except IndexError:
+            pass
+        with self._count:
+            if self._pending:
+                return self._pending.popleft()
+            self._active -= 1
+            return None
+
+    def wake(self) -> bool:
+        """Put a worker on what has been left waiting; whether anything was."""
+        left = any(future.waiting for future in tuple(self._pending))
+        if left:
+            self._add_worker()
+        return left
+
+    async def let_branches_go_on(self) -> None:
+        """Nothing to wait for: code on threads has no branches that we know of."""
+
+    # -- the engine's ports ---------------------------------------------------------------------
+
+    async def call(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+    ) -> Any:
+        """Call user code; with a timeout, on a thread that is left behind when it has passed."""
+        if timeout is None:
+            return function(*args, **kwargs)
+        return self._call_within(timeout, function, args, kwargs)
+
+    async def call_async(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+    ) -> Any:
+        raise AsyncInBlockingRun(f"{function!r} is async: call the workflow by ainvoke() or astream()")
+
+    def _call_within(
+        self, timeout: float, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        future: Future[Any] = Future()
+        context = copy_context()
+        ended = threading.Event()
+
+        def call() -> None:
+            try:
+                future.set_result(context.run(function, *args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+            finally:
+                ended.set()
+
+        run_soon(call)
+        if not self.clock.wait(ended, timeout):
+            raise TaskTimeout(
+                f"{_name_of(function)!r} took longer than its timeout of {timeout:g} s, and was left behind on "
+                "its thread"
+            )
+        return future.result()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self.clock.sleep(seconds)
+
+    async def commit(self, saver: Saver, commit: Commit) -> None:
+        error = saver.commit([commit])[0]
+        if error is not None:
+            raise error
+
+    async def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call something that may block for a while."""
+        return function(*args)
+
+    async def wait(self, future: Future[Any]) -> None:
+        """Block until a future that has no job is done."""
+        _outcome_of(future)
+
+    def background(self, function: Callable[[], None]) -> None:
+        """Run `function`, which must not raise, beside the run."""
+        run_soon(function)
+
+
+def _settle_there(future: Future[Any], job: Job) -> None:
+    """Run a taken job to its end on this thread, in the context that it was called in."""
+    context = future.context or copy_context()
+    context.run(_settle, future, job)
+
+
+def _settle(future: Future[Any], job: Job) -> None:
+    """Run a taken job to its end on this thread."""
+    try:
+        value = drive(job())
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+
+
+def _outcome_of(future: Future[Any]) -> None:
+    with suppress(CancelledError):
+        concurrent.futures.Future.exception(future)  # ours would count as somebody looking
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _on_loop(loop: LoopHost | None) -> bool:
+    return loop is not None and loop.thread == threading.get_ident()
+
+
+class _Waker:
+    """One thread that looks, while runs call tasks, for tasks that were called and left waiting."""
+
+    TICK = 0.001
+    QUIET_TICKS = 20
+
+    def __init__(self) -> None:
+        self._hosts: set[ThreadHost] = set()
+        self._awake = False
+        self._fresh = False
+        self._lock = threading.Lock()
+        self._stir = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, host: ThreadHost) -> None:
+        """Look after `host` until its tasks have been taken."""
+        self._fresh = True
+        if not self._awake or host not in self._hosts:
+            self._rouse(host)
+
+    def _rouse(self, host: ThreadHost) -> None:
+        with self._lock:
+            self._hosts.add(host)
+            self._awake = True
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
+                self._thread.start()
+            self._stir.set()
+
+    def _loop(self) -> None:
+        while True:
+            self._stir.wait()
+            self._stir.clear()
+            quiet = 0
+            while quiet < self.QUIET_TICKS or not self._dozed_off():
+                self._fresh = False
+                time.sleep(self.TICK)
+                busy = [host for host in tuple(self._hosts) if host.wake()]
+                quiet = 0 if busy or self._fresh else quiet + 1
+
+    def _dozed_off(self) -> bool:
+        """Stop watching, unless somebody calls tasks at this very moment.
+
+        `watch` writes `_fresh` and then reads `_awake`; this writes `_awake` and then reads `_fresh`:
+        so at least one of the two sees the other.
+        """
+        with self._lock:
+            self._awake = False
+            self._awake = self._fresh
+            if not self._awake:
+                self._hosts.clear()
+            return not self._awake
+
+
+_waker = _Waker()
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads."""
+    global _waker
+    _waker = _Waker()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,96 @@
+"""Inputs and answers as their annotated types.
+
+Rule: what fits already passes at the price of a type check; pydantic, whose import costs more than
+most runs, decides the rest. Its `ValidationError` is a `ValueError`.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+_EXACT = (str, int, float, bool, bytes)
+
+
+def validate(value: Any, kind: Any) -> Any:
+    """The value as `kind`: itself if it fits, else what pydantic makes of it.
+
+    Raises:
+        ValidationError: pydantic can make nothing of it.
+    """
+    if fits(value, kind):
+        return value
+    adapter = _adapter(kind) if _hashable(kind) else _new_adapter(kind)
+    return value if adapter is None else adapter.validate_python(value)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type beyond doubt; False where only pydantic can tell."""
+    if kind is Any or kind is object:
+        return True
+    if isinstance(kind, type) and not isinstance(kind, types.GenericAlias):
+        return type(value) is kind if kind in _EXACT else _is_plain(kind) and isinstance(value, kind)
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Union or origin is types.UnionType:
+        return any(value is None if arg is types.NoneType else fits(value, arg) for arg in args)
+    if origin is list and args:
+        return type(value) is list and all(fits(item, args[0]) for item in value)
+    if origin is dict and args:
+        return type(value) is dict and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+    return False
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether isinstance is all there is to know: pydantic models may hold unvalidated fields, and do pass."""
+    return not typing.is_typeddict(kind) and not getattr(kind, "_is_protocol", False)
+
+
+def _hashable(kind: Any) -> bool:
+    try:
+        hash(kind)
+    except TypeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _adapter(kind: Any) -> Any:
+    return _new_adapter(kind)
+
+
+def _new_adapter(kind: Any) -> Any:
+    """A validator for a type, or None where pydantic knows none."""
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        try:
+            return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+        except PydanticUserError:
+            return TypeAdapter(kind)
+    except (PydanticUserError, NameError, TypeError):
+        return None
+
+
+def arguments(
+    bound: Mapping[str, Any], hints: Mapping[str, Any], variadic: Mapping[str, str]
+) -> dict[str, Any]:
+    """Bound arguments, each as its annotation; `variadic` marks `*args` ("*") and `**kwargs` ("**").
+
+    Raises:
+        ValidationError: one does not fit.
+    """
+    result = dict(bound)
+    for name, kind in hints.items():
+        if name not in result:
+            continue
+        if variadic.get(name) == "*":
+            result[name] = tuple(validate(item, kind) for item in result[name])
+        elif variadic.get(name) == "**":
+            result[name] = {key: validate(item, kind) for key, item in result[name].items()}
+        else:
+            result[name] = validate(result[name], kind)
+    return result
