@@ -1,0 +1,114 @@
+"""flowfn: durable Python functions.
+
+`@task` and `@entrypoint` turn functions into workflows that survive crashes, ask humans, and can be
+watched, gone back in and forked.
+"""
+
+from flowfn.cache import MemoryCache
+from flowfn.errors import (
+    AmbiguousAnswer,
+    AsyncInBlockingRun,
+    CorruptDataError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseReadOnly,
+    DatabaseVersion,
+    EmptyCommand,
+    FlowError,
+    GraphRecursionError,
+    Interrupted,
+    InvalidAnswer,
+    InvalidInput,
+    InvalidUpdateError,
+    LeaseLost,
+    NoCheckpointer,
+    NonDeterminismError,
+    NoPendingInterrupt,
+    NotADatabase,
+    RecordedError,
+    RunClosed,
+    SaverError,
+    SerializationError,
+    TaskTimeout,
+    ThreadBusy,
+    UnknownCheckpoint,
+    UnknownThread,
+    UntrustedTypeError,
+)
+from flowfn.functional.entrypoint import Entrypoint, entrypoint
+from flowfn.functional.final import final
+from flowfn.functional.joining import as_completed, gather
+from flowfn.functional.recorded import interrupt, now, random, sleep, uuid4
+from flowfn.functional.task import Task, task
+from flowfn.futures import Future
+from flowfn.policies import CachePolicy, RetryPolicy
+from flowfn.report import CallSummary, Difference, Report
+from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_stream_writer
+from flowfn.thread import Thread
+from flowfn.values import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
+from flowfn.workflow import Workflow
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AmbiguousAnswer",
+    "AsyncInBlockingRun",
+    "CachePolicy",
+    "CallSummary",
+    "Command",
+    "CorruptDataError",
+    "DatabaseFull",
+    "DatabaseLocked",
+    "DatabaseReadOnly",
+    "DatabaseVersion",
+    "Difference",
+    "EmptyCommand",
+    "Entrypoint",
+    "FlowError",
+    "Future",
+    "GraphRecursionError",
+    "Interrupt",
+    "Interrupted",
+    "InvalidAnswer",
+    "InvalidInput",
+    "InvalidUpdateError",
+    "LeaseLost",
+    "MemoryCache",
+    "NoCheckpointer",
+    "NoPendingInterrupt",
+    "NonDeterminismError",
+    "NotADatabase",
+    "Overwrite",
+    "PregelTask",
+    "RecordedError",
+    "Report",
+    "RetryPolicy",
+    "RunClosed",
+    "Runtime",
+    "SaverError",
+    "Send",
+    "SerializationError",
+    "StateSnapshot",
+    "StreamWriter",
+    "Task",
+    "TaskTimeout",
+    "Thread",
+    "ThreadBusy",
+    "UnknownCheckpoint",
+    "UnknownThread",
+    "UntrustedTypeError",
+    "Workflow",
+    "as_completed",
+    "current",
+    "entrypoint",
+    "final",
+    "gather",
+    "get_config",
+    "get_stream_writer",
+    "interrupt",
+    "now",
+    "random",
+    "sleep",
+    "task",
+    "uuid4",
+]

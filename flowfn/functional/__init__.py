@@ -1,0 +1,1 @@
+"""The front end for functions: `@task` and `@entrypoint` turn them into programs and calls of them."""

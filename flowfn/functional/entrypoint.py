@@ -1,0 +1,245 @@
+"""`@entrypoint`: a function as a workflow, which can be called, resumed and inspected."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from flowfn.config import Durability, OnBusy
+from flowfn.definition import Definition, OnDivergence
+from flowfn.functional.final import final
+from flowfn.functional.task import (
+    _unused,
+    _Wrapper,
+    defined,
+    plain,
+    policies_of,
+    rebuild,
+    reference,
+    runnable,
+)
+from flowfn.options import check_option
+from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
+from flowfn.ports import Saver
+from flowfn.workflow import Workflow
+
+if TYPE_CHECKING:
+    from flowfn.functional.lowering import Lowered
+    from flowfn.invocation import Setup
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_Final = final
+
+
+class Entrypoint(_Wrapper[P, R], Workflow[P, R]):
+    """A workflow that is called as its function is. Made by `@entrypoint`.
+
+    A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
+    very same call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    Inside another run the call is a part of that run.
+    """
+
+    __flowfn__ = "workflow"
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """Itself; see `Task.__class__`."""
+        return type(self)
+
+    def __init__(self, function: Any, definition: Definition, options: Mapping[str, Any]) -> None:
+        super().__init__(function, _unused)
+        self._self_definition = definition
+        self._self_options = dict(options)
+        self._self_lowered: Lowered | None = None
+
+    @property
+    def _self_lowering(self) -> Lowered:
+        """The entrypoint as the engine sees it, made at its first use."""
+        if self._self_lowered is None:
+            from flowfn.functional.lowering import Lowered
+
+            self._self_lowered = Lowered(self._self_definition, self._self_options)
+        return self._self_lowered
+
+    @property
+    def _self_setup(self) -> Setup:
+        return self._self_lowering.setup
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self._self_lowering.call(args, kwargs, sys._getframe(1))
+        return result
+
+    def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return self._self_lowering.call_on(thread, args, kwargs)
+
+    def with_checkpointer(self, checkpointer: Any) -> Entrypoint[P, R]:
+        """The same workflow, keeping its runs elsewhere: in a saver, a path, a URL, or (None) nowhere."""
+        check_checkpointer(checkpointer)
+        options = {**self._self_options, "checkpointer": checkpointer}
+        return Entrypoint(self.__wrapped__, self._self_definition, options)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """The workflow of a method: bound as the method is, so that the instance is no part of its input."""
+        bound = self.__wrapped__.__get__(instance, owner)
+        if bound is self.__wrapped__:
+            return self
+        return Entrypoint(bound, runnable(self._self_definition, bound), self._self_options)
+
+    @property
+    def func(self) -> Callable[P, Any]:
+        """The plain function."""
+        function: Callable[P, Any] = self._self_definition.author_function
+        return function
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return rebuild, reference(
+            self, Entrypoint, self._self_definition.author_function, self._self_definition, self._self_options
+        )
+
+    def __repr__(self) -> str:
+        return f"<entrypoint {self._self_definition.qualified}>"
+
+    __str__ = __repr__
+
+
+def check_checkpointer(checkpointer: Any) -> None:
+    """Refuse what can't be a checkpointer; a path or a URL is opened later, at the first run.
+
+    Raises:
+        TypeError: says what can.
+    """
+    if checkpointer is not None and not isinstance(checkpointer, str | os.PathLike | Saver):
+        raise TypeError(
+            f'checkpointer={checkpointer!r} is none. Pass a saver, a path such as "runs.db", or a URL such as '
+            '"sqlite:///runs.db" or "memory://".'
+        )
+
+
+class _EntrypointFactory:
+    """`entrypoint` itself: a decorator, with `entrypoint.final` beside it."""
+
+    final = final
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, _Final[R, Any]]], /
+    ) -> Entrypoint[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, _Final[R, Any]], /) -> Entrypoint[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Entrypoint[P, R]: ...
+    @overload
+    def __call__(
+        self,
+        /,
+        *,
+        checkpointer: Any = None,
+        store: Any = None,
+        cache: Any = None,
+        context_schema: type[Any] | None = None,
+        cache_policy: CachePolicy | None = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        timeout: float | timedelta | None = None,
+        durability: Durability = "sync",
+        on_busy: OnBusy = "wait",
+        on_divergence: OnDivergence = "doubt",
+        name: str | None = None,
+    ) -> _EntrypointDecorator: ...
+    def __call__(
+        self,
+        function: Any = None,
+        /,
+        *,
+        checkpointer: Any = None,
+        store: Any = None,
+        cache: Any = None,
+        context_schema: type[Any] | None = None,
+        cache_policy: CachePolicy | None = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        timeout: float | timedelta | None = None,
+        durability: Durability = "sync",
+        on_busy: OnBusy = "wait",
+        on_divergence: OnDivergence = "doubt",
+        name: str | None = None,
+    ) -> Any:
+        """Make a function a workflow: `@entrypoint`, or `@entrypoint(checkpointer="runs.db")`.
+
+        Any signature will do. The parameters `previous`, `config`, `runtime`, `store` and `writer` are filled
+        where the function names them.
+
+        Args:
+            checkpointer: where runs are kept: a saver, a path (SQLite), or a URL; None keeps nothing.
+            store: what tasks see as `store`.
+            cache: where tasks with a cache policy keep results; default: this process's memory.
+            context_schema: the type of `context`; a mapping given as context is made into it.
+            cache_policy: reuse whole results of this workflow where it is called inside another run.
+            retry_policy: for the workflow and for each task without its own; a task's retries are within the
+                workflow's.
+            timeout: seconds (or a `timedelta`) for one attempt at the whole function.
+            durability: when an outcome is committed: "sync" before anybody sees it, "async" in the background,
+                "exit" when the run ends, fails or waits.
+            on_busy: what a second caller on a busy thread does: "wait", "reject" (`ThreadBusy`), or "cancel" the
+                first.
+            on_divergence: what to do with a call that differs from its record only in something random: refuse
+                ("doubt"), run it ("rerun"), or take the record by position ("reuse"); "error" refuses every new
+                call while a recorded one of its name is left.
+            name: the name in records; default: module and qualified name.
+
+        Raises:
+            TypeError: what is decorated is no function.
+        """
+        options = {
+            "checkpointer": checkpointer,
+            "store": store,
+            "cache": cache,
+            "durability": durability,
+            "on_busy": on_busy,
+            "on_divergence": on_divergence,
+            "context_schema": context_schema,
+        }
+
+        check_checkpointer(checkpointer)
+
+        def decorate(function: Any) -> Any:
+            definition = defined(
+                plain(function),
+                name=name,
+                retry=policies_of(retry_policy),
+                cache=cache_policy,
+                timeout=timeout_seconds(timeout),
+            )
+            return Entrypoint(function, definition, options)
+
+        check_option("durability", durability, Durability)
+        check_option("on_busy", on_busy, OnBusy)
+        check_option("on_divergence", on_divergence, OnDivergence)
+
+        if function is None:
+            return decorate
+        if not callable(function):
+            raise TypeError(f"@entrypoint got {function!r}: write @entrypoint(checkpointer={function!r})")
+        return decorate(function)
+
+
+if TYPE_CHECKING:
+
+    class _EntrypointDecorator:
+        @overload
+        def __call__(
+            self, function: Callable[P, Coroutine[Any, Any, _Final[R, Any]]], /
+        ) -> Entrypoint[P, Coroutine[Any, Any, R]]: ...
+        @overload
+        def __call__(self, function: Callable[P, _Final[R, Any]], /) -> Entrypoint[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> Entrypoint[P, R]: ...
+        def __call__(self, function: Any, /) -> Any: ...
+
+
+entrypoint = _EntrypointFactory()
+
+__all__ = ["Entrypoint", "entrypoint", "final"]

@@ -1,0 +1,280 @@
+"""An entrypoint as a program of one node, and a direct call of it as a run of that program.
+
+The program has three channels: the call's input, its result, and what the next call sees as `previous`.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from flowfn.cache import PROCESS
+from flowfn.config import RunConfig
+from flowfn.context import current_frame
+from flowfn.definition import Definition
+from flowfn.digest import digest
+from flowfn.engine.drive import drive
+from flowfn.engine.root import Ending, Fresh, on_saver
+from flowfn.engine.run import PREVIOUS, Hosts, Settings
+from flowfn.engine.spawn import spawn
+from flowfn.errors import Interrupted, InvalidInput
+from flowfn.functional.final import final
+from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
+from flowfn.logs import logger
+from flowfn.ports import UNFINISHED, Begin, Lease
+from flowfn.pregel.channels import EphemeralValue, LastValue
+from flowfn.pregel.program import Node, Program
+from flowfn.values import MISSING, Write
+
+START, END = "__start__", "__end__"
+
+
+class Lowered:
+    """What the engine needs of an entrypoint: its setup, and its function as a task of another run."""
+
+    def __init__(self, definition: Definition, options: Mapping[str, Any]) -> None:
+        self.definition = definition
+        self.shape = Shape(definition)
+        self.setup = _setup(definition, self.shape, options, self._as_call)
+        self.nested = definition.with_options(
+            function=self._run_nested_async if definition.is_async else self._run_nested,
+            counted=False,
+            retry=(),
+            timeout=None,
+            is_generator=False,
+            stands_for=definition.author_function,
+            injects=False,
+        )
+
+    # -- called directly ------------------------------------------------------------------------
+
+    def call(self, args: Sequence[Any], kwargs: dict[str, Any], caller: Any) -> Any:
+        """Call the workflow as its function is called: in a run, as a part of it; else as a run of its own."""
+        frame = current_frame.get()
+        if frame is not None:
+            site = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+            future = spawn(frame, self.nested, args, kwargs, site)
+            return future if self.definition.is_async else future.result()
+        given = self.shape.fresh(args, kwargs, self.setup.name)
+        if self.definition.is_async:
+            return self._call_async(given)
+        hosts = blocking_hosts()
+        order = drive(self._adopted(given, hosts))
+        return _unwrapped(run_blocking(self.setup, order, hosts), order)
+
+    async def _call_async(self, given: Fresh) -> Any:
+        hosts = loop_hosts()
+        order = await self._adopted(given, hosts)
+        return _unwrapped(await run_awaiting(self.setup, order, hosts), order)
+
+    def call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A direct call on a thread that the caller names."""
+        given = self.shape.fresh(args, kwargs, self.setup.name)
+        row = None if self.setup.saver is None else self.setup.saver.thread(thread)
+        same = row is not None and (row.workflow, row.call) == given.begin and row.status in UNFINISHED
+        order = Order(None if same else given, RunConfig(thread))
+        if self.definition.is_async:
+            return self._await_on(order)
+        return _unwrapped(run_blocking(self.setup, order), order)
+
+    async def _await_on(self, order: Order) -> Any:
+        return _unwrapped(await run_awaiting(self.setup, order), order)
+
+    async def _adopted(self, given: Fresh, hosts: Hosts) -> Order:
+        """Go on with the unfinished run of this very call, if there is one that nobody holds; else start one."""
+        saver = self.setup.saver
+        if saver is None:
+            return Order(given, RunConfig())
+        lease: Lease | None = await on_saver(saver, hosts.own, saver.adopt, *given.begin)
+        if lease is not None:
+            logger.info("continuing the unfinished run %s of %s", lease.thread, self.definition.name)
+            return Order(None, RunConfig(lease.thread), lease=lease)
+        return Order(given, RunConfig(hosts.own.new_id()))
+
+    def _as_call(self, given: Fresh) -> tuple[Definition, Sequence[Any], dict[str, Any]]:
+        (start,) = given.writes
+        return self.nested, *self.shape.spread(start.value)
+
+    # -- called inside another run --------------------------------------------------------------
+
+    def _run_nested(self, *args: Any, **kwargs: Any) -> Any:
+        frame = current_frame.get()
+        assert frame is not None
+        given = self.shape.fresh(args, kwargs, self.setup.name)
+        return drive(nest(self.setup, frame, given, blocking_hosts())).value
+
+    async def _run_nested_async(self, *args: Any, **kwargs: Any) -> Any:
+        frame = current_frame.get()
+        assert frame is not None
+        given = self.shape.fresh(args, kwargs, self.setup.name)
+        return (await nest(self.setup, frame, given, loop_hosts())).value
+
+
+class Shape:
+    """An entrypoint's parameters: how calls and inputs become the one input that is stored, and back."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.parameters = definition.parameters
+        self.lone = self.parameters[0].name if len(self.parameters) == 1 else None
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The annotations to validate by; empty where they can't be resolved."""
+        try:
+            found = typing.get_type_hints(self.definition.author_function, include_extras=True)
+        except Exception:
+            return {}
+        return {p.name: found[p.name] for p in self.parameters if p.name in found}
+
+    @cached_property
+    def variadic(self) -> dict[str, str]:
+        marks = {p.VAR_POSITIONAL: "*" for p in self.parameters} | {
+            p.VAR_KEYWORD: "**" for p in self.parameters
+        }
+        return {p.name: marks[p.kind] for p in self.parameters if p.kind in marks}
+
+    def fresh(self, args: Sequence[Any], kwargs: Mapping[str, Any], workflow: str) -> Fresh:
+        """A direct call as the start of a run."""
+        bound = self.checked(self.definition.bind(args, dict(kwargs)))
+        return Fresh([Write(START, bound)], Begin(workflow, self.digest(bound)))
+
+    def writes(self, given: Any) -> list[Write]:
+        """An `invoke` input as the start of a run."""
+        return [Write(START, self.bound(given))]
+
+    def bound(self, given: Any) -> dict[str, Any]:
+        """An input by parameter name: the value of the only parameter, or a mapping of several.
+
+        Raises:
+            InvalidInput: it isn't that, or doesn't fit.
+        """
+        lone = self.lone is not None and self.lone not in self.variadic
+        if given is MISSING:
+            return self.checked(self.definition.bind((), {}))
+        if lone:
+            return self.checked({typing.cast(str, self.lone): given})
+        if not isinstance(given, Mapping):
+            names = ", ".join(p.name for p in self.parameters) or "none"
+            raise InvalidInput(
+                f"{self.definition.name!r} takes {len(self.parameters)} parameters ({names}), so its input is a "
+                f"mapping of them, not {given!r}"
+            )
+        return self.checked(self.definition.bind(*self.spread(given)))
+
+    def spread(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A mapping of parameters as arguments."""
+        rest = dict(given)
+        args: list[Any] = []
+        for parameter in self.parameters:
+            if parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in rest:
+                args.append(rest.pop(parameter.name))
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                args = [
+                    rest.pop(p.name)
+                    for p in self.parameters
+                    if p.kind is p.POSITIONAL_OR_KEYWORD and p.name in rest
+                ]
+                args += rest.pop(parameter.name, ())
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                rest.update(rest.pop(parameter.name, {}))
+        return tuple(args), rest
+
+    def checked(self, bound: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as their annotations.
+
+        Raises:
+            ValidationError: one doesn't fit.
+        """
+        if not self.hints:
+            return bound
+        from flowfn.validation import arguments
+
+        return arguments(bound, self.hints, self.variadic)
+
+    def digest(self, bound: Mapping[str, Any]) -> str:
+        """What makes two calls the same call."""
+        exact: bytes = digest(bound, since=0.0, now=lambda: 0.0).exact
+        return exact.hex()
+
+    def read(self, values: Mapping[str, Any]) -> Any:
+        """The stored input as the function's arguments."""
+        return self.spread(values[START])
+
+
+def _output(value: Any) -> list[Write]:
+    if isinstance(value, final):
+        return [Write(END, value.value), Write(PREVIOUS, value.save)]
+    return [Write(END, value), Write(PREVIOUS, value)]
+
+
+def _setup(
+    definition: Definition,
+    shape: Shape,
+    options: Mapping[str, Any],
+    as_call: Callable[[Fresh], tuple[Definition, Sequence[Any], dict[str, Any]]],
+) -> Setup:
+    node_definition = definition.with_options(counted=False, recorded=False)
+    node = Node(definition.name, typing.cast(Any, node_definition), (START,), shape.read, _output)
+    program = Program(
+        nodes={definition.name: node},
+        channels={START: EphemeralValue(), END: LastValue(), PREVIOUS: LastValue()},
+        input=shape.writes,
+        result=lambda values: values.get(END),
+        input_channels=(START,),
+        output_channels=(END,),
+        stream_channels=(END,),
+        name=definition.name,
+        labels={
+            START: f"the input of {definition.name!r}",
+            END: f"the result of {definition.name!r}",
+            PREVIOUS: f"what {definition.name!r} saves for its next call",
+        },
+    )
+    return Setup(
+        program=program,
+        name=definition.qualified,
+        checkpointer=options["checkpointer"],
+        settings=Settings(
+            on_divergence=options["on_divergence"],
+            retry=definition.retry,
+            cache=PROCESS if options["cache"] is None else options["cache"],
+            store=options["store"],
+        ),
+        durability=options["durability"],
+        on_busy=options["on_busy"],
+        context_schema=options["context_schema"],
+        writes=shape.writes,
+        updates=lambda values, as_node: _updates(definition, values, as_node),
+        call=lambda given: shape.digest(shape.bound(given)),
+        as_call=as_call,
+    )
+
+
+def _updates(definition: Definition, values: Any, as_node: str | None) -> list[Write]:
+    if as_node not in (None, definition.name):
+        raise InvalidInput(
+            f"as_node={as_node!r}: an entrypoint has one node, {definition.name!r}; leave it out"
+        )
+    return _output(values)
+
+
+def _unwrapped(ending: Ending, order: Order) -> Any:
+    """A direct call's result.
+
+    Raises:
+        Interrupted: the run waits for answers.
+    """
+    if not ending.interrupts:
+        return ending.value
+    thread = order.config.thread_id or ""
+    questions = ", ".join(f"{i.value!r} (id {i.id})" for i in ending.interrupts)
+    answer = "answer" if len(ending.interrupts) == 1 else "{id: answer, …}"
+    how = (
+        f"answer with workflow.thread({thread!r}).resume({answer})"
+        if thread
+        else "it keeps no past, and can't be answered: give it a checkpointer"
+    )
+    raise Interrupted(f"the run waits for an answer to {questions}: {how}", ending.interrupts, thread)

@@ -1,0 +1,60 @@
+"""A task called outside any run: its function runs, with its retries and its timeout, and nothing is kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from flowfn.config import RunConfig
+from flowfn.definition import Definition
+from flowfn.engine.attempt import attempt
+from flowfn.engine.call import Call
+from flowfn.engine.drive import drive
+from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.errors import AsyncInBlockingRun
+from flowfn.futures import Future
+from flowfn.hosts.threads import ThreadHost
+from flowfn.pregel.program import Program
+from flowfn.serde import DEFAULT
+
+
+def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> Future[Any]:
+    """Run a task without a run; the future is done, or, for an async task, waits to be awaited.
+
+    Raises:
+        InvalidInput: the arguments don't fit.
+        AsyncInBlockingRun: the task is async, and no event loop is running.
+        Exception: a sync task's own.
+    """
+    definition.bind(args, kwargs)
+    definition = definition.with_options(recorded=False)
+    if definition.is_async:
+        return _on_loop(definition, args, kwargs)
+    threads = ThreadHost()
+    run = Run(_NOTHING, Hosts(threads, threads), None, RunConfig(), Settings(), DEFAULT)
+    return Future.of(drive(attempt(Call(run, None, definition, args, kwargs))))
+
+
+def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> Future[Any]:
+    asyncio = sys.modules.get("asyncio")
+    try:
+        if asyncio is None:
+            raise RuntimeError
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise AsyncInBlockingRun(
+            f"task {definition.name!r} is async: await it inside a coroutine, or call its plain function by "
+            f"asyncio.run({definition.name}.func(...))"
+        ) from None
+    from flowfn.hosts.loop import LoopHost
+
+    host = LoopHost()
+    run = Run(_NOTHING, Hosts(host, host.threads, host), None, RunConfig(), Settings(), DEFAULT)
+    call = Call(run, None, definition, args, kwargs)
+    future = host.future(lambda: attempt(call))
+    host.start(future)
+    return future
+
+
+_NOTHING = Program(nodes={}, channels={}, input=lambda _: (), result=lambda _: None, name="outside")

@@ -1,0 +1,108 @@
+"""What a workflow may ask of the world without a task: recorded once, and the same on every replay."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from flowfn.context import current_frame
+from flowfn.engine.drive import drive
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+T = TypeVar("T")
+
+
+def now() -> datetime:
+    """The time, in UTC; inside a run recorded, so that a resumed run sees the same."""
+    from datetime import UTC, datetime
+
+    return _once("flowfn.now", lambda: datetime.now(UTC))
+
+
+def uuid4() -> UUID:
+    """A random UUID; inside a run recorded, so that a resumed run sees the same."""
+    import uuid
+
+    return _once("flowfn.uuid4", uuid.uuid4)
+
+
+def random() -> float:
+    """A random number in [0, 1); inside a run recorded, so that a resumed run sees the same."""
+    import random
+
+    return _once("flowfn.random", random.random)
+
+
+@overload
+def interrupt(value: Any, *, key: str | None = None, type: type[T]) -> T: ...
+@overload
+def interrupt(value: Any, *, key: str | None = None, type: Any = None) -> Any: ...
+def interrupt(value: Any, *, key: str | None = None, type: Any = None) -> Any:
+    """Ask a human, and return the answer.
+
+    The run stops, and `invoke` returns the question; `invoke(Command(resume=answer), config)` goes on. What
+    is recorded isn't run again. Control leaves by a `BaseException`: `except Exception` doesn't catch it.
+
+    Args:
+        value: the question; anything that can be stored.
+        key: names the question, so that its payload may change between asking and answering.
+        type: what the answer is validated as, by pydantic.
+
+    Raises:
+        RuntimeError: called outside a run.
+    """
+    frame = current_frame.get()
+    if frame is None:
+        raise RuntimeError(
+            "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one"
+        )
+    caller = sys._getframe(1)
+    return frame.ask(value, key, type, f"{caller.f_code.co_filename}:{caller.f_lineno}")
+
+
+def sleep(seconds: float) -> Any:
+    """Wait; inside a run the time of waking is recorded, so that a resumed run waits for the rest only.
+
+    In a coroutine write `await sleep(seconds)`; elsewhere `sleep(seconds)` blocks.
+    """
+    until = _once("flowfn.sleep", lambda: time.time() + seconds)
+    frame = current_frame.get()
+    if frame is not None and frame.call.definition.is_async:
+        host = frame.run.hosts.loop
+        assert host is not None
+        return host.sleep(max(0.0, until - host.now()))
+    if frame is not None:
+        threads = frame.run.hosts.threads
+        drive(threads.sleep(max(0.0, until - threads.now())))
+    elif _on_event_loop():
+        import asyncio
+
+        return asyncio.sleep(seconds)
+    else:
+        time.sleep(seconds)
+    return None
+
+
+def _on_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _once(name: str, make: Callable[[], T]) -> T:
+    """What `make` gives; inside a run what it gave the first time."""
+    frame = current_frame.get()
+    if frame is None:
+        return make()
+    value: T = frame.once(name, make)
+    return value

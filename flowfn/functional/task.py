@@ -1,0 +1,350 @@
+"""`@task`: a function whose calls, inside a run, are durable.
+
+Outside a run the function simply runs; its retries, its timeout and its cache policy apply, and the
+future is done.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+import wrapt
+
+from flowfn.context import current_frame
+from flowfn.definition import Definition, InDoubt, OnCodeChange, OnDivergence, define
+from flowfn.futures import Future
+from flowfn.options import check_option
+from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
+if TYPE_CHECKING:
+
+    class _Wrapper(Generic[P, R]):
+        __wrapped__: Callable[P, Any]
+
+        def __init__(self, wrapped: Any, wrapper: Any) -> None: ...
+
+    class _BoundWrapper(_Wrapper[P, R]):
+        _self_parent: Any
+        _self_instance: Any
+else:
+
+    class _Generic:
+        def __class_getitem__(cls, item):
+            return cls
+
+    class _Wrapper(wrapt.FunctionWrapper, _Generic):
+        pass
+
+    class _BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
+        pass
+
+
+class Task(_Wrapper[P, R]):
+    """A function whose calls are durable inside a run. Made by `@task`.
+
+    `func` is the plain function. Calling a task inside a run gives a `Future`, outside one it runs.
+    """
+
+    __flowfn__ = "task"
+    _self_definition: Definition
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """Itself: a proxy's class is its function's, and whoever pickles functions would ship that alone."""
+        return type(self)
+
+    def __init__(self, definition: Definition, function: Any = None) -> None:
+        super().__init__(definition.author_function if function is None else function, _unused)
+        self._self_definition = definition
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        return call_task(self._self_definition, args, kwargs, sys._getframe(1))
+
+    @property
+    def func(self) -> Callable[P, Any]:
+        """The plain function."""
+        function: Callable[P, Any] = self._self_definition.author_function
+        return function
+
+    @property
+    def name(self) -> str:
+        """What streams and records call it."""
+        return self._self_definition.name
+
+    def map(self, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
+        """Call the task once per item (of several iterables: per row, the shortest decides)."""
+        site = sys._getframe(1)
+        return [call_task(self._self_definition, row, kwargs, site) for row in zip(*iterables, strict=False)]
+
+    def with_options(
+        self,
+        *,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        timeout: float | timedelta | None = None,
+        key: Callable[..., Any] | str | Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        version: str | None = None,
+        on_code_change: OnCodeChange | None = None,
+        on_divergence: OnDivergence | None = None,
+        in_doubt: InDoubt | None = None,
+    ) -> Task[P, R]:
+        """The same task with other options, for one call or for many; None leaves an option as it is."""
+        changes: dict[str, Any] = {
+            "retry": None if retry_policy is None else policies_of(retry_policy),
+            "cache": cache_policy,
+            "timeout": timeout_seconds(timeout),
+            "key": key,
+            "ignore": None if ignore is None else tuple(ignore),
+            "version": version,
+            "on_code_change": on_code_change,
+            "on_divergence": on_divergence,
+            "in_doubt": in_doubt,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        check_option("on_code_change", on_code_change, OnCodeChange)
+        check_option("on_divergence", on_divergence, OnDivergence)
+        return Task(self._self_definition.with_options(**given))
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Task[P, R]: ...
+        @overload
+        def __get__(self: Task[Concatenate[Any, Q], R], instance: object, owner: type) -> Task[Q, R]: ...
+        def __get__(self, instance: Any, owner: type) -> Any: ...
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return rebuild, reference(self, Task, self._self_definition)
+
+    def __repr__(self) -> str:
+        return f"<task {self._self_definition.qualified}>"
+
+    __str__ = __repr__
+
+
+class BoundTask(_BoundWrapper[P, R]):
+    """A task taken from an instance or a class, as a method is."""
+
+    __flowfn__ = "task"
+
+    @property
+    def _self_definition(self) -> Definition:
+        definition: Definition = self._self_parent._self_definition
+        return definition
+
+    def _bound(self, args: Sequence[Any]) -> Sequence[Any]:
+        owner = getattr(self.__wrapped__, "__self__", None)
+        return args if owner is None else (owner, *args)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        return call_task(self._self_definition, self._bound(args), kwargs, sys._getframe(1))
+
+    def map(self, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
+        """Call the method once per item (of several iterables: per row, the shortest decides)."""
+        site = sys._getframe(1)
+        rows = zip(*iterables, strict=False)
+        return [call_task(self._self_definition, self._bound(row), kwargs, site) for row in rows]
+
+    def with_options(self, **options: Any) -> BoundTask[P, R]:
+        """The same method with other options; see `Task.with_options`."""
+        task = self._self_parent.with_options(**options)
+        bound: BoundTask[P, R] = task.__get__(self._self_instance, type(self._self_instance))
+        return bound
+
+    @property
+    def func(self) -> Callable[P, Any]:
+        """The plain bound method."""
+        return self.__wrapped__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (self._self_instance, self._self_definition.name)
+
+
+Task.__bound_function_wrapper__ = BoundTask  # type: ignore[attr-defined]
+
+
+def _unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    raise AssertionError("a task is called through Task.__call__")
+
+
+def call_task(
+    definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], caller: Any
+) -> Future[Any]:
+    """Call a task, in a run or outside any."""
+    frame = current_frame.get()
+    if frame is not None:
+        return frame.run.spawn(
+            frame, definition, args, kwargs, f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        )
+    from flowfn.functional.outside import call_outside
+
+    return call_outside(definition, args, kwargs)
+
+
+def policies_of(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
+    """One retry policy, several or none, as a tuple.
+
+    Raises:
+        TypeError: something else.
+    """
+    if policy is None:
+        return ()
+    found = tuple(policy) if isinstance(policy, Sequence) else (policy,)
+    for item in found:
+        if not isinstance(item, RetryPolicy):
+            raise TypeError(f"retry_policy={item!r}: write RetryPolicy(max_attempts=3), or a list of such")
+    return found
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+@overload
+def task(function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
+@overload
+def task(function: Callable[P, AsyncIterator[S]], /) -> Task[P, list[S]]: ...
+@overload
+def task(function: Callable[P, Iterator[S]], /) -> Task[P, list[S]]: ...
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+    cache_policy: CachePolicy | None = None,
+    timeout: float | timedelta | None = None,
+    key: Callable[..., Any] | str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    version: str | None = None,
+    on_code_change: OnCodeChange = "reuse",
+    on_divergence: OnDivergence | None = None,
+    in_doubt: InDoubt = "rerun",
+) -> _Decorator: ...
+def task(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+    cache_policy: CachePolicy | None = None,
+    timeout: float | timedelta | None = None,
+    key: Callable[..., Any] | str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    version: str | None = None,
+    on_code_change: OnCodeChange = "reuse",
+    on_divergence: OnDivergence | None = None,
+    in_doubt: InDoubt = "rerun",
+) -> Any:
+    """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
+
+    Args:
+        name: the name in records and streams; default: module and qualified name. A given name lets the
+            function be renamed or moved without losing its records.
+        retry_policy: when and how often to try again; a list is searched for the first that fits.
+        cache_policy: reuse results across runs: in the entrypoint's `cache=`, else in this process's memory.
+        timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread.
+        key: what identifies a call instead of all its arguments: a parameter, several, or a function of the
+            arguments.
+        ignore: parameters that don't count in a call's identity.
+        version: stands for the function's code; a recorded result is of the same code while it is the same.
+        on_code_change: what to do with a recorded result whose code has changed since: "reuse" (default,
+            reported), "rerun" or "error".
+        on_divergence: overrides the entrypoint's for calls of this task.
+        in_doubt: what to do with a call that had started and not finished when the process died: it runs again
+            ("rerun", the only policy so far).
+
+    Raises:
+        TypeError: an option doesn't fit the function.
+        ValueError: a timeout that isn't positive.
+    """
+    options: dict[str, Any] = {
+        "retry": policies_of(retry_policy),
+        "cache": cache_policy,
+        "timeout": timeout_seconds(timeout),
+        "key": key,
+        "ignore": (ignore,) if isinstance(ignore, str) else tuple(ignore),
+        "version": version,
+        "on_code_change": on_code_change,
+        "on_divergence": on_divergence,
+        "in_doubt": in_doubt,
+    }
+
+    def decorate(function: Any) -> Any:
+        return Task(defined(plain(function), name=name, **options), function)
+
+    return decorate if function is None else decorate(function)
+
+
+def defined(function: Any, **options: Any) -> Definition:
+    """A function's definition, ready to be called."""
+    return runnable(define(function, **options), function)
+
+
+def runnable(definition: Definition, function: Any) -> Definition:
+    """The definition of `function`, or of what collects its items where it is a generator function."""
+    if not definition.is_generator:
+        return definition.with_options(function=function)
+    from flowfn.functional.generators import collecting
+
+    return definition.with_options(function=collecting(function), stands_for=function)
+
+
+def plain(function: Any) -> Any:
+    """The function inside a `staticmethod` or `classmethod`, or itself."""
+    return function.__func__ if isinstance(function, staticmethod | classmethod) else function
+
+
+if TYPE_CHECKING:
+
+    class _Decorator:
+        @overload
+        def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, AsyncIterator[S]], /) -> Task[P, list[S]]: ...
+        @overload
+        def __call__(self, function: Callable[P, Iterator[S]], /) -> Task[P, list[S]]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+        def __call__(self, function: Any, /) -> Any: ...
+
+
+# -- shipping and copying -------------------------------------------------------------------------
+
+
+def reference(wrapper: Any, kind: type, *parts: Any) -> tuple[Any, ...]:
+    """How to find or rebuild a wrapper elsewhere: by its name where that leads back to it, else by parts.
+
+    Without this, cloudpickle would ship the bare function and drop retries and durability without a word.
+    """
+    function = plain(wrapper.__wrapped__)
+    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module and qualname and module != "__main__" and _at(module, qualname) is wrapper:
+        return (None, module, qualname)
+    return (kind, *parts)
+
+
+def rebuild(kind: Any, *parts: Any) -> Any:
+    """The inverse of `reference`."""
+    if kind is None:
+        import importlib
+
+        module, qualname = parts
+        importlib.import_module(module)
+        return _at(module, qualname)
+    return kind(*parts)
+
+
+def _at(module: str, qualname: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found

@@ -1,0 +1,152 @@
+"""A handle on one thread of a workflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from flowfn.errors import InvalidInput, UnknownThread
+from flowfn.report import Report
+from flowfn.values import MISSING, Answers, Command, StateSnapshot
+
+if TYPE_CHECKING:
+    from flowfn.ports import Saver
+    from flowfn.workflow import Workflow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Thread(Generic[P, R]):
+    """One thread: calls of its workflow that share state, one after another. Made by `workflow.thread(id)`."""
+
+    def __init__(self, workflow: Workflow[P, R], thread_id: str) -> None:
+        self.workflow = workflow
+        self.id = thread_id
+
+    def __repr__(self) -> str:
+        return f"<thread {self.id!r} of {self.workflow!r}>"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The thread as a `RunnableConfig`."""
+        return {"configurable": {"thread_id": self.id}}
+
+    # -- running --------------------------------------------------------------------------------
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the workflow on this thread, going on with an unfinished run of the very same call.
+
+        Raises:
+            Interrupted: the run waits for answers.
+        """
+        result: R = self.workflow._call_on(self.id, args, kwargs)  # type: ignore[attr-defined]
+        return result
+
+    def invoke(self, input: Any = MISSING, **options: Any) -> Any:
+        """`workflow.invoke` on this thread."""
+        return self.workflow.invoke(input, self.config, **options)
+
+    async def ainvoke(self, input: Any = MISSING, **options: Any) -> Any:
+        """`workflow.ainvoke` on this thread."""
+        return await self.workflow.ainvoke(input, self.config, **options)
+
+    def stream(self, input: Any = MISSING, **options: Any) -> Iterator[Any]:
+        """`workflow.stream` on this thread."""
+        return self.workflow.stream(input, self.config, **options)
+
+    def astream(self, input: Any = MISSING, **options: Any) -> Any:
+        """`workflow.astream` on this thread."""
+        return self.workflow.astream(input, self.config, **options)
+
+    def resume(self, answer: Any = MISSING, **options: Any) -> Any:
+        """Go on where the thread stopped, with the answer to its question if it asked one.
+
+        Several questions are answered by a mapping from their ids, or keys, to answers.
+
+        Raises:
+            NoPendingInterrupt, AmbiguousAnswer, InvalidAnswer: the answer can't be given.
+        """
+        return self.invoke(None if answer is MISSING else Command(resume=answer), **options)
+
+    async def aresume(self, answer: Any = MISSING, **options: Any) -> Any:
+        """`resume` for asyncio."""
+        return await self.ainvoke(None if answer is MISSING else Command(resume=answer), **options)
+
+    def send(self, key: str, answer: Any, **options: Any) -> Any:
+        """Answer the question that was asked under `key` (or has it as its id), and go on.
+
+        Raises:
+            NoPendingInterrupt: no such question waits.
+        """
+        return self.resume(Answers({key: answer}), **options)
+
+    # -- looking --------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> StateSnapshot:
+        """The thread's state at its head."""
+        return self.workflow.get_state(self.config)
+
+    def history(self, **options: Any) -> Iterator[StateSnapshot]:
+        """The thread's checkpoints, newest first; see `get_state_history`."""
+        return self.workflow.get_state_history(self.config, **options)
+
+    @property
+    def status(self) -> str | None:
+        """`running`, `interrupted`, `failed`, `cancelled` or `done`; None for a thread that nobody has used."""
+        row = self._saver.thread(self.id)
+        return None if row is None else row.status
+
+    @property
+    def report(self) -> Report:
+        """How the last resumed run of the thread differed from its record; empty if none was resumed."""
+        from flowfn.state import last_report
+
+        return last_report(self._saver, self.id)
+
+    # -- changing -------------------------------------------------------------------------------
+
+    def update(self, values: Any, as_node: str | None = None) -> dict[str, Any]:
+        """`workflow.update_state` on this thread."""
+        return self.workflow.update_state(self.config, values, as_node)
+
+    def fork(self, checkpoint_id: str | None = None, *, thread_id: str | None = None) -> Thread[P, R]:
+        """A new thread that starts with a copy of this one's head, or of the checkpoint given.
+
+        What was recorded under the checkpoint is copied with it, so that an unfinished run can be gone on
+        with (`fork.resume()`) without running its finished tasks again.
+
+        Raises:
+            UnknownCheckpoint: there is none of that id.
+            InvalidInput: the new thread is this one.
+        """
+        from flowfn.config import RunConfig
+        from flowfn.hosts.ids import new_id
+        from flowfn.state import copy_to
+
+        name = new_id() if thread_id is None else thread_id
+        if name == self.id:
+            raise InvalidInput(
+                f"thread {name!r} can't be forked onto itself: pass another thread_id, or none"
+            )
+        copy_to(self._saver, RunConfig(self.id, checkpoint_id), name)
+        return Thread(self.workflow, name)
+
+    def cancel(self) -> None:
+        """Stop the thread's run, wherever it goes on: it can write no more, and stops at its next task.
+
+        The thread keeps what was recorded, and `resume()` goes on with it. On a thread that nobody runs this
+        only changes its status.
+
+        Raises:
+            UnknownThread: nobody has used the thread.
+        """
+        from flowfn.state import cancel
+
+        if not cancel(self._saver, self.id):
+            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
+
+    @property
+    def _saver(self) -> Saver:
+        return self.workflow._saver()

@@ -1,0 +1,260 @@
+"""Functions stay functions: tasks and entrypoints in every binding, of every kind (section 3)."""
+
+import functools
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+
+from flowfn import Entrypoint, Task, entrypoint, task
+
+from ..worlds import World
+
+
+@task
+def module_level(x: int) -> int:
+    """Add one."""
+    return x + 1
+
+
+class Shop:
+    """Tasks and entrypoints in each place of a class."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    @task
+    def method(self, x: int) -> int:
+        return self.factor * x
+
+    @task
+    @classmethod
+    def class_inside(cls, x: int) -> tuple[str, int]:
+        return cls.__name__, x
+
+    @classmethod
+    @task
+    def class_outside(cls, x: int) -> tuple[str, int]:
+        return cls.__name__, x
+
+    @task
+    @staticmethod
+    def static_inside(x: int) -> int:
+        return x + 1
+
+    @staticmethod
+    @task
+    def static_outside(x: int) -> int:
+        return x + 1
+
+    @entrypoint
+    def flow(self, x: int) -> int:
+        return self.method(x).result() + 1
+
+    @entrypoint
+    @staticmethod
+    def static_flow(x: int) -> int:
+        return Shop.static_inside(x).result()
+
+
+class Adder:
+    """A callable object."""
+
+    def __init__(self, y: int) -> None:
+        self.y = y
+
+    def __call__(self, x: int) -> int:
+        return x + self.y
+
+
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+BINDINGS = {
+    "method": (lambda: Shop(3).method(2), 6),
+    "method of the class": (lambda: Shop.method(Shop(3), 2), 6),
+    "classmethod inside": (lambda: Shop.class_inside(2), ("Shop", 2)),
+    "classmethod inside, of an instance": (lambda: Shop(3).class_inside(2), ("Shop", 2)),
+    "classmethod outside": (lambda: Shop.class_outside(2), ("Shop", 2)),
+    "staticmethod inside": (lambda: Shop.static_inside(2), 3),
+    "staticmethod inside, of an instance": (lambda: Shop(3).static_inside(2), 3),
+    "staticmethod outside": (lambda: Shop.static_outside(2), 3),
+    "partial": (lambda: task(functools.partial(add, 1))(2), 3),
+    "partial with a keyword": (lambda: task(functools.partial(add, y=1))(2), 3),
+    "callable object": (lambda: task(Adder(1))(2), 3),
+    "lambda": (lambda: task(lambda x: x + 1)(2), 3),
+    "builtin": (lambda: task(len)("abc"), 3),
+    "bound method": (lambda: task(Adder(1).__call__)(2), 3),
+    "class": (lambda: task(complex)(1, 2), 1 + 2j),
+}
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=str)
+def test_a_task_in_every_binding(sync_world: World, binding: str) -> None:
+    """A task works wherever a function does, and gives the same inside a run as outside any."""
+    make, expected = BINDINGS[binding]
+
+    @sync_world.entrypoint
+    def wf() -> Any:
+        return make().result()
+
+    assert sync_world.invoke(wf) == expected
+    assert make().result() == expected
+
+
+def test_methods_of_two_objects_are_two_calls(sync_world: World) -> None:
+    """A method call is identified by its object too: equal arguments of two shops don't share a result."""
+    world, failing = sync_world, [True]
+
+    @world.entrypoint
+    def wf() -> list[int]:
+        results = [Shop(3).method(2).result(), Shop(4).method(2).result()]
+        if failing.pop() if failing else False:
+            raise ConnectionError("lost")
+        return results
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == [6, 8]
+
+
+def test_map_of_a_method(sync_world: World) -> None:
+    """`map` works on a method too."""
+
+    @sync_world.entrypoint
+    def wf() -> list[int]:
+        return [future.result() for future in Shop(3).method.map([1, 2])]
+
+    assert sync_world.invoke(wf) == [3, 6]
+
+
+def test_an_async_method_is_a_task(async_world: World) -> None:
+    """Async methods and async callable objects are tasks as well."""
+
+    class Client:
+        @task
+        async def get(self, x: int) -> int:
+            return x + 1
+
+        async def __call__(self, x: int) -> int:
+            return x + 2
+
+    client = Client()
+    called = task(client)
+
+    @async_world.entrypoint
+    async def wf() -> list[int]:
+        return [await client.get(1), await Client.get(client, 2), await called(3)]
+
+    assert async_world.invoke(wf) == [2, 3, 5]
+
+
+def test_generators_are_tasks(world: World) -> None:
+    """A generator task's result is the list of what it yielded."""
+
+    @task
+    def count(n: int) -> Any:
+        yield from range(n)
+
+    @task
+    async def count_async(n: int) -> Any:
+        for i in range(n):
+            yield i
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        items = [await world.value(count(3)), list(count(2)) if not world.is_async else [0, 1]]
+        if world.is_async:
+            items.append(await count_async(2))
+        return items
+
+    assert world.invoke(wf) == [[0, 1, 2], [0, 1]] + ([[0, 1]] if world.is_async else [])
+
+
+def test_a_task_without_a_run_simply_runs() -> None:
+    """Outside any run a task runs, and its future is done."""
+    future = module_level(1)
+    assert (future.done(), future.result()) == (True, 2)
+
+
+def test_an_async_task_without_a_run_is_awaited(async_world: World) -> None:
+    """Outside any run an async task is awaited, as its function is."""
+
+    @task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    async def main() -> list[int]:
+        return [await double(1), await double(2)]
+
+    assert async_world.call(main) == [2, 4]
+
+
+def test_a_task_is_still_its_function() -> None:
+    """`func` is the plain function; name, docstring, signature and module are the function's."""
+    assert isinstance(module_level, Task)
+    assert module_level.func(1) == 2
+    assert (module_level.__name__, module_level.__doc__, module_level.__module__) == (
+        "module_level", "Add one.", __name__,
+    )  # fmt: skip
+    assert str(inspect.signature(module_level)) == "(x: int) -> int"
+    assert not inspect.iscoroutinefunction(module_level)
+
+
+def test_an_entrypoint_is_still_its_function() -> None:
+    """An entrypoint keeps name, docstring and signature for `help()` and IDEs."""
+
+    @entrypoint
+    def wf(x: int, *, y: str = "a") -> str:
+        """Repeat."""
+        return y * x
+
+    assert isinstance(wf, Entrypoint)
+    assert (wf.__name__, wf.__doc__, str(inspect.signature(wf))) == (
+        "wf", "Repeat.", "(x: int, *, y: str = 'a') -> str",
+    )  # fmt: skip
+    assert (wf(3), wf.func(2, y="b")) == ("aaa", "bb")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"), [(lambda: Shop(3).flow(2), 7), (lambda: Shop.static_flow(2), 3)]
+)
+def test_an_entrypoint_in_a_class(call: Any, expected: int) -> None:
+    """An entrypoint may be a method."""
+    assert call() == expected
+
+
+@pytest.mark.parametrize("path", ["pickle", "cloudpickle"])
+def test_a_task_survives_pickling_whole(path: str) -> None:
+    """A pickled task comes back as the task, with its policies, never as the bare function."""
+    import cloudpickle
+
+    dumps = {"pickle": pickle.dumps, "cloudpickle": cloudpickle.dumps}[path]
+    assert pickle.loads(dumps(module_level)) is module_level
+
+
+def test_a_local_task_survives_cloudpickle() -> None:
+    """A task that no name leads to is shipped with its options."""
+    import cloudpickle
+
+    local = task(name="local", timeout=3)(lambda x: x + 1)
+    copy = pickle.loads(cloudpickle.dumps(local))
+    assert (type(copy), copy.name, copy._self_definition.timeout, copy(1).result()) == (Task, "local", 3.0, 2)
+
+
+@pytest.mark.parametrize("wrong", [3, "runs.db", None], ids=repr)
+def test_what_is_no_function_is_refused(wrong: Any) -> None:
+    """Decorating something else is a TypeError that shows it and says what to write."""
+    with pytest.raises(TypeError, match=r"@task above a def|@entrypoint\(checkpointer=") as raised:
+        (task if wrong != "runs.db" else entrypoint)(wrong if wrong is not None else ...)
+    assert repr(wrong if wrong is not None else ...) in str(raised.value)
+
+
+def test_options_that_fit_nothing_are_refused() -> None:
+    """A typo in `key=` or `ignore=` is found at definition time, and the parameters are listed."""
+    with pytest.raises(TypeError, match="names no parameter of 'add'; it has: x, y"):
+        task(ignore="z")(add)
+    with pytest.raises(TypeError, match="names no parameter"):
+        task(key=["x", "z"])(add)

@@ -1,0 +1,94 @@
+"""One writer per thread: a second caller waits, is turned away or takes over (G4)."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from flowfn import (
+    ThreadBusy,
+)
+
+from ..worlds import World
+
+
+class Held:
+    """A workflow whose first run stays inside until it is let go, and a run of it under way on thread "t"."""
+
+    def __init__(self, world: World) -> None:
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.outcome: list[Any] = []
+        held = [True]
+
+        @world.entrypoint
+        def wf(x: int, *, previous: int = 0) -> int:
+            if held:
+                held.pop()
+                self.inside.set()
+                self.go.wait(10)
+            return previous + x
+
+        self.wf = wf
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        assert self.inside.wait(10)
+
+    def _run(self) -> None:
+        try:
+            self.outcome.append(self.wf.invoke(1, thread_id="t"))
+        except BaseException as error:
+            self.outcome.append(error)
+
+    def let_go(self) -> Any:
+        self.go.set()
+        self._thread.join()
+        return self.outcome[0]
+
+
+def test_a_second_caller_is_turned_away(sync_world: World) -> None:
+    """G4: `on_busy="reject"` raises ThreadBusy, which says what else one can do; the first run goes on."""
+    held = Held(sync_world)
+    with pytest.raises(ThreadBusy, match=r"'t' is held by a live run.*on_busy='wait'.*on_busy='cancel'"):
+        sync_world.invoke(held.wf, 10, thread_id="t", on_busy="reject")
+    assert held.let_go() == 1
+    assert sync_world.invoke(held.wf, 10, thread_id="t", on_busy="reject") == 11
+
+
+def test_a_second_caller_waits(sync_world: World) -> None:
+    """G4: by default a second caller waits, and sees what the first one saved: no update is lost."""
+    held = Held(sync_world)
+    threading.Timer(0.02, held.go.set).start()
+    assert sync_world.invoke(held.wf, 10, thread_id="t") == 11
+    assert held.let_go() == 1
+
+
+def test_a_second_caller_takes_over(sync_world: World) -> None:
+    """G4: `on_busy="cancel"` takes the thread; the first run can't write any more."""
+    held = Held(sync_world)
+    assert sync_world.invoke(held.wf, 10, thread_id="t", on_busy="cancel") == 10
+    assert isinstance(held.let_go(), BaseException)
+    assert sync_world.state(held.wf, "t").values == 10
+    assert sync_world.invoke(held.wf, 1, thread_id="t") == 11
+
+
+def test_update_state_of_a_busy_thread(sync_world: World) -> None:
+    """G4: a thread that a live run holds can't be written to from outside."""
+    held = Held(sync_world)
+    with pytest.raises(ThreadBusy):
+        sync_world.do(held.wf, "update_state", None, 5, thread_id="t")
+    assert held.let_go() == 1
+
+
+def test_ten_callers_of_one_thread_lose_no_update(world: World) -> None:
+    """G4: ten concurrent calls of a `previous` counter end at ten."""
+
+    @world.entrypoint
+    async def wf(x: int, *, previous: int = 0) -> int:
+        return previous + x
+
+    results = world.together(
+        [lambda: wf.ainvoke(1, thread_id="t")] * 10,
+        [lambda: wf.invoke(1, thread_id="t")] * 10,
+    )
+    assert sorted(results) == list(range(1, 11))
+    assert world.state(wf, "t").values == 10

@@ -1,0 +1,172 @@
+"""Cached task results are reused across runs, threads and workflows (section 3)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from flowfn import CachePolicy, MemoryCache
+
+from ..worlds import World
+
+
+def doubling(world: World, **options: Any) -> Any:
+    """A cached task that notes its runs."""
+
+    @world.task(**{"cache_policy": CachePolicy(), **options})
+    async def double(x: int, y: int = 0) -> int:
+        world.ran.append(x)
+        if x < 0:
+            raise ValueError("negative")
+        return 2 * x + y
+
+    return double
+
+
+def calling(world: World, double: Any, cache: Any) -> Any:
+    """A workflow of one call of a task."""
+
+    @world.entrypoint(cache=cache)
+    async def wf(x: int) -> int:
+        return await world.value(double(x))
+
+    return wf
+
+
+def test_an_equal_call_of_another_run_is_a_hit(world: World) -> None:
+    """The same arguments give the kept result, on any thread."""
+    wf = calling(world, doubling(world), MemoryCache())
+    assert [world.invoke(wf, 3, thread_id=name) for name in ("a", "b")] == [6, 6]
+    assert world.ran == [3]
+
+
+def test_other_arguments_are_a_miss(world: World) -> None:
+    """Each set of arguments has an entry of its own."""
+    wf = calling(world, doubling(world), MemoryCache())
+    assert [world.invoke(wf, x) for x in (3, 4, 3, 4)] == [6, 8, 6, 8]
+    assert world.ran == [3, 4]
+
+
+def test_a_default_counts_as_if_it_were_passed(world: World) -> None:
+    """Passing the default explicitly is the same call, by position or by keyword."""
+    double = doubling(world)
+
+    @world.entrypoint(cache=MemoryCache())
+    async def wf() -> list[int]:
+        calls = (lambda: double(3), lambda: double(3, 0), lambda: double(x=3, y=0))
+        return [await world.value(call()) for call in calls]
+
+    assert world.invoke(wf) == [6, 6, 6]
+    assert world.ran == [3]
+
+
+def test_equal_calls_of_one_run_share_an_entry(world: World) -> None:
+    """Occurrence doesn't count for the cache."""
+    double = doubling(world)
+
+    @world.entrypoint(cache=MemoryCache())
+    async def wf() -> list[int]:
+        return [await world.value(double(3)), await world.value(double(3))]
+
+    assert world.invoke(wf) == [6, 6]
+    assert world.ran == [3]
+
+
+def test_two_caches_share_nothing(world: World) -> None:
+    """A result is kept where the entrypoint's `cache=` says."""
+    double = doubling(world)
+    for cache in (MemoryCache(), MemoryCache()):
+        world.invoke(calling(world, double, cache), 3)
+    assert world.ran == [3, 3]
+
+
+def test_a_cleared_cache_computes_anew(world: World) -> None:
+    """`cache.clear()` forgets."""
+    cache = MemoryCache()
+    wf = calling(world, doubling(world), cache)
+    world.invoke(wf, 3)
+    cache.clear()
+    assert world.invoke(wf, 3) == 6
+    assert world.ran == [3, 3]
+
+
+def test_errors_are_not_cached(world: World) -> None:
+    """A task that failed runs again on the next call."""
+    wf = calling(world, doubling(world), MemoryCache())
+    for _ in range(2):
+        with pytest.raises(ValueError, match="negative"):
+            world.invoke(wf, -1)
+    assert world.ran == [-1, -1]
+
+
+def test_a_result_lives_as_long_as_its_ttl(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `ttl` seconds the task runs again."""
+    import time
+
+    clock = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    wf = calling(world, doubling(world, cache_policy=CachePolicy(ttl=timedelta(minutes=1))), MemoryCache())
+    for seconds in (0, 59, 2):
+        clock[0] += seconds
+        assert world.invoke(wf, 3) == 6
+    assert world.ran == [3, 3]
+
+
+def test_a_key_replaces_the_arguments(world: World) -> None:
+    """`CachePolicy(key=)` decides what counts."""
+    policy = CachePolicy(key=lambda x, y=0: x % 10)
+    wf = calling(world, doubling(world, cache_policy=policy), MemoryCache())
+    assert [world.invoke(wf, x) for x in (3, 13, 4)] == [6, 6, 8]
+    assert world.ran == [3, 4]
+
+
+def test_tasks_without_a_policy_are_not_cached(world: World) -> None:
+    """Caching is asked for per task."""
+    wf = calling(world, doubling(world, cache_policy=None), MemoryCache())
+    for _ in range(2):
+        world.invoke(wf, 3)
+    assert world.ran == [3, 3]
+
+
+def test_a_hit_shows_in_the_stream(world: World) -> None:
+    """Behaviour page 3.7: a cached result streams with `__metadata__: {"cached": True}`."""
+    wf = calling(world, doubling(world), MemoryCache())
+    assert world.stream(wf, 3) == [{"double": 6}, {"wf": 6}]
+    assert world.stream(wf, 3) == [{"double": 6, "__metadata__": {"cached": True}}, {"wf": 6}]
+
+
+def test_a_kept_result_is_a_copy(world: World) -> None:
+    """Changing a result in place doesn't change what the cache gives next time."""
+
+    @world.task(cache_policy=CachePolicy())
+    async def listed() -> list[int]:
+        return [1]
+
+    @world.entrypoint(cache=MemoryCache())
+    async def wf() -> list[int]:
+        result = await world.value(listed())
+        result.append(2)
+        return result
+
+    assert [world.invoke(wf), world.invoke(wf)] == [[1, 2], [1, 2]]
+
+
+def test_a_hit_is_recorded_like_a_result(world: World) -> None:
+    """A run that goes on keeps the result that it got, although the cache has been cleared meanwhile."""
+    cache, failures = MemoryCache(), [True]
+    double = doubling(world)
+
+    @world.entrypoint(cache=cache)
+    async def wf() -> int:
+        result = await world.value(double(3))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return result
+
+    world.invoke(calling(world, double, cache), 3)
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    cache.clear()
+    assert world.invoke(wf, None, thread_id="t") == 6
+    assert world.ran == [3]

@@ -1,0 +1,261 @@
+"""A workflow that is called inside a run is a part of that run (section 3)."""
+
+from typing import Any
+
+import pytest
+
+from flowfn import RetryPolicy, entrypoint, gather, interrupt
+
+from ..worlds import World, asked, questions
+
+
+def calling(world: World, child: Any) -> Any:
+    """A function that calls a child in the world's colour."""
+
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        made = child(*args, **kwargs)
+        return await made if world.is_async else made
+
+    return call
+
+
+def invoking(world: World, child: Any) -> Any:
+    """A function that invokes a child in the world's colour."""
+
+    async def call(given: Any) -> Any:
+        return await child.ainvoke(given) if world.is_async else child.invoke(given)
+
+    return call
+
+
+def test_a_child_returns_its_result(world: World) -> None:
+    """A call of a workflow inside a run returns what its function returns, as outside."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        return await world.value(double(x)) + 1
+
+    @world.entrypoint
+    async def parent(x: int) -> list[int]:
+        return [await calling(world, child)(x), await calling(world, child)(x + 1)]
+
+    assert world.invoke(parent, 1, thread_id="t") == [3, 5]
+    assert [row.id for row in world.saver.threads()] == ["t"]
+
+
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_a_finished_child_does_not_run_again(world: World, way: Any) -> None:
+    """A child's result, and those of its tasks, are recorded with its parent's run."""
+
+    @world.task
+    async def double(x: int) -> int:
+        world.ran.append(("double", x))
+        return 2 * x
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        world.ran.append(("child", x))
+        return await world.value(double(x)) + 1
+
+    @world.entrypoint
+    async def parent(x: int) -> list[Any]:
+        return [await way(world, child)(x), interrupt("ok?")]
+
+    world.invoke(parent, 1, thread_id="t")
+    ran = list(world.ran)
+    assert ran == [("child", 1), ("double", 1)]
+    assert world.resume(parent, "yes", "t") == [3, "yes"]
+    assert [name for name, _ in world.ran].count("double") == 1
+
+
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_two_calls_of_a_child_are_two_runs(world: World, way: Any) -> None:
+    """G2: each call of a child gets its own result, equal arguments included."""
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        world.ran.append(x)
+        return 10 * x
+
+    @world.entrypoint
+    async def parent() -> list[int]:
+        return [await way(world, child)(x) for x in (1, 2, 2)]
+
+    assert world.invoke(parent, thread_id="t") == [10, 20, 20]
+    assert world.ran == [1, 2, 2]
+
+
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_a_question_inside_a_child(world: World, way: Any) -> None:
+    """A child's question is its root's: asked by the root's `invoke`, answered on the root's thread."""
+
+    @world.task
+    async def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def child(x: int) -> list[Any]:
+        return [await world.value(note(x)), interrupt(f"ok, {x}?")]
+
+    @world.entrypoint
+    async def parent(x: int) -> list[Any]:
+        return [await way(world, child)(x), await way(world, child)(x + 1)]
+
+    assert asked(world.invoke(parent, 1, thread_id="t")) == ["ok, 1?"]
+    assert asked(world.resume(parent, "a", "t")) == ["ok, 2?"]
+    assert world.resume(parent, "b", "t") == [[1, "a"], [2, "b"]]
+    assert world.ran == [1, 2]
+
+
+def test_parallel_children_ask_in_parallel(world: World) -> None:
+    """Children that tasks call in parallel ask all their questions at once, each with its own id."""
+
+    @world.entrypoint
+    async def child(x: int) -> Any:
+        return interrupt("the same question")
+
+    @world.task
+    async def branch(x: int) -> Any:
+        return [x, await calling(world, child)(x)]
+
+    @world.entrypoint
+    async def parent() -> list[Any]:
+        return await world.value(gather(branch(x) for x in range(2)))
+
+    found = questions(world.invoke(parent, thread_id="t"))
+    assert len({question.id for question in found}) == 2
+    answered = world.resume(parent, {found[0].id: "a", found[1].id: "b"}, "t")
+    assert sorted(answer for _, answer in answered) == ["a", "b"]
+    assert [x for x, _ in answered] == [0, 1]
+
+
+def test_a_child_has_no_previous_of_its_parents(world: World) -> None:
+    """`previous` belongs to a workflow and its namespace: a child doesn't see its parent's."""
+
+    @world.entrypoint
+    async def child(x: int, *, previous: Any) -> Any:
+        return previous
+
+    @world.entrypoint
+    async def parent(x: int, *, previous: Any) -> Any:
+        inner = await calling(world, child)(x)
+        return entrypoint.final(value=[previous, inner], save=f"parent {x}")
+
+    assert [world.invoke(parent, x, thread_id="t") for x in (1, 2)] == [[None, None], ["parent 1", None]]
+
+
+def test_a_child_error_is_its_callers(world: World) -> None:
+    """A child's error is raised at its call, and may be caught there."""
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        raise KeyError("gone")
+
+    @world.entrypoint
+    async def parent(x: int) -> str:
+        try:
+            await calling(world, child)(x)
+        except KeyError as error:
+            return f"caught {error}"
+        return "no error"
+
+    assert world.invoke(parent, 1, thread_id="t") == "caught 'gone'"
+
+
+def test_a_failed_run_goes_on_inside_its_child(world: World) -> None:
+    """A child that failed half way goes on where it stopped, with its finished tasks."""
+    failures = [True]
+
+    @world.task
+    async def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        value = await world.value(note(x))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return value + await world.value(note(x + 1))
+
+    @world.entrypoint
+    async def parent(x: int) -> int:
+        return await calling(world, child)(x)
+
+    with pytest.raises(ConnectionError):
+        world.invoke(parent, 1, thread_id="t")
+    assert world.invoke(parent, None, thread_id="t") == 3
+    assert world.ran == [1, 2]
+
+
+def test_a_child_keeps_its_retry_policy(world: World) -> None:
+    """A child's own retry policy applies inside a run too."""
+    attempts = []
+
+    @world.entrypoint(retry_policy=RetryPolicy(max_attempts=3, initial_interval=0, jitter=False))
+    async def child(x: int) -> int:
+        attempts.append(x)
+        if len(attempts) < 3:
+            raise ConnectionError("lost")
+        return x
+
+    @world.entrypoint
+    async def parent(x: int) -> int:
+        return await calling(world, child)(x)
+
+    assert world.invoke(parent, 1, thread_id="t") == 1
+    assert attempts == [1, 1, 1]
+
+
+def test_a_child_with_a_thread_of_its_own_is_another_run(world: World) -> None:
+    """`child.invoke(x, thread_id=…)` inside a run names a thread of its own, which keeps its own past."""
+
+    @world.entrypoint
+    async def child(x: int, *, previous: int = 0) -> int:
+        return previous + x
+
+    @world.task
+    async def add(x: int) -> int:
+        if world.is_async:
+            result: int = await child.ainvoke(x, thread_id="sum")
+        else:
+            result = child.invoke(x, thread_id="sum")
+        return result
+
+    @world.entrypoint
+    async def parent(x: int) -> int:
+        return await world.value(add(x))
+
+    assert [world.invoke(parent, x, thread_id="t") for x in (1, 2)] == [1, 3]
+    assert sorted(row.id for row in world.saver.threads()) == ["sum", "t"]
+
+
+def test_a_bad_input_of_a_child_is_refused(world: World) -> None:
+    """A child validates its arguments as it does outside."""
+
+    @world.entrypoint
+    async def child(x: int) -> int:
+        return x
+
+    @world.entrypoint
+    async def parent(x: str) -> int:
+        return await calling(world, child)(x)
+
+    with pytest.raises(ValueError, match="valid integer"):
+        world.invoke(parent, "no number", thread_id="t")
+
+
+def test_recursion(world: World) -> None:
+    """A workflow may call itself, to any depth that Python allows."""
+
+    @world.entrypoint
+    async def depth(n: int) -> int:
+        return 0 if n == 0 else 1 + await calling(world, depth)(n - 1)
+
+    assert world.invoke(depth, 8, thread_id="t") == 8

@@ -1,0 +1,191 @@
+"""A direct call goes on with the unfinished run of the very same call, else it starts anew (section 3)."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from flowfn import Interrupted, entrypoint, interrupt, task
+
+from ..worlds import World
+
+
+def flaky(world: World) -> Any:
+    """A workflow of two tasks that fails between them on its first run."""
+    failures = [True]
+
+    @world.task
+    async def step(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf(x: int, y: int = 0) -> int:
+        first = await world.value(step(x))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return first + await world.value(step(x + 1)) + y
+
+    return wf
+
+
+def test_after_an_error_the_same_call_goes_on(world: World) -> None:
+    """Killed half way? Call it again: it goes on where it stopped."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    assert world.call(wf, 1) == 3
+    assert world.ran == [1, 2]
+    assert len(list(world.saver.threads())) == 1
+
+
+def test_arguments_count_not_how_they_are_passed(world: World) -> None:
+    """By position or by keyword, it is the same call."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    assert world.call(wf, x=1) == 3
+    assert world.ran == [1, 2]
+
+
+def test_another_call_starts_anew(world: World) -> None:
+    """Other arguments are another call, with a thread of its own; the unfinished one waits."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    assert world.call(wf, 2) == 5
+    assert len(list(world.saver.threads())) == 2
+    assert world.call(wf, 1) == 3
+    assert world.ran == [1, 2, 3, 2]
+
+
+def test_after_success_a_call_starts_anew(world: World) -> None:
+    """A finished run is not repeated or returned: the same call is a new run on a new thread."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    assert [world.call(wf, 1), world.call(wf, 1)] == [3, 3]
+    assert world.ran == [1, 2, 1, 2]
+    assert len(list(world.saver.threads())) == 2
+
+
+def test_going_on_is_said_in_one_log_line(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever calls is told once that an unfinished run is continued, and which."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    with caplog.at_level(logging.INFO, "flowfn"):
+        world.call(wf, 1)
+    said = [record.getMessage() for record in caplog.records if row.id in record.getMessage()]
+    assert len(said) == 1
+    assert "wf" in said[0]
+
+
+def test_a_question_raises_interrupted(world: World) -> None:
+    """A direct call has no result to hand back a question in: it raises Interrupted, which says how to answer."""
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        return [x, interrupt("sure?")]
+
+    with pytest.raises(Interrupted, match=r"'sure\?'.*resume\(") as raised:
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    assert raised.value.thread_id == row.id
+    assert [question.value for question in raised.value.interrupts] == ["sure?"]
+    assert world.do(wf.thread(row.id), "resume", "yes") == [1, "yes"]
+
+
+def test_the_same_call_meets_the_question_again(world: World) -> None:
+    """While the question is open, the same call finds it again, on the same thread and under the same id."""
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        return [x, interrupt("sure?")]
+
+    errors = []
+    for _ in range(2):
+        with pytest.raises(Interrupted) as raised:
+            world.call(wf, 1)
+        errors.append(raised.value)
+    assert errors[0].interrupts == errors[1].interrupts
+    assert errors[0].thread_id == errors[1].thread_id
+
+
+def test_without_a_checkpointer_a_question_cannot_be_answered(world: World) -> None:
+    """Interrupted says so, and what to give the workflow."""
+
+    @world.entrypoint(checkpointer=None)
+    async def wf() -> Any:
+        return interrupt("sure?")
+
+    with pytest.raises(Interrupted, match="give it a checkpointer") as raised:
+        world.call(wf)
+    assert raised.value.thread_id == ""
+
+
+def test_two_workflows_do_not_share_runs(world: World) -> None:
+    """A run belongs to its workflow: an equal call of another is not continued by it."""
+    failures = [True]
+
+    @world.entrypoint(name="one")
+    async def one(x: int) -> str:
+        raise ConnectionError("lost")
+
+    @world.entrypoint(name="two")
+    async def two(x: int) -> str:
+        return f"two {x} {failures.pop()}"
+
+    with pytest.raises(ConnectionError):
+        world.call(one, 1)
+    assert world.call(two, 1) == "two 1 True"
+
+
+def test_a_cancelled_run_is_not_gone_on_with(world: World) -> None:
+    """A run that was cancelled is left alone by direct calls; its thread's handle can still resume it."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    wf.thread(row.id).cancel()
+    assert world.call(wf, 1) == 3
+    assert world.ran == [1, 1, 2]
+    assert world.do(wf.thread(row.id), "resume") == 3
+
+
+def test_a_path_is_a_checkpointer(tmp_path: Any) -> None:
+    """`checkpointer="runs.db"` is SQLite, opened when it is first needed; a later definition goes on from it."""
+    ran: list[int] = []
+    failures = [True]
+
+    @task
+    def step(x: int) -> int:
+        ran.append(x)
+        return x
+
+    def define() -> Any:
+        @entrypoint(checkpointer=str(tmp_path / "runs.db"))
+        def wf(x: int) -> int:
+            value = step(x).result()
+            if failures:
+                failures.pop()
+                raise ConnectionError("lost")
+            return value
+
+        return wf
+
+    first = define()
+    assert not (tmp_path / "runs.db").exists()
+    with pytest.raises(ConnectionError):
+        first(1)
+    assert define()(1) == 1
+    assert ran == [1]
+
+
+@pytest.mark.parametrize("wrong", [3, "redis://localhost", object()], ids=["number", "scheme", "object"])
+def test_what_is_no_checkpointer_is_refused(wrong: Any) -> None:
+    """A checkpointer is a saver, a path or a URL; anything else is a TypeError that says so."""
+    with pytest.raises(TypeError, match=r"Pass a saver, a path such as \"runs.db\", or a URL"):
+        entrypoint(checkpointer=wrong)(lambda x: x)(1)

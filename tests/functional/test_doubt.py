@@ -1,0 +1,134 @@
+"""Calls whose arguments are made anew on each attempt: reused, refused or run, as `on_divergence` says (section 4)."""
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from flowfn import NonDeterminismError
+
+from ..worlds import World
+
+pytestmark = pytest.mark.timeout(10)  # a refusal that leaves a call behind would wait for it for ever
+
+
+def failing_once(world: World, argument: Callable[[], Any], policy: str = "doubt") -> Any:
+    """A workflow that charges with an argument made on each attempt, and fails after that on its first."""
+    failures = [True]
+
+    @world.task
+    async def charge(key: Any) -> str:
+        world.ran.append(key)
+        return f"charged {key}"
+
+    @world.entrypoint(on_divergence=policy)
+    async def wf() -> str:
+        result = await world.value(charge(argument()))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return result
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    return wf
+
+
+def test_only_the_clock_differs(world: World) -> None:
+    """Rule 2: an argument that was the time of the call, then and now, is the same call; the report says so."""
+    wf = failing_once(world, lambda: {"at": datetime.now(UTC), "of": "order 7"})
+    assert world.invoke(wf, None, thread_id="t") == f"charged {world.ran[0]}"
+    assert len(world.ran) == 1
+    assert [difference.kind for difference in wf.thread("t").report] == ["clock"]
+
+
+RANDOM = {"uuid4": uuid4, "text of uuid4": lambda: f"order-{uuid4()}", "token": lambda: secrets.token_hex(16)}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_something_random_differs(world: World, name: str) -> None:
+    """Rule 3: nobody but the author can tell, so the run is refused before anything new runs."""
+    wf = failing_once(world, RANDOM[name])
+    with pytest.raises(
+        NonDeterminismError, match=r"flowfn\.uuid4\(\)(?s:.)*key=(?s:.)*on_divergence"
+    ) as raised:
+        world.invoke(wf, None, thread_id="t")
+    assert len(world.ran) == 1
+    assert str(world.ran[0])[:8] in str(raised.value)
+    assert raised.value.report.first.kind == "doubt"
+
+
+@pytest.mark.parametrize(("policy", "ran"), [("reuse", 1), ("rerun", 2)])
+def test_the_author_decides(world: World, policy: str, ran: int) -> None:
+    """`on_divergence="reuse"` takes the record by position, "rerun" runs anew; both are reported."""
+    wf = failing_once(world, uuid4, policy)
+    result = world.invoke(wf, None, thread_id="t")
+    assert len(world.ran) == ran
+    assert result == f"charged {world.ran[-1]}"
+    assert [difference.kind for difference in wf.thread("t").report][:1] == [
+        "position" if policy == "reuse" else "new"
+    ]
+
+
+def test_a_refused_run_can_be_decided_later(world: World) -> None:
+    """A refusal changes nothing: the record is still there for a run that the author has decided."""
+    keys = (uuid4() for _ in count())
+    wf = failing_once(world, lambda: next(keys))
+    for _ in range(2):
+        with pytest.raises(NonDeterminismError):
+            world.invoke(wf, None, thread_id="t")
+    assert len(world.ran) == 1
+    (task,) = world.state(wf, "t").tasks
+    assert [(call.name, call.status) for call in task.calls] == [("charge", "done")]
+
+
+def test_a_refusal_cannot_be_swallowed(world: World) -> None:
+    """Code that catches everything around a refused call doesn't go on to other calls."""
+    failures = [True]
+
+    @world.task
+    async def charge(key: Any) -> str:
+        world.ran.append("charge")
+        return "charged"
+
+    @world.task
+    async def cancel() -> None:
+        world.ran.append("cancel")
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            await world.value(charge(uuid4()))
+        except Exception:
+            await world.value(cancel())
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return "done"
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    with pytest.raises(NonDeterminismError):
+        world.invoke(wf, None, thread_id="t")
+    assert world.ran == ["charge"]
+
+
+def test_other_arguments_are_no_doubt(world: World) -> None:
+    """Rule 4: a plainly different argument is a new call, and runs."""
+    names = iter(("a.txt", "b.txt"))
+    wf = failing_once(world, lambda: next(names))
+    assert world.invoke(wf, None, thread_id="t") == "charged b.txt"
+    assert world.ran == ["a.txt", "b.txt"]
+
+
+def test_new_calls_can_be_forbidden(world: World) -> None:
+    """`on_divergence="error"` refuses any new call while a record of its name is unmatched."""
+    names = iter(("a.txt", "b.txt"))
+    wf = failing_once(world, lambda: next(names), "error")
+    with pytest.raises(NonDeterminismError, match="on_divergence='error' allows none"):
+        world.invoke(wf, None, thread_id="t")
+    assert world.ran == ["a.txt"]

@@ -1,0 +1,233 @@
+"""Failures: typed, with messages that say what to write, and a thread that can always be gone on with."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowfn import AsyncInBlockingRun, entrypoint, gather, task
+
+from ..worlds import World
+
+
+def test_an_error_leaves_the_run_resumable(world: World) -> None:
+    """A task that raises ends the run; finished siblings are kept, and `invoke(None)` runs the failed one again."""
+    failures = [True]
+
+    @world.task
+    async def step(x: int) -> int:
+        world.ran.append(x)
+        if x == 1 and failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(step(x) for x in range(3)))
+
+    with pytest.raises(ConnectionError, match="lost"):
+        world.invoke(wf, thread_id="t")
+    assert world.state(wf, "t").next == ("wf",)
+    assert world.invoke(wf, None, thread_id="t") == [0, 1, 2]
+    assert sorted(world.ran) == [0, 1, 1, 2]
+
+
+def test_an_error_that_was_caught_is_part_of_the_run(world: World) -> None:
+    """An error that the code went on after is recorded, and raised again where the run goes on."""
+    failures = [True]
+
+    @world.task
+    async def fail() -> None:
+        world.ran.append("fail")
+        raise KeyError("gone")
+
+    @world.task
+    async def note(x: str) -> str:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            await world.value(fail())
+        except KeyError as error:
+            result = await world.value(note(str(error)))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return result
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == "'gone'"
+    assert world.ran == ["fail", "'gone'"]
+
+
+def _fails() -> None:
+    raise KeyError("gone")
+
+
+@pytest.mark.parametrize("way", ["invoke", "call", "stream"])
+def test_a_traceback_begins_in_the_users_code(world: World, way: str) -> None:
+    """Below the caller's own frames, the first frame is the user's function, not the engine's."""
+
+    @world.entrypoint
+    async def wf() -> None:
+        _fails()
+
+    run = {"invoke": world.invoke, "call": world.call, "stream": world.stream}[way]
+    with pytest.raises(KeyError) as raised:
+        run(wf)
+    files = [Path(frame.filename).parts for frame in traceback.extract_tb(raised.value.__traceback__)]
+    engine = [
+        index for index, parts in enumerate(files) if {"engine", "hosts"} & set(parts) and "flowfn" in parts
+    ]
+    assert engine == []
+
+
+def test_a_tasks_traceback_leads_to_its_line(world: World) -> None:
+    """The last frame of a task's error is the line that raised it."""
+
+    @world.task
+    async def step() -> None:
+        _fails()
+
+    @world.entrypoint
+    async def wf() -> None:
+        await world.value(step())
+
+    with pytest.raises(KeyError) as raised:
+        world.invoke(wf)
+    assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "_fails"
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream", "thread"])
+def test_an_async_entrypoint_under_a_blocking_caller(sync_world: World, way: str) -> None:
+    """`invoke` of an async function is refused with a sentence that names `ainvoke`; nothing is recorded."""
+
+    @entrypoint(checkpointer=sync_world.saver)
+    async def wf(x: int) -> int:
+        return x
+
+    calls: dict[str, Any] = {
+        "invoke": lambda: wf.invoke(1, thread_id="t"),
+        "stream": lambda: list(wf.stream(1, thread_id="t")),
+        "thread": lambda: wf.thread("t").invoke(1),
+    }
+    with pytest.raises(AsyncInBlockingRun, match=r"'wf' is async.*ainvoke\(\)"):
+        calls[way]()
+    assert sync_world.saver.thread("t") is None
+
+
+def test_an_async_task_in_a_blocking_run(sync_world: World) -> None:
+    """An async task of a blocking run is refused, naming the task and `ainvoke`."""
+
+    @task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @entrypoint(checkpointer=sync_world.saver)
+    def wf(x: int) -> int:
+        return double(x).result()
+
+    with pytest.raises(AsyncInBlockingRun, match=r"'double' is async.*ainvoke\(\)"):
+        wf.invoke(1, thread_id="t")
+
+
+def test_waiting_on_the_event_loop_is_refused(async_world: World) -> None:
+    """`.result()` in a coroutine would block the loop: RuntimeError says to await."""
+    world = async_world
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf(x: int) -> int:
+        return double(x).result()
+
+    with pytest.raises(RuntimeError, match="await the future instead"):
+        world.invoke(wf, 1)
+
+
+def test_any_exception_can_be_a_tasks(world: World) -> None:
+    """Errors of any class, also of one that takes arguments of its own, come out as they are."""
+
+    class Refused(Exception):
+        def __init__(self, code: int, *, why: str) -> None:
+            super().__init__(f"{code}: {why}")
+            self.code = code
+
+    @world.task
+    async def fail() -> None:
+        raise Refused(7, why="no stock")
+
+    @world.entrypoint
+    async def wf() -> int:
+        try:
+            await world.value(fail())
+        except Refused as error:
+            return error.code
+        return 0
+
+    assert world.invoke(wf, thread_id="t") == 7
+
+
+@pytest.mark.parametrize("signal", [KeyboardInterrupt, SystemExit])
+def test_stopping_the_program_leaves_the_run_resumable(
+    sync_world: World, signal: type[BaseException]
+) -> None:
+    """Ctrl-C and exit pass through; what was recorded is kept, and the run goes on later."""
+    world, signals = sync_world, [signal]
+
+    @world.task
+    def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    def wf() -> int:
+        value = note(1).result()
+        if signals and not world.asyncio:
+            raise signals.pop()
+        return value
+
+    if not world.asyncio:
+        with pytest.raises(signal):
+            world.invoke(wf, thread_id="t")
+        assert world.invoke(wf, None, thread_id="t") == 1
+        assert world.ran == [1]
+
+
+def test_cancelling_the_callers_task_leaves_the_run_resumable(async_world: World) -> None:
+    """Cancelling the asyncio task that awaits `ainvoke` stops the run; it goes on later, repeating nothing."""
+    import asyncio
+
+    world, hang = async_world, [True]
+
+    @world.task
+    async def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf() -> int:
+        value = await note(1)
+        if hang:
+            hang.pop()
+            await asyncio.Event().wait()
+        return value
+
+    async def main() -> None:
+        running = asyncio.create_task(wf.ainvoke(thread_id="t"))
+        while hang:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    world.call(main)
+    assert world.invoke(wf, None, thread_id="t") == 1
+    assert world.ran == [1]

@@ -1,0 +1,185 @@
+"""A future is a real `concurrent.futures.Future`, an awaitable, and can be cancelled (section 3)."""
+
+import concurrent.futures
+import threading
+
+import pytest
+
+from ..worlds import World
+
+
+def test_our_futures_serve_concurrent_futures(sync_world: World) -> None:
+    """A Future is a real `concurrent.futures.Future`: `wait`, `as_completed` and callbacks take it."""
+    world = sync_world
+
+    @world.task
+    def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    def wf() -> list[list[int]]:
+        told: list[int] = []
+        done, left = concurrent.futures.wait([double(1), double(2)])
+        lone, _ = concurrent.futures.wait([double(5)])
+        yielded = [future.result() for future in concurrent.futures.as_completed([double(3), double(4)])]
+        watched = double(6)
+        watched.add_done_callback(lambda future: told.append(future.result()))
+        watched.result()
+        return [
+            sorted(f.result() for f in done),
+            sorted(f.result() for f in lone),
+            sorted(yielded),
+            told,
+            list(left),
+        ]
+
+    assert world.invoke(wf) == [[2, 4], [10], [6, 8], [12], []]
+
+
+def test_our_futures_serve_asyncio(async_world: World) -> None:
+    """Futures go into `asyncio.gather`, `asyncio.wait_for` and task groups as any awaitable does."""
+    import asyncio
+
+    world = async_world
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    async def branch(x: int) -> int:
+        return await double(x) + await double(x + 1)
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        async with asyncio.TaskGroup() as group:
+            grouped = group.create_task(branch(1))
+        return [
+            *await asyncio.gather(double(1), double(2)),
+            await asyncio.wait_for(double(3), 10),
+            grouped.result(),
+        ]
+
+    assert world.invoke(wf) == [2, 4, 6, 6]
+
+
+def test_a_call_that_nobody_started_can_be_cancelled(sync_world: World) -> None:
+    """`cancel()` of a call that has not started keeps it from running; its result raises CancelledError."""
+    world, go = sync_world, threading.Event()
+
+    @world.task
+    def hold() -> None:
+        go.wait(10)
+
+    @world.task
+    def note() -> None:
+        world.ran.append("note")
+
+    @world.entrypoint
+    def wf() -> list[bool]:
+        held, noted = hold(), note()
+        cancelled = noted.cancel()
+        go.set()
+        held.result()
+        with pytest.raises(concurrent.futures.CancelledError):
+            noted.result()
+        return [cancelled, noted.cancelled(), noted.done()]
+
+    assert world.invoke(wf, config={"max_concurrency": 1}) == [True, True, True]
+    assert world.ran == []
+
+
+def test_an_async_task_can_be_cancelled_while_it_runs(async_world: World) -> None:
+    """Cancelling a running async task unwinds it; awaiting it raises CancelledError, and the run goes on."""
+    import asyncio
+
+    world = async_world
+
+    @world.task
+    async def hang() -> None:
+        world.ran.append("started")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            world.ran.append("unwound")
+
+    @world.entrypoint
+    async def wf() -> str:
+        future = hang()
+        while not world.ran:
+            await asyncio.sleep(0)
+        future.cancel()
+        try:
+            await future
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            return "cancelled"
+        return "not cancelled"
+
+    assert world.invoke(wf) == "cancelled"
+    assert world.ran == ["started", "unwound"]
+
+
+def test_a_future_tells_that_it_is_done(world: World) -> None:
+    """`done()` is true and `exception()` is None once the result has been seen."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf(x: int) -> tuple[bool, bool]:
+        future = double(x)
+        await world.value(future)
+        return future.done(), future.exception() is None
+
+    assert world.invoke(wf, 4) == (True, True)
+
+
+def test_a_result_can_be_looked_at_again(world: World) -> None:
+    """A future hands out the same result however often it is asked; the task ran once."""
+
+    @world.task
+    async def double(x: int) -> int:
+        world.ran.append(x)
+        return 2 * x
+
+    @world.entrypoint
+    async def wf(x: int) -> list[int]:
+        future = double(x)
+        return [await world.value(future), await world.value(future), future.result()]
+
+    assert world.invoke(wf, 4) == [8, 8, 8]
+    assert world.ran == [4]
+
+
+def test_an_error_can_be_asked_for(world: World) -> None:
+    """`exception()` returns the task's error instead of raising it."""
+
+    @world.task
+    async def fail() -> None:
+        raise KeyError("gone")
+
+    @world.entrypoint
+    async def wf() -> str:
+        return repr(await world.error(fail()))
+
+    assert world.invoke(wf) == "KeyError('gone')"
+
+
+def test_result_gives_up_after_a_timeout(sync_world: World) -> None:
+    """`result(timeout)` raises TimeoutError; the task goes on and can be waited for again."""
+    world, go = sync_world, threading.Event()
+
+    @world.task
+    def wait() -> str:
+        go.wait()
+        return "waited"
+
+    @world.entrypoint
+    def wf() -> str:
+        future = wait()
+        with pytest.raises(TimeoutError):
+            future.result(timeout=0.001)
+        go.set()
+        return future.result()
+
+    assert world.invoke(wf) == "waited"

@@ -1,0 +1,159 @@
+"""Inputs are validated before anything is recorded (section 3)."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from flowfn import InvalidInput, UnknownThread
+
+from ..worlds import World
+
+
+class Order(BaseModel):
+    id: int
+    items: list[str] = []
+
+
+async def lone(x: int) -> int:
+    return x
+
+
+async def two(x: int, y: Literal["a", "b"] = "a") -> list[Any]:
+    return [x, y]
+
+
+async def bounded(x: Annotated[int, Field(gt=0)]) -> int:
+    return x
+
+
+async def model(order: Order) -> int:
+    return order.id
+
+
+async def many(*xs: int, **named: int) -> list[Any]:
+    return [xs, named]
+
+
+BAD = {
+    "another type": (lone, "no number"),
+    "no mapping": (two, 3),
+    "a wrong value": (two, {"x": 1, "y": "c"}),
+    "a missing key": (two, {"y": "a"}),
+    "an unknown key": (two, {"x": 1, "z": 1}),
+    "out of bounds": (bounded, 0),
+    "no model": (model, {"items": []}),
+    "a wrong item": (many, {"xs": [1, "b"]}),
+    "a wrong named item": (many, {"named": {"a": "b"}}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_input_leaves_the_thread_unknown(world: World, name: str) -> None:
+    """A bad input is a TypeError or ValidationError, and nothing was recorded: nobody knows the thread."""
+    function, given = BAD[name]
+    wf = world.entrypoint(function)
+    with pytest.raises((InvalidInput, ValidationError)):
+        world.invoke(wf, given, thread_id="t")
+    assert world.saver.thread("t") is None
+    assert list(world.saver.threads()) == []
+    with pytest.raises(UnknownThread):
+        world.invoke(wf, None, thread_id="t")
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_input_leaves_a_known_thread_as_it_was(world: World, name: str) -> None:
+    """A thread that has a past keeps it, and its status, when a bad input is refused."""
+    function, given = BAD[name]
+    wf = world.entrypoint(function)
+    world.do(wf, "update_state", None, "before", thread_id="t")
+    before = world.state(wf, "t")
+    with pytest.raises((InvalidInput, ValidationError)):
+        world.invoke(wf, given, thread_id="t")
+    assert world.state(wf, "t") == before
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_stream_input_is_refused_alike(world: World, name: str) -> None:
+    """`stream` refuses what `invoke` refuses, before the first chunk."""
+    function, given = BAD[name]
+    with pytest.raises((InvalidInput, ValidationError)):
+        world.stream(world.entrypoint(function), given, thread_id="t")
+    assert world.saver.thread("t") is None
+
+
+CALLS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "another type": (lone, lambda wf: wf("no number")),
+    "too many": (lone, lambda wf: wf(1, 2)),
+    "too few": (two, lambda wf: wf()),
+    "unknown": (two, lambda wf: wf(1, z=2)),
+    "wrong item": (many, lambda wf: wf(1, "b")),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_bad_direct_call_starts_nothing(world: World, name: str) -> None:
+    """Arguments that don't fit are refused before a thread is made for them."""
+    function, call = CALLS[name]
+    wf = world.entrypoint(function)
+    with pytest.raises((InvalidInput, ValidationError)):
+        world.call(lambda: call(wf))
+    assert list(world.saver.threads()) == []
+
+
+def test_a_refusal_shows_function_and_value(world: World) -> None:
+    """The message names the function, its parameters and the value that was passed."""
+    with pytest.raises(InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3"):
+        world.invoke(world.entrypoint(two), 3)
+
+
+def test_inputs_become_their_annotated_types(world: World) -> None:
+    """What pydantic can convert is converted: "3" for an int, a dict for a model."""
+    seen: list[Any] = []
+
+    @world.entrypoint
+    async def wf(x: int, order: Order, *rest: int, **named: float) -> str:
+        seen.extend([x, type(order), order.id, rest, named])
+        return "done"
+
+    world.invoke(wf, {"x": "3", "order": {"id": 4}, "rest": ["5"], "named": {"f": "1.5"}})
+    assert seen == [3, Order, 4, (5,), {"f": 1.5}]
+
+
+def test_values_that_fit_are_passed_as_they_are(world: World) -> None:
+    """A value of the annotated type isn't copied or changed: True stays out of `int | str` only by pydantic."""
+
+    @world.entrypoint(checkpointer=None)
+    async def wf(x: int | str | None, y: list[int], z: Any) -> list[Any]:
+        return [x, y, z]
+
+    assert world.invoke(wf, {"x": None, "y": [1], "z": {"deep": [1]}}) == [None, [1], {"deep": [1]}]
+
+
+def test_an_annotation_that_means_nothing_here_is_no_obstacle(world: World) -> None:
+    """A name that can't be resolved at run time leaves the input unvalidated."""
+
+    @world.entrypoint
+    async def wf(x: "Unknown") -> Any:  # type: ignore[name-defined]  # noqa: F821
+        return x
+
+    assert world.invoke(wf, 3) == 3
+
+
+def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
+    """A config is a mapping, and thread ids that differ are one too many."""
+    wf = world.entrypoint(lone)
+    with pytest.raises(InvalidInput, match="no mapping: pass thread_id="):
+        world.invoke(wf, 1, "t")
+    with pytest.raises(InvalidInput, match="differ: pass one"):
+        world.invoke(wf, 1, {"configurable": {"thread_id": "a"}}, thread_id="b")
+    with pytest.raises(InvalidInput, match="thread_id is empty"):
+        world.invoke(wf, 1, thread_id="")
+    with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):
+        world.invoke(wf, 1, {"recursion_limit": 0})
+    with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):
+        world.invoke(wf, 1, {"max_concurrency": 0})
+    with pytest.raises(InvalidInput, match="stream_mode='everything' is unknown: use values, updates"):
+        world.stream(wf, 1, stream_mode="everything")
+    assert list(world.saver.threads()) == []

@@ -1,0 +1,99 @@
+"""Waiting for several tasks: `gather` and `as_completed` (section 3)."""
+
+import pytest
+
+from flowfn import as_completed, gather
+
+from ..worlds import Rendezvous, World
+
+
+def test_gather_keeps_the_order_of_its_futures(world: World) -> None:
+    """`gather` gives the results in the order of the calls; it takes futures, or one iterable of them."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf() -> list[list[int]]:
+        return [
+            await world.value(gather(double(3), double(1))),
+            await world.value(gather(double(x) for x in (5, 4))),
+            await world.value(gather()),
+        ]
+
+    assert world.invoke(wf) == [[6, 2], [10, 8], []]
+
+
+def test_gather_waits_for_all_before_it_raises(world: World) -> None:
+    """An error in `gather` is raised when all have ended, so that what they did is recorded."""
+
+    @world.task
+    async def double(x: int) -> int:
+        if x == 0:
+            raise KeyError("gone")
+        world.ran.append(x)
+        return 2 * x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(double(x) for x in range(4)))
+
+    with pytest.raises(KeyError, match="gone"):
+        world.invoke(wf)
+    assert sorted(world.ran) == [1, 2, 3]
+
+
+def test_as_completed_yields_every_future_once(world: World) -> None:
+    """`as_completed` yields each future when it has ended, none twice."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        calls = [double(x) for x in range(5)]
+        if world.is_async:
+            return sorted([future.result() async for future in as_completed(calls)])
+        return sorted(future.result() for future in as_completed([*calls, calls[0]]))
+
+    assert world.invoke(wf) == [0, 2, 4, 6, 8]
+
+
+def test_as_completed_replays_the_recorded_order(world: World) -> None:
+    """A resumed run gets finished futures in the order in which they were recorded, not in that of the calls."""
+    rendezvous, orders = Rendezvous(world, 2), []
+
+    @world.task
+    async def slow() -> str:
+        if len(orders) == 0:
+            await rendezvous.meet()
+        return "slow"
+
+    @world.task
+    async def quick() -> str:
+        return "quick"
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        order = []
+        calls = [slow(), quick()]
+        if world.is_async:
+            async for future in as_completed(calls):
+                order.append(future.result())
+                if order == ["quick"] and not orders:
+                    await rendezvous.meet()
+        else:
+            for future in as_completed(calls):
+                order.append(future.result())
+                if order == ["quick"] and not orders:
+                    rendezvous._barrier.wait()
+        orders.append(order)
+        if len(orders) == 1:
+            raise ConnectionError("lost")
+        return order
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == ["quick", "slow"]

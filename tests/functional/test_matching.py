@@ -1,0 +1,236 @@
+"""Which record belongs to which call, when the code changed between crash and resume (section 4, G2, G9)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from flowfn import gather
+
+from ..worlds import World
+
+Body = Callable[[Any], Awaitable[Any]]
+
+
+class Edited:
+    """A workflow whose body is replaced between its first run, which fails at its end, and the next."""
+
+    def __init__(self, world: World, **options: Any) -> None:
+        self.world = world
+
+        @world.task(name="fetch", **options)
+        async def fetch(x: Any) -> str:
+            world.ran.append(x)
+            return f"R({x})"
+
+        self.fetch = fetch
+
+    def run(self, before: Body, after: Body) -> Any:
+        """What the edited workflow returns, and in `world.ran` what ran for that."""
+
+        @self.world.entrypoint(name="wf")
+        async def first() -> Any:
+            await before(self.fetch)
+            raise ConnectionError("lost")
+
+        @self.world.entrypoint(name="wf")
+        async def second() -> Any:
+            return await after(self.fetch)
+
+        with pytest.raises(ConnectionError):
+            self.world.invoke(first, thread_id="t")
+        self.world.ran.clear()
+        result = self.world.invoke(second, None, thread_id="t")
+        self.report = second.thread("t").report
+        return result
+
+    def calls(self, *arguments: Any) -> Body:
+        """A body that calls the task with each argument in turn."""
+
+        async def body(fetch: Any) -> list[Any]:
+            return [await self.world.value(fetch(x)) for x in arguments]
+
+        return body
+
+
+EDITS = {
+    "no edit": (("a", "b"), ("a", "b"), []),
+    "arguments changed": (("a", "b"), ("x", "y"), ["x", "y"]),
+    "calls swapped": (("a", "b"), ("b", "a"), []),
+    "inserted in front": (("a", "b"), ("new", "a", "b"), ["new"]),
+    "inserted between": (("a", "b"), ("a", "new", "b"), ["new"]),
+    "removed": (("a", "b", "c"), ("a", "c"), []),
+    "repeated": (("a",), ("a", "a"), ["a"]),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_reuses_what_is_the_same(world: World, edit: str) -> None:
+    """G9: after an edit each call gets its own result, what is recorded is reused, and only what is new runs."""
+    before, after, ran = EDITS[edit]
+    edited = Edited(world)
+    assert edited.run(edited.calls(*before), edited.calls(*after)) == [f"R({x})" for x in after]
+    assert world.ran == ran
+
+
+def test_what_nobody_asks_for_is_reported(world: World) -> None:
+    """Recorded calls that no call asked for when the run ends are orphans in the report."""
+    edited = Edited(world)
+    edited.run(edited.calls("a", "b"), edited.calls("a"))
+    assert [(orphan.name, orphan.arguments) for orphan in edited.report.orphans] == [("fetch", "x='b'")]
+
+
+def test_a_renamed_task_runs_anew(world: World) -> None:
+    """Another name is another task: it runs, and the old record is reported as an orphan."""
+    edited = Edited(world)
+
+    @world.task(name="get")
+    async def get(x: Any) -> str:
+        world.ran.append(("get", x))
+        return f"G({x})"
+
+    async def renamed(fetch: Any) -> list[Any]:
+        return [await world.value(get("a")), await world.value(fetch("b"))]
+
+    assert edited.run(edited.calls("a", "b"), renamed) == ["G(a)", "R(b)"]
+    assert world.ran == [("get", "a")]
+    assert [orphan.arguments for orphan in edited.report.orphans] == ["x='a'"]
+
+
+def test_concurrent_chains_keep_their_results(world: World) -> None:
+    """G2: two concurrent chains a1→a2 and b1→b2 of one task never swap results, whichever is first on replay."""
+
+    @world.task
+    async def step(x: str) -> str:
+        world.ran.append(x)
+        return f"R({x})"
+
+    @world.task
+    async def chain(name: str) -> list[str]:
+        return [await world.value(step(f"{name}1")), await world.value(step(f"{name}2"))]
+
+    failures = [True]
+
+    @world.entrypoint
+    async def wf() -> Any:
+        first, second = ("a", "b") if failures else ("b", "a")
+        results = dict(
+            zip((first, second), await world.value(gather(chain(first), chain(second))), strict=True)
+        )
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return results
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == {"a": ["R(a1)", "R(a2)"], "b": ["R(b1)", "R(b2)"]}
+    assert sorted(world.ran) == ["a1", "a2", "b1", "b2"]
+
+
+def test_concurrent_branches_keep_their_results(async_world: World) -> None:
+    """G2: the same for plain coroutines under `asyncio.gather`, which complete in another order on replay."""
+    import asyncio
+
+    world, failures = async_world, [True]
+
+    @world.task
+    async def step(x: str, turns: int) -> str:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return f"R({x})"
+
+    async def chain(name: str, turns: int) -> list[str]:
+        return [await step(f"{name}1", turns), await step(f"{name}2", turns)]
+
+    @world.entrypoint
+    async def wf() -> Any:
+        results = await asyncio.gather(chain("a", 9), chain("b", 1))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return results
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == [["R(a1)", "R(a2)"], ["R(b1)", "R(b2)"]]
+
+
+def test_a_key_names_the_call(world: World) -> None:
+    """`key=` replaces the arguments in a call's identity: what else they say may differ."""
+    edited = Edited(world, key=lambda x: x["id"])
+    before, after = (
+        edited.calls({"id": 1, "at": "mon"}),
+        edited.calls({"id": 1, "at": "tue"}, {"id": 2, "at": "tue"}),
+    )
+    assert edited.run(before, after) == ["R({'id': 1, 'at': 'mon'})", "R({'id': 2, 'at': 'tue'})"]
+    assert [x["id"] for x in world.ran] == [2]
+
+
+def test_an_ignored_argument_does_not_count(world: World) -> None:
+    """`ignore=` leaves parameters out of a call's identity."""
+    failures = [True]
+
+    @world.task(ignore="client")
+    async def get(x: int, client: Any) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf() -> int:
+        value = await world.value(get(1, client=object()))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return value
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == 1
+    assert world.ran == [1]
+
+
+def test_a_new_input_reuses_nothing(world: World) -> None:
+    """Records belong to one run: a new input on the thread runs everything."""
+    edited = Edited(world)
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        return await world.value(edited.fetch("a"))
+
+    for x in (1, 2):
+        world.invoke(wf, x, thread_id="t")
+    assert world.ran == ["a", "a"]
+
+
+@pytest.mark.parametrize(("policy", "ran"), [("reuse", []), ("rerun", ["a"])])
+def test_a_task_whose_code_changed(world: World, policy: Any, ran: list[str]) -> None:
+    """`on_code_change=` decides whether a record of other code is reused; `version=` stands for the code."""
+    failures = [True]
+
+    def workflow(version: str) -> Any:
+        @world.task(name="fetch", version=version, on_code_change=policy)
+        async def fetch(x: str) -> str:
+            world.ran.append(x)
+            return f"{version} of {x}"
+
+        @world.entrypoint(name="wf")
+        async def wf() -> str:
+            value = await world.value(fetch("a"))
+            if failures:
+                failures.pop()
+                raise ConnectionError("lost")
+            return value
+
+        return wf
+
+    with pytest.raises(ConnectionError):
+        world.invoke(workflow("v1"), thread_id="t")
+    world.ran.clear()
+    assert world.invoke(workflow("v2"), None, thread_id="t") == (
+        "v1 of a" if policy == "reuse" else "v2 of a"
+    )
+    assert world.ran == ran
+    assert [difference.kind for difference in workflow("v2").thread("t").report] == [
+        {"reuse": "code", "rerun": "rerun"}[policy]
+    ]

@@ -1,0 +1,155 @@
+"""Tasks that are called before any is waited for run in parallel, and no limit makes them wait for ever."""
+
+import threading
+
+import pytest
+
+from flowfn import gather
+
+from ..worlds import Rendezvous, World
+
+
+def test_calls_run_at_the_same_time(world: World) -> None:
+    """Three tasks that wait for each other all end."""
+    rendezvous = Rendezvous(world, 3)
+
+    @world.task
+    async def meet(x: int) -> int:
+        await rendezvous.meet()
+        return x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(meet(x) for x in range(3)))
+
+    assert world.invoke(wf) == [0, 1, 2]
+
+
+def test_a_lone_call_runs_while_its_caller_does_something_else(sync_world: World) -> None:
+    """A task is on its way although nobody waits for its future."""
+    world, started = sync_world, threading.Event()
+
+    @world.task
+    def start() -> None:
+        started.set()
+
+    @world.entrypoint
+    def wf() -> bool:
+        start()
+        return started.wait(10)
+
+    assert world.invoke(wf) is True
+
+
+def test_map_calls_once_per_item(world: World) -> None:
+    """`task.map(xs)` gives one future per item, in their order; several iterables give rows."""
+
+    @world.task
+    async def add(x: int, y: int = 0) -> int:
+        return x + y
+
+    @world.entrypoint
+    async def wf() -> list[list[int]]:
+        return [
+            await world.value(gather(add.map([1, 2, 3]))),
+            await world.value(gather(add.map([1, 2, 3], [10, 20]))),
+            await world.value(gather(add.map([1, 2], y=5))),
+        ]
+
+    assert world.invoke(wf) == [[1, 2, 3], [11, 22], [6, 7]]
+
+
+def test_max_concurrency_bounds_what_runs(world: World) -> None:
+    """`max_concurrency` is how many calls execute at the same time."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    @world.task
+    async def work(x: int) -> int:
+        inside.append(x)
+        most.append(len(inside))
+        if world.is_async:
+            import asyncio
+
+            await asyncio.sleep(0)
+        inside.remove(x)
+        return x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(work(x) for x in range(20)))
+
+    assert world.invoke(wf, config={"max_concurrency": 2}) == list(range(20))
+    assert max(most) <= 2
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_nested_calls_end_under_any_limit(world: World, limit: int) -> None:
+    """A call that waits for its own calls gives up its place, so that a limit of one ends too."""
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.task
+    async def outer(x: int) -> int:
+        return sum(await world.value(gather(inner(10 * x + y) for y in range(3))))
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(outer(x) for x in range(4)))
+
+    assert world.invoke(wf, config={"max_concurrency": limit}) == [3, 33, 63, 93]
+
+
+def test_many_nested_calls_end(world: World) -> None:
+    """More waiting parents than there are worker threads don't block each other."""
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.task
+    async def outer(x: int) -> int:
+        return await world.value(inner(x))
+
+    @world.entrypoint
+    async def wf() -> int:
+        return sum(await world.value(gather(outer(x) for x in range(80))))
+
+    assert world.invoke(wf) == sum(range(80))
+
+
+def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
+    """Sync tasks of an asyncio run go to threads, so that several of them run in parallel."""
+    world, barrier = async_world, threading.Barrier(3, timeout=10)
+
+    @world.task
+    def meet(x: int) -> int:
+        barrier.wait()
+        return x
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await gather(meet(x) for x in range(3))
+
+    assert world.invoke(wf) == [0, 1, 2]
+
+
+def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: World) -> None:
+    """A sync function of an asyncio run waits for an async task by `.result()`: it runs on the loop."""
+    world = async_world
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.task
+    def both(x: int) -> int:
+        return double(x).result() + double(x + 1).result()
+
+    @world.entrypoint
+    def wf() -> int:
+        return both(1).result() + sum(gather(double(x) for x in range(3)).result())
+
+    assert world.invoke(wf) == 6 + 6

@@ -1,0 +1,258 @@
+"""Retry policies and timeouts of tasks and entrypoints (section 3)."""
+
+import asyncio
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from flowfn import RetryPolicy, TaskTimeout, current, task
+
+from ..worlds import World
+
+THRICE = RetryPolicy(max_attempts=3, initial_interval=0, jitter=False)
+
+
+def flaky(world: World, failures: int, error: type[Exception] = ConnectionError, **options: Any) -> Any:
+    """A task that fails so many times before it succeeds, noting each attempt's number."""
+
+    @world.task(**options)
+    async def work(x: int) -> int:
+        world.ran.append(current().attempt)
+        if len(world.ran) <= failures:
+            raise error("lost")
+        return x
+
+    return work
+
+
+def calling(world: World, work: Any, **options: Any) -> Any:
+    """A workflow of one call."""
+
+    @world.entrypoint(**options)
+    async def wf(x: int) -> int:
+        return await world.value(work(x))
+
+    return wf
+
+
+def test_a_task_is_tried_again(world: World) -> None:
+    """A failed attempt is followed by another, up to `max_attempts`; attempts are counted from 1."""
+    assert world.invoke(calling(world, flaky(world, 2, retry_policy=THRICE)), 7) == 7
+    assert world.ran == [1, 2, 3]
+
+
+def test_the_last_error_is_raised(world: World) -> None:
+    """When the attempts are used up, the last one's error is the task's."""
+    with pytest.raises(ConnectionError, match="lost"):
+        world.invoke(calling(world, flaky(world, 9, retry_policy=THRICE)), 7)
+    assert world.ran == [1, 2, 3]
+
+
+def test_without_a_policy_nothing_is_retried(world: World) -> None:
+    """Retrying is asked for, never done by default."""
+    with pytest.raises(ConnectionError):
+        world.invoke(calling(world, flaky(world, 1)), 7)
+    assert world.ran == [1]
+
+
+@pytest.mark.parametrize(
+    ("retry_on", "attempts"),
+    [(KeyError, 3), ((KeyError, OSError), 3), (lambda e: isinstance(e, KeyError), 3), (OSError, 1)],
+    ids=["class", "classes", "predicate", "another class"],
+)
+def test_retry_on_says_which_errors(world: World, retry_on: Any, attempts: int) -> None:
+    """`retry_on` is a class, several, or a predicate; other errors end the task at once."""
+    policy = RetryPolicy(max_attempts=3, initial_interval=0, jitter=False, retry_on=retry_on)
+    with pytest.raises(KeyError):
+        world.invoke(calling(world, flaky(world, 9, KeyError, retry_policy=policy)), 7)
+    assert world.ran == list(range(1, attempts + 1))
+
+
+def test_the_first_policy_that_fits_decides(world: World) -> None:
+    """Of several policies the first whose `retry_on` fits the error counts."""
+    policies = [
+        RetryPolicy(max_attempts=9, initial_interval=0, jitter=False, retry_on=OSError),
+        RetryPolicy(max_attempts=2, initial_interval=0, jitter=False, retry_on=KeyError),
+    ]
+    with pytest.raises(KeyError):
+        world.invoke(calling(world, flaky(world, 9, KeyError, retry_policy=policies)), 7)
+    assert world.ran == [1, 2]
+
+
+def test_an_entrypoints_policy_is_its_tasks_default(world: World) -> None:
+    """`@entrypoint(retry_policy=)` applies to each task without a policy of its own, as in LangGraph."""
+    assert world.invoke(calling(world, flaky(world, 2), retry_policy=THRICE), 7) == 7
+    assert world.ran == [1, 2, 3]
+
+
+def test_a_retried_parent_reuses_its_finished_children(world: World) -> None:
+    """A task that is tried again doesn't run again what its failed attempt had finished."""
+
+    @world.task
+    async def child(x: int) -> int:
+        world.ran.append(x)
+        return 10 * x
+
+    @world.task(retry_policy=THRICE)
+    async def parent() -> int:
+        total = await world.value(child(1)) + await world.value(child(2))
+        if current().attempt < 3:
+            raise ConnectionError("lost")
+        return total + await world.value(child(3))
+
+    @world.entrypoint
+    async def wf() -> int:
+        return await world.value(parent())
+
+    assert world.invoke(wf) == 60
+    assert world.ran == [1, 2, 3]
+
+
+def test_a_retried_entrypoint_reuses_its_finished_tasks(world: World) -> None:
+    """So does an entrypoint that is tried again."""
+
+    @world.task
+    async def child(x: int) -> int:
+        world.ran.append(x)
+        return 10 * x
+
+    @world.entrypoint(retry_policy=THRICE)
+    async def wf() -> int:
+        value = await world.value(child(1))
+        if current().attempt < 2:
+            raise ConnectionError("lost")
+        return value + await world.value(child(2))
+
+    assert world.invoke(wf) == 30
+    assert world.ran == [1, 2]
+
+
+def test_a_key_is_the_same_for_each_attempt(world: World) -> None:
+    """G3: every attempt at a call has the same idempotency key."""
+    keys = []
+
+    @world.task(retry_policy=THRICE)
+    async def work() -> None:
+        keys.append(current().idempotency_key)
+        if len(keys) < 3:
+            raise ConnectionError("lost")
+
+    @world.entrypoint
+    async def wf() -> None:
+        await world.value(work())
+
+    world.invoke(wf)
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_retries_apply_outside_a_run() -> None:
+    """A task that is called outside a run is retried all the same."""
+    attempts = []
+
+    @task(retry_policy=THRICE)
+    def work() -> str:
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise ConnectionError("lost")
+        return "done"
+
+    assert work().result() == "done"
+    assert len(attempts) == 3
+
+
+@pytest.mark.parametrize("timeout", [0.01, timedelta(milliseconds=10)], ids=str)
+def test_a_sync_task_times_out(sync_world: World, timeout: Any) -> None:
+    """A sync task that takes longer is left behind on its thread; the caller gets a TaskTimeout."""
+    go = threading.Event()
+
+    @task(timeout=timeout)
+    def hang() -> None:
+        go.wait(10)
+
+    with pytest.raises(TaskTimeout, match=r"longer than its timeout of 0.01 s"):
+        sync_world.invoke(calling(sync_world, lambda _: hang()), 1)
+    go.set()
+
+
+def test_an_async_task_times_out(async_world: World) -> None:
+    """An async task that takes longer is cancelled; the caller gets a TaskTimeout."""
+    world = async_world
+
+    @task(timeout=0.01)
+    async def hang(x: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            world.ran.append("unwound")
+
+    with pytest.raises(TaskTimeout, match=r"longer than its timeout of 0.01 s"):
+        world.invoke(calling(world, hang), 1)
+    assert world.ran == ["unwound"]
+
+
+def test_a_timeout_names_the_task(sync_world: World) -> None:
+    """The error says which task took too long."""
+    go = threading.Event()
+
+    @task(timeout=0.01)
+    def hang(x: int) -> None:
+        go.wait(10)
+
+    with pytest.raises(TaskTimeout, match="hang"):
+        sync_world.invoke(calling(sync_world, hang), 1)
+    go.set()
+
+
+def test_a_timeout_can_be_retried(world: World) -> None:
+    """`timeout=` is per attempt, and a TaskTimeout is retried where the policy says so."""
+    go = threading.Event()
+
+    @world.task(
+        timeout=0.05, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=TaskTimeout)
+    )
+    async def work() -> str:
+        world.ran.append(current().attempt)
+        if current().attempt == 1:
+            await (asyncio.Event().wait() if world.is_async else _block(go))
+        return "done"
+
+    @world.entrypoint
+    async def wf() -> str:
+        return await world.value(work())
+
+    assert world.invoke(wf) == "done"
+    assert world.ran == [1, 2]
+    go.set()
+
+
+async def _block(go: threading.Event) -> None:
+    go.wait(10)
+
+
+def test_an_entrypoint_times_out(world: World) -> None:
+    """`@entrypoint(timeout=)` bounds one attempt at the whole function."""
+    go = threading.Event()
+
+    @world.entrypoint(timeout=0.02)
+    async def wf() -> None:
+        await (asyncio.Event().wait() if world.is_async else _block(go))
+
+    with pytest.raises(TaskTimeout):
+        world.invoke(wf, thread_id="t")
+    go.set()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "3", True], ids=repr)
+def test_a_timeout_that_makes_no_sense_is_refused(wrong: Any) -> None:
+    """A timeout is a positive number of seconds or a timedelta."""
+    with pytest.raises((TypeError, ValueError), match="timeout must be"):
+        task(timeout=wrong)(len)
+
+
+def test_a_policy_of_another_type_is_refused() -> None:
+    """`retry_policy=3` is a TypeError that says what to write."""
+    with pytest.raises(TypeError, match=r"write RetryPolicy\(max_attempts=3\)"):
+        task(retry_policy=[3])(len)  # type: ignore[list-item]

@@ -1,0 +1,227 @@
+"""`workflow.thread(id)`: a handle on one thread (section 3)."""
+
+from typing import Any
+
+import pytest
+
+from flowfn import (
+    Interrupted,
+    InvalidInput,
+    NoCheckpointer,
+    Thread,
+    UnknownCheckpoint,
+    UnknownThread,
+    interrupt,
+)
+
+from ..worlds import World, asked
+
+
+def adding(world: World) -> Any:
+    """A workflow that adds to what its thread has summed up."""
+
+    @world.entrypoint
+    async def wf(x: int, *, previous: int = 0) -> int:
+        return previous + x
+
+    return wf
+
+
+def asking(world: World) -> Any:
+    """A workflow of a task and a question."""
+
+    @world.task
+    async def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf(x: int) -> list[Any]:
+        return [await world.value(note(x)), interrupt("sure?", key="sure")]
+
+    return wf
+
+
+def test_a_handle_calls_its_thread(world: World) -> None:
+    """Calls, invokes and streams of a handle share the thread's state."""
+    thread = adding(world).thread("t")
+    assert isinstance(thread, Thread)
+    assert (thread.id, thread.config) == ("t", {"configurable": {"thread_id": "t"}})
+    assert [world.call(thread, 1), world.do(thread, "invoke", 2), world.do(thread, "stream", 3)] == [
+        1,
+        3,
+        [{"wf": 6}],
+    ]
+    assert thread.state.values == 6
+
+
+def test_a_handle_resumes(world: World) -> None:
+    """`resume(answer)` answers and goes on."""
+    thread = asking(world).thread("t")
+    assert asked(world.do(thread, "invoke", 1)) == ["sure?"]
+    assert world.do(thread, "resume", "yes") == [1, "yes"]
+    assert world.ran == [1]
+
+
+def test_a_handle_answers_by_key(sync_world: World) -> None:
+    """`send(key, answer)` answers the question that was asked under a key."""
+    thread = asking(sync_world).thread("t")
+    with pytest.raises(Interrupted):
+        thread(1)
+    assert thread.send("sure", {"free": "form"}) == [1, {"free": "form"}]
+
+
+def test_a_call_goes_on_with_the_same_call(world: World) -> None:
+    """Calling a handle again with the same arguments goes on; with others it starts anew."""
+    thread = asking(world).thread("t")
+    for x in (1, 1, 2):
+        with pytest.raises(Interrupted) as raised:
+            world.call(thread, x)
+        assert raised.value.thread_id == "t"
+    assert world.ran == [1, 2]
+
+
+def test_a_handle_knows_its_status(world: World) -> None:
+    """`status` is None, then interrupted, failed, cancelled or done."""
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        if x < 0:
+            raise ConnectionError("lost")
+        return interrupt("sure?") if x else x
+
+    thread = wf.thread("t")
+    seen = [thread.status]
+    world.do(thread, "invoke", 1)
+    seen.append(thread.status)
+    thread.cancel()
+    seen.append(thread.status)
+    with pytest.raises(ConnectionError):
+        world.do(thread, "invoke", -1)
+    seen.append(thread.status)
+    world.do(thread, "invoke", 0)
+    seen.append(thread.status)
+    assert seen == [None, "interrupted", "cancelled", "failed", "done"]
+
+
+def test_a_cancelled_thread_can_be_resumed(world: World) -> None:
+    """`cancel()` keeps what was recorded: `resume()` goes on with it."""
+    thread = asking(world).thread("t")
+    world.do(thread, "invoke", 1)
+    thread.cancel()
+    assert world.do(thread, "resume", "yes") == [1, "yes"]
+    assert world.ran == [1]
+
+
+def test_cancelling_an_unknown_thread(world: World) -> None:
+    """Nobody's thread can't be cancelled, and asking doesn't make it known."""
+    thread = adding(world).thread("t")
+    with pytest.raises(UnknownThread, match="'t' is unknown"):
+        thread.cancel()
+    assert thread.status is None
+
+
+def test_cancelling_a_run_stops_it_at_its_next_task(sync_world: World) -> None:
+    """A run that is cancelled meanwhile writes no more: its next recorded step stops it."""
+    world = sync_world
+
+    @world.task
+    def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    def wf() -> int:
+        note(1).result()
+        wf.thread("t").cancel()
+        return note(2).result() + note(3).result()
+
+    with pytest.raises(BaseException, match=r"thread|cancel|taken") as raised:
+        world.invoke(wf, thread_id="t")
+    assert not isinstance(raised.value, AssertionError)
+    assert 3 not in world.ran
+    assert wf.thread("t").status == "cancelled"
+
+
+def test_history_is_the_threads(world: World) -> None:
+    """`history()` lists the thread's checkpoints, newest first, as `get_state_history` does."""
+    wf = adding(world)
+    thread = wf.thread("t")
+    for x in (1, 2):
+        world.do(thread, "invoke", x)
+    assert list(thread.history()) == world.history(wf, "t")
+    assert [state.values for state in thread.history()] == [3, 1, 1, None]
+
+
+def test_update_changes_what_the_next_call_sees(world: World) -> None:
+    """`update(value)` is `update_state`: result and `previous` become the value."""
+    thread = adding(world).thread("t")
+    world.do(thread, "invoke", 1)
+    thread.update(10)
+    assert thread.state.values == 10
+    assert world.do(thread, "invoke", 1) == 11
+
+
+def test_a_fork_goes_its_own_way(world: World) -> None:
+    """A fork starts with a copy of the head; neither thread sees what happens on the other."""
+    thread = adding(world).thread("t")
+    world.do(thread, "invoke", 1)
+    fork = thread.fork()
+    assert fork.id != "t"
+    assert [world.do(fork, "invoke", 10), world.do(thread, "invoke", 2)] == [11, 3]
+    assert (fork.state.values, thread.state.values) == (11, 3)
+
+
+def test_a_fork_of_an_unfinished_run_goes_on(world: World) -> None:
+    """What was recorded is copied with the checkpoint: the fork repeats nothing, and asks for itself."""
+    thread = asking(world).thread("t")
+    world.do(thread, "invoke", 1)
+    fork = thread.fork(thread_id="fork")
+    assert asked(world.do(fork, "resume")) == ["sure?"]
+    assert world.do(fork, "resume", "fork says yes") == [1, "fork says yes"]
+    assert world.do(thread, "resume", "yes") == [1, "yes"]
+    assert world.ran == [1]
+
+
+def test_a_fork_from_an_older_checkpoint(world: World) -> None:
+    """`fork(checkpoint_id)` starts from a checkpoint of the history."""
+    thread = adding(world).thread("t")
+    for x in (1, 2, 3):
+        world.do(thread, "invoke", x)
+    after_first = next(state for state in thread.history() if state.values == 1 and not state.next)
+    fork = thread.fork(after_first.config["configurable"]["checkpoint_id"])
+    assert world.do(fork, "invoke", 10) == 11
+    assert thread.state.values == 6
+
+
+def test_forks_that_cannot_be(world: World) -> None:
+    """An unknown checkpoint, an unknown thread and the thread itself are refused."""
+    thread = adding(world).thread("t")
+    with pytest.raises(UnknownCheckpoint):
+        thread.fork()
+    world.do(thread, "invoke", 1)
+    with pytest.raises(UnknownCheckpoint, match="'nowhere'"):
+        thread.fork("nowhere")
+    with pytest.raises(InvalidInput, match="onto itself"):
+        thread.fork(thread_id="t")
+
+
+def test_a_handle_needs_a_checkpointer(world: World) -> None:
+    """A workflow that keeps nothing has no threads to look at."""
+
+    @world.entrypoint(checkpointer=None)
+    async def wf(x: int) -> int:
+        return x
+
+    with pytest.raises(NoCheckpointer, match="keeps no past"):
+        _ = wf.thread("t").state
+
+
+def test_the_report_tells_what_was_reused(world: World) -> None:
+    """`thread.report` is the last resumed run's: how many calls were reused and ran, without differences."""
+    thread = asking(world).thread("t")
+    world.do(thread, "invoke", 1)
+    world.do(thread, "resume", "yes")
+    report = thread.report
+    assert (report.resumed, list(report), bool(report)) == (True, [], False)
+    assert report.reused >= 1

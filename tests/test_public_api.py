@@ -1,0 +1,125 @@
+"""The public names, spelled out: adding or removing one is a decision, and shows in the diff of this file."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("flowfn", "checkpointers")
+
+PUBLIC = {
+    "flowfn": [
+        "AmbiguousAnswer",
+        "AsyncInBlockingRun",
+        "CachePolicy",
+        "CallSummary",
+        "Command",
+        "CorruptDataError",
+        "DatabaseFull",
+        "DatabaseLocked",
+        "DatabaseReadOnly",
+        "DatabaseVersion",
+        "Difference",
+        "EmptyCommand",
+        "Entrypoint",
+        "FlowError",
+        "Future",
+        "GraphRecursionError",
+        "Interrupt",
+        "Interrupted",
+        "InvalidAnswer",
+        "InvalidInput",
+        "InvalidUpdateError",
+        "LeaseLost",
+        "MemoryCache",
+        "NoCheckpointer",
+        "NoPendingInterrupt",
+        "NonDeterminismError",
+        "NotADatabase",
+        "Overwrite",
+        "PregelTask",
+        "RecordedError",
+        "Report",
+        "RetryPolicy",
+        "RunClosed",
+        "Runtime",
+        "SaverError",
+        "Send",
+        "SerializationError",
+        "StateSnapshot",
+        "StreamWriter",
+        "Task",
+        "TaskTimeout",
+        "Thread",
+        "ThreadBusy",
+        "UnknownCheckpoint",
+        "UnknownThread",
+        "UntrustedTypeError",
+        "Workflow",
+        "as_completed",
+        "current",
+        "entrypoint",
+        "final",
+        "gather",
+        "get_config",
+        "get_stream_writer",
+        "interrupt",
+        "now",
+        "random",
+        "sleep",
+        "task",
+        "uuid4",
+    ],
+    "checkpointers": [
+        "CheckpointSaver",
+        "CheckpointTuple",
+        "MemorySaver",
+        "SqliteSaver",
+        "open_saver",
+    ],
+}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_all_is_what_is_promised(package: str) -> None:
+    """`__all__` is exactly the promised names, in order."""
+    assert sorted(importlib.import_module(package).__all__) == PUBLIC[package]
+    assert list(importlib.import_module(package).__all__) == sorted(importlib.import_module(package).__all__)
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_there(package: str) -> None:
+    """Each promised name can be imported, and `dir()` shows it."""
+    module = importlib.import_module(package)
+    assert [name for name in PUBLIC[package] if not hasattr(module, name)] == []
+    assert set(PUBLIC[package]) <= set(dir(module))
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_thing_is_documented(package: str) -> None:
+    """Each public class and function has a docstring."""
+    module = importlib.import_module(package)
+    things = {name: getattr(module, name) for name in PUBLIC[package]}
+    plain = [name for name, thing in things.items() if getattr(thing, "__module__", "").startswith(PACKAGES)]
+    assert [name for name in plain if not things[name].__doc__] == []
+
+
+def test_the_front_door_holds_no_logic(installed: Path) -> None:
+    """`flowfn/__init__.py` imports and lists; it defines nothing."""
+    tree = ast.parse((installed / "flowfn" / "__init__.py").read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.Try)
+    assert [ast.unparse(node) for node in tree.body if isinstance(node, kinds)] == []
+    assigned = [
+        ast.unparse(target) for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+    ]
+    assert assigned == ["__version__", "__all__"]
+
+
+def test_what_is_imported_is_listed(installed: Path) -> None:
+    """Every name that `flowfn/__init__.py` imports is public."""
+    tree = ast.parse((installed / "flowfn" / "__init__.py").read_text(encoding="utf-8"))
+    imported = {
+        alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names
+    }
+    assert imported == set(PUBLIC["flowfn"])
