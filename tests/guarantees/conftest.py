@@ -1,0 +1,19 @@
+"""Programs to edit between a kill and the resume."""
+
+from pathlib import Path
+
+import pytest
+
+from .editing import Edited, EditedScript
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Edited:
+    """Versions of a program as modules of this process."""
+    return Edited(tmp_path)
+
+
+@pytest.fixture(params=["module", "script"])
+def versions(request: pytest.FixtureRequest, tmp_path: Path, installed: Path) -> Edited:
+    """Versions of a program: as modules of this process, and as a script that is killed and run again."""
+    return Edited(tmp_path) if request.param == "module" else EditedScript(tmp_path, installed)

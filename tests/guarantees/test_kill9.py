@@ -1,0 +1,156 @@
+"""G1: SIGKILL at random moments loses nothing that a caller has seen, and changes no answer.
+
+A script with 25 sequential and 25 parallel tasks is killed and started again until it is done. Each task
+appends a line to a log when it runs, and its caller when it has seen the result: what was seen may never
+run again afterwards. `FLOWFN_KILLS=100 pytest -s tests/guarantees/test_kill9.py` is the long form.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import asyncio
+import os
+import sys
+
+from flowfn import entrypoint, task
+
+log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+
+
+def note(what, number):
+    os.write(log, f"{what} {number}\\n".encode())
+
+
+def work(number):
+    note("ran", number)
+    return sum(range(number * 1000)) // max(1, number)
+
+
+def seen(number, result):
+    note("saw", number)
+    return result
+
+
+plain = task(work, name="plain")
+
+
+@task
+async def coroutine(number):
+    return work(number)
+
+
+@entrypoint(checkpointer="runs.db")
+def blocking(n):
+    total = sum(seen(i, plain(i).result()) for i in range(n))
+    futures = [plain(i) for i in range(n, 2 * n)]
+    return total + sum(seen(i, future.result()) for i, future in enumerate(futures, n))
+
+
+@entrypoint(checkpointer="runs.db")
+async def coroutines(n):
+    async def parallel(i):
+        return seen(i, await coroutine(i))
+
+    total = 0
+    for i in range(n):
+        total += seen(i, await coroutine(i))
+    return total + sum(await asyncio.gather(*map(parallel, range(n, 2 * n))))
+
+
+def main(colour):
+    thread = (blocking if colour == "blocking" else coroutines).thread("job")
+    print("begins", flush=True)
+    if thread.status == "done":
+        return thread.state.values
+    return thread(25) if colour == "blocking" else asyncio.run(thread(25))
+
+
+print(main(sys.argv[1]), flush=True)
+os._exit(0)
+"""
+
+KILLS = int(os.environ.get("FLOWFN_KILLS", "8"))
+
+ANSWER = sum(sum(range(i * 1000)) // max(1, i) for i in range(50))
+
+
+class Script:
+    """The script in a folder of its own, started as often as it takes."""
+
+    def __init__(self, folder: Path, colour: str, installed: Path) -> None:
+        self.folder = folder
+        self.seconds = 0.0
+        self._colour = colour
+        self._environment = {**os.environ, "PYTHONPATH": str(installed)}
+        folder.mkdir()
+        (folder / "job.py").write_text(SCRIPT)
+
+    def run(self, patience: float | None = None) -> str | None:
+        """Start it; what it printed, or None where it was killed, `patience` seconds after its first line."""
+        process = subprocess.Popen(
+            [sys.executable, "job.py", self._colour],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begins\n"
+            started = time.perf_counter()
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            self.seconds = time.perf_counter() - started
+            printed = process.stdout.read()
+        assert process.returncode in (0, -signal.SIGKILL)
+        return printed if process.returncode == 0 else None
+
+    def repeated(self) -> list[str]:
+        """The tasks that ran again after their caller had seen their result, by the log."""
+        seen: set[str] = set()
+        repeated = []
+        for line in (self.folder / "log").read_text().splitlines():
+            what, number = line.split()
+            if what == "saw":
+                seen.add(number)
+            elif number in seen:
+                repeated.append(number)
+        return repeated
+
+    def runs(self) -> int:
+        """How many task bodies have run."""
+        return (self.folder / "log").read_text().count("ran")
+
+
+@pytest.mark.parametrize("colour", ["blocking", "asyncio"])
+def test_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str) -> None:
+    """G1: killed and started again, the script prints the answer, and nothing seen has run again."""
+    moments = random.Random(colour)
+    undisturbed = Script(tmp_path / "undisturbed", colour, installed)
+    assert undisturbed.run() == f"{ANSWER}\n"
+    kills = jobs = again = 0
+    while kills < KILLS:
+        script = Script(tmp_path / str(jobs), colour, installed)
+        printed = None
+        while printed is None:
+            printed = script.run(moments.uniform(0, undisturbed.seconds) if kills < KILLS else None)
+            kills += printed is None
+        jobs += 1
+        again += script.runs() - 50
+        assert (printed, script.repeated()) == (f"{ANSWER}\n", [])
+    print(
+        f"{colour}: {kills} kills in {jobs} jobs of {undisturbed.seconds * 1000:.0f} ms: "
+        f"{again} tasks whose result nobody had seen ran again, none whose result was seen"
+    )

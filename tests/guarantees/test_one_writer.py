@@ -1,0 +1,296 @@
+"""G4: one writer per thread, whoever comes, from wherever: nothing lost, nothing interleaved."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointers import MemorySaver, SqliteSaver
+from flowfn import LeaseLost, ThreadBusy, Workflow, entrypoint, task
+from flowfn.ports import Begin, Commit, Lease, Saver
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
+    """An empty saver of each kind."""
+    with MemorySaver() if request.param == "memory" else SqliteSaver(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+def counter(saver: Saver, log: list[str]) -> Workflow[Any, Any]:
+    """Adds 1 to what the thread saved last, logging when each run begins and ends."""
+
+    @task
+    def add(before: int) -> int:
+        return before + 1
+
+    @entrypoint(checkpointer=saver)
+    def count(who: str, *, previous: int | None = None) -> int:
+        log.append(f"{who} begins")
+        after = add(previous or 0).result()
+        log.append(f"{who} ends")
+        return after
+
+    return count
+
+
+def is_interleaved(log: list[str]) -> bool:
+    """Whether a run began before the one before it had ended."""
+    pairs = zip(log[::2], log[1::2], strict=True)
+    return any(first.replace("begins", "ends") != second for first, second in pairs)
+
+
+def test_ten_threads_lose_no_update(saver: Saver) -> None:
+    """G4: 10 threads x 10 increments on one thread id count to 100, one run after another."""
+    log: list[str] = []
+    count = counter(saver, log)
+
+    def increments(number: int) -> None:
+        for i in range(10):
+            count.invoke(f"{number} {i}", thread_id="counter")
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(increments, range(10)))
+    assert (count.get_state(thread_id="counter").values, len(log), is_interleaved(log)) == (100, 200, False)
+
+
+async def test_ten_asyncio_tasks_lose_no_update(saver: Saver) -> None:
+    """G4, G7: the same from asyncio tasks of one loop, which wait for each other without blocking it."""
+    log: list[str] = []
+    count = counter(saver, log)
+
+    async def increments(number: int) -> None:
+        for i in range(10):
+            await count.ainvoke(f"{number} {i}", thread_id="counter")
+
+    await asyncio.gather(*map(increments, range(10)))
+    assert (count.get_state(thread_id="counter").values, len(log), is_interleaved(log)) == (100, 200, False)
+
+
+COUNTER = """
+import os
+import sys
+from flowfn import entrypoint, task
+
+log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+
+@task
+def add(before):
+    return before + 1
+
+@entrypoint(checkpointer="runs.db")
+def count(who, *, previous=None):
+    os.write(log, f"{who} begins\\n".encode())
+    after = add(previous or 0).result()
+    os.write(log, f"{who} ends\\n".encode())
+    return after
+
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(25):
+    count.invoke(f"{os.getpid()} {i}", thread_id="counter")
+"""
+
+
+def start(folder: Path, installed: Path, script: str) -> subprocess.Popen[str]:
+    """A Python process in a folder, at its first line of output."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_two_processes_lose_no_update(tmp_path: Path, installed: Path) -> None:
+    """G4: 2 processes x 25 increments on one thread id count to 50, one run after another."""
+    processes = [start(tmp_path, installed, COUNTER) for _ in range(2)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+    log = (tmp_path / "log").read_text().splitlines()
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        values = counter(saver, []).get_state(thread_id="counter").values
+    assert ([process.returncode for process in processes], values) == ([0, 0], 50)
+    assert (len(log), is_interleaved(log)) == (100, False)
+
+
+# -- a second caller, by on_busy --------------------------------------------------------------------
+
+
+class Two:
+    """A workflow whose first run stops in its first task until it is let go, and a second caller."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.ran: list[str] = []
+        self.inside = threading.Event()
+        self.go_on = threading.Event()
+
+        @task
+        def first(who: str) -> str:
+            self.ran.append(f"first {who}")
+            if who == "slow":
+                self.inside.set()
+                assert self.go_on.wait(10)
+            return who
+
+        @task
+        def second(who: str) -> str:
+            self.ran.append(f"second {who}")
+            return who
+
+        @entrypoint(checkpointer=saver)
+        def flow(who: str) -> str:
+            return first(who).result() + second(who).result()
+
+        self.flow = flow
+
+    def begin(self, pool: ThreadPoolExecutor) -> Any:
+        """The first run, in its first task."""
+        run = pool.submit(self.flow.invoke, "slow", thread_id="one")
+        assert self.inside.wait(10)
+        return run
+
+
+def test_a_second_caller_can_be_rejected(saver: Saver) -> None:
+    """G4: `on_busy="reject"` turns the second caller away; the first one isn't disturbed."""
+    two = Two(saver)
+    with ThreadPoolExecutor(1) as pool:
+        run = two.begin(pool)
+        with pytest.raises(ThreadBusy, match="'one' is held by a live run"):
+            two.flow.invoke("quick", thread_id="one", on_busy="reject")
+        two.go_on.set()
+        assert (run.result(), two.ran) == ("slowslow", ["first slow", "second slow"])
+
+
+def test_a_second_caller_can_cancel_the_first(saver: Saver) -> None:
+    """G4: `on_busy="cancel"` takes over; the first run's next commit is refused, and no more of it runs."""
+    two = Two(saver)
+    with ThreadPoolExecutor(1) as pool:
+        run = two.begin(pool)
+        assert two.flow.invoke("quick", thread_id="one", on_busy="cancel") == "quickquick"
+        two.go_on.set()
+        assert isinstance(run.exception(), LeaseLost)
+    assert two.ran == ["first slow", "first quick", "second quick"]
+    assert two.flow.get_state(thread_id="one").values == "quickquick"
+
+
+def test_a_cancelled_run_stops_whatever_its_code_catches(saver: Saver) -> None:
+    """G4, G8: code that catches every error calls no further task once its thread was taken over."""
+    ran: list[str] = []
+
+    @task
+    def work(name: str) -> str:
+        ran.append(name)
+        if name == "first":
+            flow.thread("one").cancel()
+        return name
+
+    @entrypoint(checkpointer=saver)
+    def flow(n: int) -> str:
+        for name in ("first", "second", "third"):
+            try:
+                work(name).result()
+            except Exception:
+                continue
+        return "done"
+
+    with pytest.raises(LeaseLost):
+        flow.invoke(0, thread_id="one")
+    assert (ran, flow.thread("one").status) == (["first"], "cancelled")
+
+
+async def test_a_second_asyncio_caller_can_cancel_the_first(saver: Saver) -> None:
+    """G4, G7: the same between two asyncio tasks of one loop."""
+    ran: list[str] = []
+    inside, go_on = asyncio.Event(), asyncio.Event()
+
+    @task
+    async def work(name: str) -> str:
+        ran.append(name)
+        if name == "slow":
+            inside.set()
+            await go_on.wait()
+        return name
+
+    @entrypoint(checkpointer=saver)
+    async def flow(who: str) -> str:
+        return await work(who) + await work(f"more {who}")
+
+    run = asyncio.ensure_future(flow.ainvoke("slow", thread_id="one"))
+    await inside.wait()
+    with pytest.raises(ThreadBusy):
+        await flow.ainvoke("quick", thread_id="one", on_busy="reject")
+    assert await flow.ainvoke("quick", thread_id="one", on_busy="cancel") == "quickmore quick"
+    go_on.set()
+    with pytest.raises(LeaseLost):
+        await run
+    assert ran == ["slow", "quick", "more quick"]
+
+
+# -- stale writers ----------------------------------------------------------------------------------
+
+
+def test_a_stale_writer_is_refused(saver: Saver) -> None:
+    """G4: a lease that was taken over writes nothing, even where its taker has gone."""
+    stale = saver.claim("one")
+    assert isinstance(stale, Lease)
+    newer = saver.claim("one", force=True)
+    assert isinstance(newer, Lease)
+    saver.commit([Commit("one", newer, begin=Begin("flow", "call"), status="failed", release=True)])
+    (refusal,) = saver.commit([Commit("one", stale, status="done")])
+    assert isinstance(refusal, LeaseLost)
+    row = saver.thread("one")
+    assert row is not None
+    assert (row.status, row.owner) == ("failed", None)
+
+
+HOLDER = """
+import sys
+from flowfn import entrypoint, task
+
+@task
+def wait():
+    print("ready", flush=True)
+    sys.stdin.read()
+
+@entrypoint(checkpointer="runs.db", name="flow")
+def flow(n):
+    wait().result()
+    return n
+
+flow.invoke(1, thread_id="one")
+"""
+
+
+def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path, installed: Path) -> None:
+    """G4: a live process keeps its thread; once killed, the next caller doesn't wait for an expiry."""
+
+    @entrypoint(checkpointer=tmp_path / "runs.db", on_busy="reject")
+    def flow(n: int) -> int:
+        return n
+
+    with start(tmp_path, installed, HOLDER) as holder:
+        try:
+            with pytest.raises(ThreadBusy, match=f"process {holder.pid}"):
+                flow.invoke(2, thread_id="one")
+        finally:
+            holder.kill()
+    assert flow.invoke(3, thread_id="one") == 3
