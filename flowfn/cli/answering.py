@@ -1,0 +1,64 @@
+"""Which question an answer from the command line goes to, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowfn.cli.failures import Usage
+from flowfn.cli.reading import Unreadable, status_of
+from flowfn.cli.showing import question_text
+from flowfn.ports import ThreadRow
+from flowfn.values import Interrupt
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it was typed, and which question it names, if it does."""
+
+    given: str
+    as_text: bool = False
+    id: str | None = None
+    key: str | None = None
+
+    @property
+    def value(self) -> Any:
+        """What it says: JSON where it is JSON, else its text."""
+        if self.as_text:
+            return self.given
+        try:
+            return json.loads(self.given)
+        except ValueError:
+            return self.given
+
+
+def addressed(answer: Answer, row: ThreadRow, questions: Sequence[Interrupt] | Unreadable) -> dict[str, Any]:
+    """The answer under the id of its question.
+
+    Raises:
+        Usage: it names none of the open questions, or several wait and it names none.
+    """
+    if isinstance(questions, Unreadable):
+        raise Usage(f"the questions of thread {row.id!r} can't be read: {questions.why}")
+    if not questions:
+        raise Usage(
+            f"thread {row.id!r} is {status_of(row)} and asks nothing: `flowfn show` says where it stands"
+        )
+    if answer.id is not None and answer.key is not None:
+        raise Usage("--id and --key both name the question: pass one of them")
+    meant = [question for question in questions if _is_meant(answer, question)]
+    if len(meant) == 1:
+        return {meant[0].id: answer.value}
+    waiting = "; ".join(map(question_text, questions))
+    if not meant:
+        name = f"--id {answer.id!r}" if answer.id is not None else f"--key {answer.key!r}"
+        raise Usage(f"no open question has {name}; those that wait: {waiting}")
+    raise Usage(f"{len(meant)} questions wait, so pass --id or --key of one: {waiting}")
+
+
+def _is_meant(answer: Answer, question: Interrupt) -> bool:
+    if answer.id is not None:
+        return question.id.startswith(answer.id)
+    return answer.key is None or question.key == answer.key

@@ -1,0 +1,149 @@
+"""The commands, as typer reads them: what they take, and in which order things are done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flowfn.cli import demo, program
+from flowfn.cli.answering import Answer, addressed
+from flowfn.cli.as_json import listed, page
+from flowfn.cli.database import VARIABLE, choose, find_thread, reading
+from flowfn.cli.failures import WAITS, Usage, WorkflowFailed, report
+from flowfn.cli.reading import open_questions, status_of, view
+from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
+from flowfn.cli.terminal import output, printable
+from flowfn.values import Command, Interrupt
+
+STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
+
+app = typer.Typer(
+    help="Durable Python functions: look at their threads, go on with them, answer them.",
+    epilog="Errors are one line; with --traceback, anywhere, they show where they come from.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Db = Annotated[
+    Path | None,
+    typer.Option("--db", envvar=VARIABLE, help="The SQLite file. Default: the only one in this directory."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, or how it begins.")]
+Script = Annotated[
+    str,
+    typer.Argument(metavar="APP.PY[:NAME]", help="The script that defines the workflow: imported, not run."),
+]
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns its exit code."""
+    words, traceback = _without_traceback(arguments)
+    try:
+        app(words, prog_name="flowfn")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return report(error, traceback=traceback)
+    return 0
+
+
+def _without_traceback(arguments: list[str]) -> tuple[list[str], bool]:
+    """The arguments without `--traceback`, and whether it was there; after `--` it is a word like others."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    words = [word for word in arguments[:end] if word != "--traceback"]
+    return words + arguments[end:], len(words) < end
+
+
+@app.command("ls")
+def list_threads(
+    db: Db = None,
+    status: Annotated[list[str] | None, typer.Option(help=f"Only these: {', '.join(STATUSES)}.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the threads of a database, the last used first."""
+    for name in status or ():
+        if name not in STATUSES:
+            raise Usage(f"--status {name!r} is none of {', '.join(STATUSES)}")
+    with reading(choose(db)) as saver:
+        rows = [row for row in saver.threads() if not status or status_of(row) in status]
+        threads = [(row, open_questions(saver, row)) for row in rows]
+    if as_json:
+        _print_json([listed(row, questions) for row, questions in threads])
+    else:
+        output().print(thread_table(threads, now()))
+
+
+@app.command("show")
+def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
+    """Show the last run of a thread: its calls, open questions, result or error, and what differed."""
+    with reading(choose(db)) as saver:
+        found = view(saver, find_thread(saver, thread))
+    if as_json:
+        _print_json(page(found))
+    else:
+        output().print(thread_page(found))
+
+
+@app.command("resume")
+def resume_thread(thread: ThreadId, script: Script, db: Db = None) -> None:
+    """Go on with a thread that failed, was killed or cancelled."""
+    path = choose(db)
+    with reading(path) as saver:
+        row = find_thread(saver, thread)
+    workflow = program.find(script, row.workflow)
+    workflow = program.on_database(workflow, path)
+    _go_on(workflow, row.id, None)
+
+
+@app.command("answer")
+def answer_thread(
+    thread: ThreadId,
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="JSON, or text where it isn't JSON.")],
+    script: Script,
+    id: Annotated[str | None, typer.Option("--id", help="The id of the question, or how it begins.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help="The key of the question.")] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Take the answer as text, whatever it looks like.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Answer the open question of a thread, and go on with it."""
+    path = choose(db)
+    with reading(path) as saver:
+        row = find_thread(saver, thread)
+    workflow = program.find(script, row.workflow)
+    with reading(path) as saver:  # after the import: a question may be of one of the script's types
+        questions = open_questions(saver, row)
+    resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
+    workflow = program.on_database(workflow, path)
+    _go_on(workflow, row.id, Command(resume=resume))
+
+
+def _go_on(workflow: program.AnyWorkflow, thread: str, command: Command[Any] | None) -> None:
+    """Resume a thread, and print its result or what it asks next."""
+    try:
+        result = asyncio.run(workflow.ainvoke(command, thread_id=thread, on_busy="reject"))
+    except Exception as error:
+        raise WorkflowFailed(f"thread {thread!r} failed") from error
+    questions: list[Interrupt] = result.get("__interrupt__", []) if isinstance(result, dict) else []
+    if questions:
+        for line in question_lines(questions):
+            output().print(line)
+        raise typer.Exit(WAITS)
+    output().print(printable(shown(result)))
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+app.command("demo")(demo.command)

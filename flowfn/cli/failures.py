@@ -1,0 +1,43 @@
+"""How a command ends badly: one line on stderr, and an exit code that says whose turn it is."""
+
+from __future__ import annotations
+
+import os
+import traceback as formatting
+
+from flowfn.cli.terminal import errors, printable
+from flowfn.errors import FlowError, InvalidAnswer, NoPendingInterrupt, ThreadBusy, UnknownThread
+
+FAILED, USAGE, WAITS = 1, 2, 3
+
+_REFUSED = (InvalidAnswer, NoPendingInterrupt, ThreadBusy, UnknownThread)
+"""What a run raises because of how it was asked for; the workflow itself didn't fail."""
+
+
+class Usage(FlowError):
+    """The command was asked for something that cannot be; the message says what to write instead."""
+
+
+class WorkflowFailed(Exception):
+    """The workflow, or the import of its script, raised; the error is the cause."""
+
+
+def report(error: Exception, *, traceback: bool) -> int:
+    """Say what went wrong, and return the exit code."""
+    shown = error.__cause__ if isinstance(error, WorkflowFailed) and error.__cause__ else error
+    if traceback:
+        errors().print("".join(formatting.format_exception(shown)), end="")
+    else:
+        errors().print(printable(f"flowfn: {_sentence(shown)}"), style="red", soft_wrap=True)
+    asked_wrongly = _REFUSED if isinstance(error, WorkflowFailed) else FlowError
+    return USAGE if isinstance(shown, asked_wrongly) else FAILED
+
+
+def _sentence(error: BaseException) -> str:
+    """An error in one line: flowfn's own speak for themselves, others with type and place."""
+    text = " ".join(str(error).split())
+    if isinstance(error, FlowError):
+        return text
+    steps = formatting.extract_tb(error.__traceback__)
+    place = f" (at {os.path.basename(steps[-1].filename)}:{steps[-1].lineno})" if steps else ""
+    return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

@@ -1,0 +1,114 @@
+"""The program of a thread: its script, imported under the name that its records carry, and its workflow.
+
+Guarantee: what stands under `if __name__ == "__main__"` doesn't run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from checkpointers import SqliteSaver
+from flowfn.cli.failures import Usage, WorkflowFailed
+from flowfn.functional.entrypoint import Entrypoint
+
+AnyWorkflow = Entrypoint[Any, Any]
+
+
+def find(target: str, recorded: str) -> AnyWorkflow:
+    """The workflow of `app.py`, or `app.py:name`: the one recorded under that name, or the one named.
+
+    Raises:
+        Usage: there is no such file, or no such workflow in it.
+        WorkflowFailed: the script raised while it was imported.
+    """
+    file, name = _split(target)
+    if not file.is_file():
+        raise Usage(
+            f"there is no file {str(file)!r}: pass the script that defines the workflow, such as app.py"
+        )
+    module = _imported(file.resolve(), recorded)
+    return _named(module, name) if name else _recorded(module, recorded)
+
+
+def on_database(workflow: AnyWorkflow, path: Path) -> AnyWorkflow:
+    """The workflow on that database, whatever its checkpointer; a saver that has it open is kept."""
+    own = workflow._self_setup.checkpointer
+    if isinstance(own, SqliteSaver) and os.path.exists(own.path) and os.path.samefile(own.path, path):
+        return workflow
+    return workflow.with_checkpointer(path)
+
+
+def _split(target: str) -> tuple[Path, str]:
+    """`app.py:name` in two. A colon within the path, as of a drive on Windows, isn't one of ours."""
+    file, colon, name = target.rpartition(":")
+    return (Path(file), name) if colon and name.replace(".", "_").isidentifier() else (Path(target), "")
+
+
+def _imported(file: Path, recorded: str) -> ModuleType:
+    name, root = _module_name(file, recorded)
+    known = sys.modules.get(name)
+    if known is not None:
+        if getattr(known, "__file__", None) and os.path.samefile(str(known.__file__), file):
+            return known
+        raise Usage(f"{file.name} has the name of the module {name!r}, loaded already: rename the script")
+    sys.path.insert(0, str(root))
+    try:
+        return importlib.import_module(name) if "." in name else _executed(name, file)
+    except Exception as error:
+        raise WorkflowFailed(f"{file} can't be imported") from error
+
+
+def _module_name(file: Path, recorded: str) -> tuple[str, Path]:
+    """What a file is called in records, and the folder that it is imported from.
+
+    A script goes by its stem. One that ran as part of a package goes by its dotted name, which the
+    recorded workflow's name then begins with.
+    """
+    parts = file.with_suffix("").parts
+    for depth in range(len(parts) - 1, 1, -1):
+        name = ".".join(parts[-depth:])
+        if recorded.startswith(f"{name}."):
+            return name, file.parents[depth - 1]
+    return file.stem, file.parent
+
+
+def _executed(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise Usage(f"{file} is no Python file: pass the script that defines the workflow")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _named(module: ModuleType, name: str) -> AnyWorkflow:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Entrypoint):
+        raise Usage(f"{name!r} is no workflow of {module.__file__}: it has {_listed(module)}")
+    return found
+
+
+def _recorded(module: ModuleType, recorded: str) -> AnyWorkflow:
+    for workflow in _workflows(module).values():
+        if workflow._self_setup.name == recorded:
+            return workflow
+    raise Usage(
+        f"the thread is of workflow {recorded!r}, and {module.__file__} has {_listed(module)}: "
+        "pass the script that defines it, or SCRIPT:NAME where it was renamed"
+    )
+
+
+def _workflows(module: ModuleType) -> dict[str, AnyWorkflow]:
+    return {name: found for name, found in vars(module).items() if isinstance(found, Entrypoint)}
+
+
+def _listed(module: ModuleType) -> str:
+    return ", ".join(sorted(_workflows(module))) or "none"

@@ -1,0 +1,134 @@
+"""Threads, calls and questions as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from flowfn.cli.reading import CallView, ThreadView, Unreadable, describe, status_of
+from flowfn.cli.terminal import printable
+from flowfn.ports import ThreadRow
+from flowfn.report import Report
+from flowfn.values import Interrupt
+
+Questions = Sequence[Interrupt] | Unreadable
+
+_STYLES = {
+    "done": "green",
+    "answered": "green",
+    "running": "cyan",
+    "interrupted": "yellow",
+    "asked": "yellow",
+    "waiting": "yellow",
+    "failed": "red",
+    "killed": "red",
+    "in_doubt": "red",
+    "cancelled": "dim",
+}
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
+
+
+def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) -> RenderableType:
+    """A line for each thread."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("THREAD", "WORKFLOW", "STATUS", "AGE", "QUESTIONS"):
+        table.add_column(name, overflow="fold", justify="right" if name in ("AGE", "QUESTIONS") else "left")
+    for row, questions in threads:
+        count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
+        age = age_of(row, now)
+        table.add_row(_text(row.id), _text(row.workflow), _status(status_of(row)), age, count)
+    return table
+
+
+def age_of(row: ThreadRow, now: datetime) -> str:
+    """How long ago the thread was last written to: `5s`, `3m`, `2h` or `9d`."""
+    seconds = max((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1), 0)
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+def thread_page(view: ThreadView) -> RenderableType:
+    """All that is known of a thread's last run."""
+    return Group(
+        _call_tree(view),
+        *question_lines(view.questions),
+        *([_labelled("result", shown(view.result), "green")] if view.result is not None else []),
+        *([_labelled("error", describe(view.error), "red")] if view.error is not None else []),
+        *_report_lines(view.report),
+    )
+
+
+def question_lines(questions: Questions) -> list[Text]:
+    """A line for each open question."""
+    if isinstance(questions, Unreadable):
+        return [_labelled("question", str(questions), "yellow")]
+    return [_labelled("question", question_text(question), "yellow") for question in questions]
+
+
+def question_text(question: Interrupt) -> str:
+    """What is asked, and how it is addressed."""
+    key = f", key {question.key!r}" if question.key is not None else ""
+    return f"{shown(question.value)} (id {question.id}{key})"
+
+
+def shown(value: Any) -> str:
+    """A value in a line: text as it is, else JSON where it has it, else as Python shows it."""
+    if isinstance(value, str | Unreadable):
+        return str(value)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _call_tree(view: ThreadView) -> Tree:
+    row = view.row
+    tree = Tree(
+        Text.assemble(printable(row.id), "  ", printable(row.workflow), "  ", _status(status_of(row)))
+    )
+    for call in view.calls:
+        _grow(tree, call)
+    return tree
+
+
+def _grow(tree: Tree, call: CallView) -> None:
+    label = Text.assemble(printable(f"{call.name}({call.arguments})"), "  ", _status(call.status))
+    if call.status == "failed":
+        label.append(f"  {printable(describe(call.result))}", style="red")
+    branch = tree.add(label)
+    for below in call.calls:
+        _grow(branch, below)
+
+
+def _report_lines(report: Report) -> list[Text]:
+    if not report:
+        return []
+    head = f"{len(report.differences)} differences, {report.reused} calls reused, {report.ran} run"
+    return [_labelled("report", head, "magenta"), *(_text(f"  {difference}") for difference in report)]
+
+
+def _labelled(label: str, text: str, style: str) -> Text:
+    return Text.assemble((f"{label}: ", style), printable(text))
+
+
+def _status(status: str) -> Text:
+    return Text(status, style=_STYLES.get(status, ""))
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))
+
+
+def now() -> datetime:
+    """The time that ages are measured from."""
+    return datetime.now(UTC)

@@ -1,0 +1,31 @@
+"""The command as it is installed: its extra, its help, its usage errors."""
+
+from typing import Any
+
+import pytest
+
+COMMAND = "import sys; from flowfn.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("library", ["typer", "rich"])
+def test_a_missing_extra_is_named(run_python: Any, library: str) -> None:
+    """Without typer or rich there is one sentence that says what to install."""
+    done = run_python("-c", f"import sys; sys.modules[{library!r}] = None\n{COMMAND}", "ls")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"flowfn: the command line needs {library}, which is not installed: pip install 'flowfn-durable[cli]'\n"
+    )
+
+
+def test_help_lists_the_commands(run_python: Any) -> None:
+    """One smoke test through a real process."""
+    done = run_python("-c", COMMAND, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [
+        name for name in ("ls", "show", "resume", "answer", "demo") if f"\n  {name} " not in done.stdout
+    ] == []
+
+
+def test_wrong_usage_is_exit_code_2(flowfn: Any) -> None:
+    """A missing argument, an unknown option and an unknown command."""
+    assert [flowfn("show").code, flowfn("ls", "--nope").code, flowfn("nope").code] == [2, 2, 2]

@@ -1,0 +1,136 @@
+"""`flowfn show`: the last run of a thread as a tree of calls, read without its program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def shown(flowfn: Any, thread: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(flowfn("show", thread, "--json").out)
+    return found
+
+
+def outline(calls: list[dict[str, Any]]) -> list[Any]:
+    return [(call["name"], call["status"], outline(call["calls"])) for call in calls]
+
+
+def test_calls_are_a_tree(flowfn: Any, shop: Path) -> None:
+    """Section 5: those of a workflow called inside the run are under its call."""
+    found = shown(flowfn, "asks-1")
+    assert outline(found["calls"]) == [
+        ("basket", "done", [("price", "done", []), ("price", "done", [])]),
+        ("interrupt", "asked", []),
+    ]
+    (basket, _) = found["calls"]
+    assert (basket["arguments"], basket["result"]) == ("items=['ink', 'pen']", 6)
+    assert [call["arguments"] for call in basket["calls"]] == ["item='ink'", "item='pen'"]
+
+
+def test_open_questions_have_ids_and_keys(flowfn: Any, shop: Path) -> None:
+    """What `flowfn answer` needs to name them; a call that waits for one under it is shown as asking."""
+    found = shown(flowfn, "both")
+    assert sorted((question["key"], question["value"]) for question in found["questions"]) == [
+        ("ann", "ann?"),
+        ("bob", "bob?"),
+    ]
+    assert {len(question["id"]) for question in found["questions"]} == {32}
+    assert outline(found["calls"]) == [("approve", "waiting", [("interrupt", "asked", [])])] * 2
+
+
+def test_a_failed_run_shows_its_error(flowfn: Any, shop: Path) -> None:
+    """At the call that failed, and as the run's."""
+    found = shown(flowfn, "broke")
+    charge = found["calls"][1]
+    assert (charge["name"], charge["status"], charge["error"]) == (
+        "charge",
+        "failed",
+        "ValueError: card declined",
+    )
+    assert found["error"] == "ValueError: card declined"
+    assert "error: ValueError: card declined" in flowfn("show", "broke").out
+
+
+def test_a_killed_run_shows_what_was_under_way(flowfn: Any, shop: Path) -> None:
+    """G1, G3: what was recorded is there, and nothing that wasn't is called done."""
+    found = shown(flowfn, "dead")
+    assert found["status"] == "killed"
+    assert [(call["name"], call["status"]) for call in found["calls"] if call["status"] == "done"] == [
+        ("price", "done")
+    ]
+    assert found["result"] is None
+
+
+def test_types_of_the_program_are_not_imported(flowfn: Any, shop: Path) -> None:
+    """G5: a result of a type that isn't loaded is said to be there, and nothing is imported for it."""
+    import sys
+
+    found = shown(flowfn, "paid")
+    assert found["result"] == "<known to the program only>"
+    assert "app" not in sys.modules
+
+
+def test_the_page_is_plain_text(flowfn: Any, shop: Path) -> None:
+    """Where there is no terminal there are no control characters, and lines aren't cut."""
+    ran = flowfn("show", "asks-1")
+    assert ran.out.replace("\n", "").isprintable()
+    assert ran.out.splitlines()[0] == "asks-1  app.order  interrupted"
+    assert 'question: {"approve": 6} (id ' in ran.out
+
+
+def test_a_prefix_of_an_id_will_do(flowfn: Any, shop: Path) -> None:
+    """If it is unique; else those that it could be are listed."""
+    assert shown(flowfn, "bro")["id"] == "broke"
+    several = flowfn("show", "asks")
+    assert several.code == 2
+    assert "asks-2, asks-1" in several.err
+    none = flowfn("show", "nobody")
+    assert none.code == 2
+    assert "no thread's id is, or begins with, 'nobody'" in none.err
+
+
+def test_only_the_last_run_is_shown(flowfn: Any, tmp_path: Path) -> None:
+    """A thread that was called twice shows the second call."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    double = task(lambda x: 2 * x, name="double")
+    chat = entrypoint(checkpointer=saver, name="chat")(lambda x: double(x).result())
+    chat.invoke(1, thread_id="talk")
+    chat.invoke(2, thread_id="talk")
+    saver.close()
+    found = json.loads(flowfn("show", "talk", "--json", "--db", tmp_path / "runs.db").out)
+    assert [(call["arguments"], call["result"]) for call in found["calls"]] == [("x=2", 4)]
+    assert found["result"] == 4
+
+
+def test_the_divergence_report_is_shown(flowfn: Any, tmp_path: Path) -> None:
+    """G9: where a resumed run differed from its record, the page says how."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint, task
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    double = task(lambda x: 2 * x, name="double")
+    given = [1]
+
+    @entrypoint(checkpointer=saver, name="edited")
+    def edited(name: str) -> int:
+        found: int = double(given[0]).result()
+        if found == 2:
+            raise ValueError("stop here")
+        return found
+
+    thread = edited.thread("talk")
+    try:
+        thread.invoke("ann")
+    except ValueError:
+        given[0] = 5
+    assert thread.resume() == 10
+    saver.close()
+    db = tmp_path / "runs.db"
+    kinds = [
+        row[0]
+        for row in json.loads(flowfn("show", "talk", "--json", "--db", db).out)["report"]["differences"]
+    ]
+    assert "orphan" in kinds
+    assert "orphan: double(x=1)" in flowfn("show", "talk", "--db", db).out
