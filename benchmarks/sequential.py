@@ -1,0 +1,78 @@
+"""W1: tasks one after the other, in µs per task."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks import floor, peers
+from benchmarks.harness import Case
+from benchmarks.peers import Api, Storage
+from benchmarks.programs import chain, invoke, timed
+
+WORKLOAD = "W1 sequential tasks"
+UNIT = "µs/task"
+
+
+def cases() -> Iterator[Case]:
+    """Every storage: first the floor, then the subjects."""
+    for storage, survives in (
+        (peers.NONE, "nothing"),
+        (peers.MEMORY, "nothing"),
+        (peers.PROCESS, "process death"),
+        (peers.POWER, "power loss"),
+    ):
+        yield Case(WORKLOAD, storage, "floor", UNIT, survives, partial(raw, storage))
+        for api in peers.subjects():
+            yield case(api, storage)
+
+
+def case(api: Api, storage: str) -> Case:
+    given = api.storages.get(storage)
+    if given is None:
+        return Case(WORKLOAD, storage, api.name, UNIT, "", None)
+    return Case(WORKLOAD, storage, api.name, UNIT, given.survives, partial(run, api, given))
+
+
+def run(api: Api, storage: Storage, directory: Path, size: int) -> float:
+    return invoke(chain, api, storage, directory / "runs.db", size, size) / size * 1e6
+
+
+def raw(storage: str, directory: Path, size: int) -> float:
+    """A function call, and where there is a storage, a dict entry or one committed row after it."""
+    if storage == peers.NONE:
+        return timed(lambda: calls(size), size) / size * 1e6
+    if storage == peers.MEMORY:
+        return timed(lambda: entries(size), size) / size * 1e6
+    return rows(directory / "runs.db", floor.SYNCHRONOUS[storage], size) / size * 1e6
+
+
+def step(number: int) -> int:
+    return number + 1
+
+
+def calls(size: int) -> int:
+    number = 0
+    for _ in range(size):
+        number = step(number)
+    return number
+
+
+def entries(size: int) -> int:
+    number, kept = 0, {}
+    for key in range(size):
+        kept[key] = number = step(number)
+    return len(kept)
+
+
+def rows(path: Path, synchronous: str, size: int) -> float:
+    """Seconds for one committed row per call."""
+    with floor.database(path, synchronous) as connection:
+
+        def go() -> int:
+            number = 0
+            for _ in range(size):
+                number = step(number)
+                floor.commit(connection, [b"%d" % number])
+            return number
+
+        return timed(go, size)
