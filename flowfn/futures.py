@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -50,6 +50,9 @@ class Runner(Protocol):
     async def others_wait(self, future: Future[Any]) -> None:
         """Suspend until every branch of the running code waits, so that a held call can be placed."""
 
+    def lend_place(self) -> AbstractContextManager[None]:
+        """Let another worker run in place of this thread, which waits and doesn't help."""
+
     def abort(self, future: Future[Any]) -> bool:
         """Try to stop a job that already runs; False if it can't be stopped."""
 
@@ -70,6 +73,7 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         """Where to run the job, if it isn't run by whoever waits."""
         self.order: int | None = None
         """The place of the recorded outcome among those of its run; None while there is none."""
+        self._tell: Callable[[Future[R]], Any] | None = None
         self.seen = False
         """Whether anybody has looked at the outcome."""
 
@@ -126,6 +130,17 @@ class Future(concurrent.futures.Future[R], Generic[R]):
             self.set_result(other.result())
         else:
             self.set_exception(error)
+
+    def recorded(self, place: int) -> None:
+        """Its outcome is durable, at that place among those of its run; whoever waits hears of it in that order."""
+        self.order = place
+        if self._tell is not None:
+            self._tell(self)
+
+    def tell_when_recorded(self, tell: Callable[[Future[R]], Any]) -> None:
+        """Call `tell` with this future when its outcome is recorded, and when it is done; perhaps twice."""
+        self._tell = tell
+        self.add_done_callback(tell)  # type: ignore[arg-type]
 
     def abandon(self) -> None:
         """Settle as cancelled: nobody will run the job, or whoever ran it was cancelled."""

@@ -125,7 +125,7 @@ class Journal:
         def written() -> None:
             self._place = place = next(self._places)
             if future is not None:
-                future.order = place
+                future.recorded(place)
 
         await self.append(host, note, WriteRow(note.row.task, order, channel, data), written)
         return order

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
 from flowfn.futures import Future, aside
@@ -52,53 +53,64 @@ def gather(*futures: Any) -> Gathered[Any]:
 
 
 class _AsCompleted(Generic[R]):
+    """The futures of `as_completed`: each tells a queue when it is recorded, so that n of them cost n steps."""
+
     def __init__(self, futures: Iterable[Future[R]]) -> None:
-        self._left = list(dict.fromkeys(futures))
+        self._left = dict.fromkeys(futures)
 
     def __iter__(self) -> Iterator[Future[R]]:
+        told: SimpleQueue[Future[R]] = SimpleQueue()
+        for future in self._left:
+            future.place()
+        yield from self._settled(told.put)
         while self._left:
-            if len(self._left) == 1:
-                self._left[0].exception()
-            else:
-                _place(self._left)
-                with aside():
-                    wait(self._left, return_when=FIRST_COMPLETED)
-            yield self._next()
+            with aside(), _elsewhere(next(iter(self._left))):
+                future = told.get()
+            if self._take(future):
+                yield future
 
     async def __aiter__(self) -> AsyncIterator[Future[R]]:
         import asyncio
 
-        waits = {future: asyncio.ensure_future(_ended(future)) for future in self._left}
-        try:
-            while self._left:
-                await asyncio.wait(
-                    [waits[future] for future in self._left], return_when=asyncio.FIRST_COMPLETED
-                )
-                yield self._next()
-        finally:
-            for waiting in waits.values():
-                waiting.cancel()
+        told: asyncio.Queue[Future[R]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        for future in self._left:
+            if future.held and future.runner is not None:
+                await future.runner.others_wait(future)
+            future.place()
+        for future in self._settled(lambda future: loop.call_soon_threadsafe(told.put_nowait, future)):
+            yield await _ended(future)
+        while self._left:
+            future = await told.get()
+            if self._take(future):
+                yield await _ended(future)
 
-    def _next(self) -> Future[R]:
-        """The future whose outcome was recorded first, though another's thread may have been quicker to say so."""
-        recorded = [future for future in self._left if future.done() or future.order is not None]
-        first = min(recorded, key=lambda future: float("inf") if future.order is None else future.order)
-        self._left.remove(first)
-        return first
+    def _settled(self, tell: Callable[[Future[R]], Any]) -> list[Future[R]]:
+        """Those that have ended before anybody asked, in their order; from now on the others tell."""
+        for future in self._left:
+            future.tell_when_recorded(tell)
+        ended = [future for future in self._left if future.done() or future.order is not None]
+        ended.sort(key=lambda future: float("inf") if future.order is None else future.order)
+        return [future for future in ended if self._take(future)]
+
+    def _take(self, future: Future[R]) -> bool:
+        """Whether a future that told is one that nobody has been given yet."""
+        if future not in self._left:
+            return False
+        del self._left[future]
+        return True
 
 
-async def _ended(future: Future[Any]) -> None:
-    try:
-        await future
-    except BaseException:
-        if not future.done():
-            raise
+async def _ended(future: Future[R]) -> Future[R]:
+    """The future once it is done: its outcome is durable, and what ran it is about to say so."""
+    if not future.done() and future.runner is not None:
+        await future.runner.join(future)
+    return future
 
 
-def _place(futures: list[Future[Any]]) -> None:
-    """Waiting for any is waiting for all: place the calls that were held for it."""
-    for future in futures:
-        future.place()
+def _elsewhere(future: Future[Any]) -> AbstractContextManager[None]:
+    """While this thread waits and doesn't help, its place among the workers is another's."""
+    return nullcontext() if future.runner is None else future.runner.lend_place()
 
 
 def as_completed(futures: Iterable[Future[R]]) -> _AsCompleted[R]:

@@ -11,6 +11,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +120,9 @@ class LoopHost:
         frame = current_frame.get()
         if frame is not None:
             await branches_wait(self, frame, future)
+
+    def lend_place(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def abort(self, future: Future[Any]) -> bool:
         task = self._tasks.get(future)

@@ -13,9 +13,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,18 @@ class ThreadHost:
     async def others_wait(self, future: Future[Any]) -> None:
         if self.loop is not None and _on_loop(self.loop):
             await self.loop.others_wait(future)
+
+    @contextmanager
+    def lend_place(self) -> Iterator[None]:
+        with self._count:
+            self._active -= 1
+        if self._pending:
+            self._add_worker()
+        try:
+            yield
+        finally:
+            with self._count:
+                self._active += 1
 
     def abort(self, future: Future[Any]) -> bool:
         return False

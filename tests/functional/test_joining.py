@@ -97,3 +97,22 @@ def test_as_completed_replays_the_recorded_order(world: World) -> None:
     with pytest.raises(ConnectionError):
         world.invoke(wf, thread_id="t")
     assert world.invoke(wf, None, thread_id="t") == ["quick", "slow"]
+
+
+def test_parents_that_wait_leave_their_threads_to_their_children(sync_world: World) -> None:
+    """More parents than there are threads wait for their children with `as_completed`, and all end."""
+    world = sync_world
+
+    @world.task
+    async def child(x: int) -> int:
+        return x
+
+    @world.task
+    async def parent(n: int) -> int:
+        return sum(future.result() for future in as_completed(child(10 * n + x) for x in range(3)))
+
+    @world.entrypoint
+    async def wf(n: int) -> int:
+        return sum(await world.value(gather(parent(x) for x in range(n))))
+
+    assert world.invoke(wf, 80) == sum(30 * n + 3 for n in range(80))
