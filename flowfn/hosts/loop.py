@@ -209,7 +209,10 @@ class Committer:
         self._due: dict[int, tuple[Saver, list[_Due]]] = {}
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
-        """Make one commit durable, together with others that are due."""
+        """Make one commit durable, together with others that are due.
+
+        It is made even if whoever waits for it is cancelled meanwhile.
+        """
         loop = asyncio.get_running_loop()
         written = loop.create_future()
         due = self._due.get(id(saver))
@@ -217,7 +220,7 @@ class Committer:
             self._due[id(saver)] = due = (saver, [])
             loop.call_soon(self._flush, loop, id(saver))
         due[1].append((commit, written))
-        await asyncio.shield(written)
+        await written
 
     def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
         """Write what is due: in place where the saver is quick and free, else on a thread."""
