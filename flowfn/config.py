@@ -8,7 +8,7 @@ others (callbacks, run_name) and are handed on untouched.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from flowfn.errors import InvalidInput
@@ -38,6 +38,22 @@ class RunConfig:
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
 
+    def under(self, around: RunConfig) -> RunConfig:
+        """The configuration of a call made inside a run of another: its own comes first."""
+        if self == _NONE:
+            return around
+        return replace(
+            around,
+            recursion_limit=around.recursion_limit
+            if self.recursion_limit == RECURSION_LIMIT
+            else self.recursion_limit,
+            tags=(*around.tags, *(tag for tag in self.tags if tag not in around.tags)),
+            metadata={**around.metadata, **self.metadata},
+            configurable={**around.configurable, **self.configurable},
+            rest={**around.rest, **self.rest},
+            checkpoint_id=None,
+        )
+
     def to_dict(self, **configurable: Any) -> dict[str, Any]:
         """The configuration as user code sees it, with the run's own coordinates."""
         return {
@@ -60,6 +76,8 @@ class RunConfig:
             found["run_id"] = self.run_id
         return found
 
+
+_NONE = RunConfig()
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 

@@ -58,7 +58,9 @@ class Definition:
     injects: bool = True
     """Whether the engine fills the parameters of `function` that it knows; a nested workflow's run does that."""
     recorded: bool = True
-    """Whether an outcome gets a record of its own; a lone node's is in the next checkpoint."""
+    """Whether an outcome gets a record of its own; an entrypoint's is in the next checkpoint."""
+    on_loop: Definition | None = None
+    """What to call instead where the run has an event loop."""
 
     def with_options(self, **changes: Any) -> Definition:
         """The same function, called otherwise."""

@@ -184,7 +184,18 @@ class Signal(BaseException):
 
 
 class Suspended(Signal):
-    """Unwinds user code when `interrupt()` has no answer yet."""
+    """Unwinds user code when `interrupt()` has no answer yet; `args[0]`, if any, holds its questions."""
+
+
+class Drained(Signal):
+    """Ends a run between two supersteps, as `RunControl.request_drain` asked; it can be resumed.
+
+    `reason` is what the asker gave.
+    """
+
+    def __init__(self, reason: str = "shutdown") -> None:
+        super().__init__(f"Graph drained: {reason}")
+        self.reason = reason
 
 
 class Cancelled(Signal):

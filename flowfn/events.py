@@ -7,14 +7,17 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 | `TaskStarted` | a call begins to execute (not where its record is reused) |
 | `TaskFinished` | its outcome is recorded: a value, an error, or neither where it waits for an answer |
 | `TaskReused` | a recorded value was handed back |
+| `NodeReused` | a node of the superstep had finished in an earlier attempt |
 | `ValuesChanged` | a superstep changed an output channel, or a resumed run shows where it stands |
 | `CheckpointSaved` | a checkpoint was planned on: `next` and `tasks` are known |
 | `RunSuspended` | the run stops for answers |
+| `Message` | a chat model wrote a message, or a piece of one |
 | `Custom` | user code wrote to the stream |
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,7 @@ from flowfn.values import MISSING, Checkpoint, Interrupt
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
+    from flowfn.pregel.program import Program, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,24 @@ class TaskReused:
 
 
 @dataclass(frozen=True, slots=True)
-class ValuesChanged:
-    """An output channel changed; `values` is the result as it stands."""
+class NodeReused:
+    """A node's task had finished in an earlier attempt; `task.writes` is what it wrote then."""
 
     namespace: str
-    values: Any
+    step: int
+    program: Program
+    task: Task
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesChanged:
+    """The state as it stands, and which channels changed; None for a run that goes on from there."""
+
+    namespace: str
+    program: Program
+    state: Mapping[str, Any]
+    changed: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +86,26 @@ class CheckpointSaved:
     namespace: str
     thread: str
     checkpoint: Checkpoint
-    values: Any
+    program: Program
     next: tuple[tuple[str, str], ...]
     """The (id, name) of each task that runs next."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSuspended:
-    """The run stops until its questions are answered."""
+    """The run stops until its questions are answered; none where it met a breakpoint."""
 
     namespace: str
     interrupts: tuple[Interrupt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A chat message, or a piece of one while its model is still writing it; `metadata` says whose it is."""
+
+    namespace: str
+    message: Any
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +116,14 @@ class Custom:
     data: Any
 
 
-Event = TaskStarted | TaskFinished | TaskReused | ValuesChanged | CheckpointSaved | RunSuspended | Custom
+Event = (
+    TaskStarted
+    | TaskFinished
+    | TaskReused
+    | NodeReused
+    | ValuesChanged
+    | CheckpointSaved
+    | RunSuspended
+    | Message
+    | Custom
+)

@@ -6,38 +6,40 @@ functions doesn't wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame
-from flowfn.definition import Definition
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
+from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.root import Ending, Fresh, Resume, lead, take_lease
-from flowfn.engine.run import Hosts, Run, Settings, execute_nested, refused_async
+from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, Suspended, UnknownThread
 from flowfn.hosts.threads import ThreadHost
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import Begin, Host, Lease, Saver
 from flowfn.pregel.program import Program
+from flowfn.pregel.view import view
 from flowfn.serde import DEFAULT
 from flowfn.traceback import trimmed
-from flowfn.values import Command, Write
+from flowfn.values import MISSING, Checkpoint, Command, StateUpdate, Write
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
+    from flowfn.runtime import RunControl
+    from flowfn.state import Amendment
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
     """What a workflow is made of, fixed at its definition.
 
-    `writes` turns an input into writes, after checking it; `updates` does so for `update_state`; `call` digests
-    an input, to tell the same call from another.
+    `writes` turns an input into writes, after checking it; `updates` says what updates of the state come to;
+    `call` digests an input, to tell the same call from another; `inside` runs it as a part of a run that calls it.
     """
 
     program: Program
@@ -46,13 +48,24 @@ class Setup:
     settings: Settings = field(default_factory=Settings)
     durability: Durability = "sync"
     on_busy: OnBusy = "wait"
-    stream_mode: str = "updates"
+    stream_mode: str | Sequence[str] = "updates"
     context_schema: type[Any] | None = None
+    is_async: bool = False
+    """Whether a blocking caller is turned away before anything runs."""
     writes: Callable[[Any], Sequence[Write]]
-    updates: Callable[[Any, str | None], Sequence[Write]]
+    updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
     call: Callable[[Any], str]
-    as_call: Callable[[Fresh], tuple[Definition, Sequence[Any], dict[str, Any]]]
-    """A run of it as a call inside another run: what to call, and with what."""
+    inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
+    commands: Callable[[Command[Any]], Sequence[Write]] | None = None
+    """What a command's update and goto write; None where the program takes neither."""
+    returned: Callable[[Ending, Any], Any]
+    """What `invoke` returns of an ending, given its result."""
+    part: Callable[[str], Setup | None] = lambda node: None
+    """The program that is nested in a node, if its state can be looked at."""
+    remembers: bool = False
+    """Whether, nested, it goes on from where it was when it last ran on the thread."""
+    translated: Callable[[BaseException], BaseException] = lambda error: error
+    """An error as the front end's users know it."""
 
     def context_of(self, given: Any) -> Any:
         """A call's context as its schema.
@@ -66,12 +79,6 @@ class Setup:
 
         return validate(given, self.context_schema)
 
-    @cached_property
-    def is_async(self) -> bool:
-        """Whether a blocking caller would meet a node that it can't run."""
-        definitions = cast("Iterable[Definition]", (node.run for node in self.program.nodes.values()))
-        return any(definition.is_async for definition in definitions)
-
     @property
     def saver(self) -> Saver | None:
         """The checkpointer, opened."""
@@ -81,6 +88,10 @@ class Setup:
 
         saver: Saver = open_saver(self.checkpointer)
         return saver
+
+
+Names = Collection[str] | None
+"""Names of nodes, or `"*"` for all; None leaves what the program says."""
 
 
 @dataclass(slots=True)
@@ -93,6 +104,9 @@ class Order:
     durability: Durability | None = None
     on_busy: OnBusy | None = None
     lease: Lease | None = None
+    interrupt_before: Names = None
+    interrupt_after: Names = None
+    control: RunControl | None = None
 
 
 class Started:
@@ -139,7 +153,7 @@ def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Endi
     try:
         return drive(prepare(setup, order, hosts or blocking_hosts()))
     except BaseException as error:
-        raise trimmed(error) from error.__cause__
+        raise setup.translated(trimmed(error)) from error.__cause__
 
 
 async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
@@ -147,7 +161,7 @@ async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -
     try:
         return await prepare(setup, order, hosts or loop_hosts())
     except BaseException as error:
-        raise trimmed(error) from error.__cause__
+        raise setup.translated(trimmed(error)) from error.__cause__
 
 
 async def prepare(
@@ -156,12 +170,10 @@ async def prepare(
     """Decide what the call is, take the lease, and lead the run."""
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
-    given = _given(setup, order)
     frame = current_frame.get()
-    if frame is not None and order.config.thread_id is None and isinstance(given, Fresh):
-        future = frame.run.spawn(frame, *setup.as_call(given), "")
-        await hosts.own.join(future)
-        return Ending(future.result(0))
+    given = _given(setup, order)
+    if frame is not None and isinstance(given, Fresh) and _is_part_of(frame, order.config):
+        return await setup.inside(frame, given, order, hosts)
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
     token = current_frame.set(None)
@@ -172,6 +184,8 @@ async def prepare(
         run = Run(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
         )
+        _equip(run, order)
+        run.control = order.control
         if watch is not None:
             run.post, run.pause = watch.post, watch.pause
         if started is not None:
@@ -184,27 +198,62 @@ async def prepare(
         current_frame.reset(token)
 
 
-async def nest(setup: Setup, frame: Frame, given: Fresh, hosts: Hosts) -> Ending:
+def _is_part_of(frame: Frame, config: RunConfig) -> bool:
+    """Whether a call made inside a run is a part of it: it names no thread, or the run's own."""
+    return config.thread_id is None or config.thread_id == frame.run.thread
+
+
+async def nest(
+    setup: Setup,
+    frame: Frame,
+    given: Fresh,
+    order: Order,
+    hosts: Hosts,
+    *,
+    remembers: bool = False,
+    recorded: bool = True,
+) -> Ending:
     """Run as a part of the run that calls: on its thread, in a namespace of its own."""
-    run = frame.run.nested(setup.program, setup.settings, frame, hosts.own)
+    settings = replace(setup.settings, context=setup.context_of(order.context))
+    config = order.config.under(frame.run.config)
+    run = nested(setup.program, settings, frame, hosts.own, config, remembers=remembers, recorded=recorded)
+    _equip(run, order)
     token = current_frame.set(None)
     try:
-        return Ending(await execute_nested(run, given.writes))
+        value = await execute_nested(run, given.writes)
+        return Ending(value, state=view(run.program, run.checkpoint))
     except Suspended:
         frame.suspended = True
+        frame.tell()
         raise
     finally:
         current_frame.reset(token)
+
+
+def _equip(run: Run, order: Order) -> None:
+    """Give a run what its caller says about breakpoints."""
+    if order.interrupt_before:
+        run.interrupt_before = "*" if order.interrupt_before == "*" else tuple(order.interrupt_before)
+    if order.interrupt_after:
+        run.interrupt_after = "*" if order.interrupt_after == "*" else tuple(order.interrupt_after)
 
 
 def _given(setup: Setup, order: Order) -> Fresh | Resume:
     if order.input is None:
         return Resume(None)
     if isinstance(order.input, Command):
-        return Resume(order.input)
+        return _commanded(setup, order.input)
     if isinstance(order.input, Fresh):
         return order.input
     return Fresh(setup.writes(order.input), Begin(setup.name, setup.call(order.input)))
+
+
+def _commanded(setup: Setup, command: Command[Any]) -> Resume:
+    """A command for a stopped run; one that writes may also start a run."""
+    if setup.commands is None or command.resume is not MISSING or not (command.update or command.goto):
+        return Resume(command, setup.commands)
+    begin = Begin(setup.name, setup.call(command))
+    return Resume(command, setup.commands, Fresh(setup.writes(command), begin))
 
 
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:

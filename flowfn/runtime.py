@@ -12,6 +12,31 @@ StreamWriter = Callable[[Any], None]
 """Writes to the "custom" stream of the run; does nothing where nobody watches."""
 
 
+class RunControl:
+    """Asks a run, from any thread, to stop after the superstep that is under way. Passed as `control=`.
+
+    The run raises `Drained`, unless nothing is left to do, and can be gone on with by `invoke(None, …)`.
+    """
+
+    def __init__(self) -> None:
+        self._reason: str | None = None
+
+    def request_drain(self, reason: str = "shutdown") -> None:
+        """Ask the run to stop; the first `reason` is kept."""
+        if self._reason is None:
+            self._reason = reason
+
+    @property
+    def drain_requested(self) -> bool:
+        """Whether it was asked to."""
+        return self._reason is not None
+
+    @property
+    def drain_reason(self) -> str | None:
+        """Why; None if it wasn't."""
+        return self._reason
+
+
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
     """The running task and its run; injected as `runtime`, or returned by `current()`.

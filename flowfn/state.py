@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
-from flowfn.engine.identity import ERROR, REPORT, RETURN, RUN_TASK, Ledger, Record, call_id, instance_id
-from flowfn.engine.interrupts import Pending, read_pending
+from flowfn.engine.identity import (
+    ERROR,
+    REPORT,
+    RETURN,
+    RUN_TASK,
+    Ledger,
+    NodeRecord,
+    Record,
+    node_path,
+    node_scope,
+    task_uuid,
+)
+from flowfn.engine.interrupts import read_pending
 from flowfn.engine.journal import checkpoint_row, decode_checkpoint
-from flowfn.errors import ThreadBusy, UnknownCheckpoint
+from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
 from flowfn.hosts.ids import new_id
-from flowfn.ports import UNFINISHED, Begin, Busy, CheckpointRow, Commit, Lease, Loaded, Saver, Status, Writes
-from flowfn.pregel.apply import Batch, advance, apply
+from flowfn.ports import (
+    UNFINISHED,
+    Begin,
+    Busy,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Saver,
+    Status,
+    WriteRow,
+    Writes,
+)
+from flowfn.pregel.apply import Batch, advance, amend, apply
 from flowfn.pregel.plan import due
-from flowfn.pregel.program import Program
-from flowfn.pregel.view import view
+from flowfn.pregel.program import PUSH, Program
+from flowfn.pregel.view import shown, view
 from flowfn.report import Report
-from flowfn.streams import coordinates
-from flowfn.values import Checkpoint, PregelTask, StateSnapshot, Write
+from flowfn.streams import coordinates, gathered
+from flowfn.values import Checkpoint, Interrupt, PregelTask, Source, StateSnapshot, StateUpdate, Write
+
+if TYPE_CHECKING:
+    from flowfn.invocation import Setup
 
 
 class RecordedCall:
@@ -82,17 +108,36 @@ def load(saver: Saver, where: RunConfig) -> Loaded | None:
     return loaded
 
 
-def snapshot(program: Program, saver: Saver, where: RunConfig) -> StateSnapshot:
-    """The state of a thread at the checkpoint that a config names."""
+def part_at(setup: Setup, namespace: str) -> Setup:
+    """The setup of the program that runs in a namespace: the workflow itself, or one nested in it.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    for segment in filter(None, namespace.split("|")):
+        if segment.isdecimal():
+            continue
+        part = setup.part(segment.split(":")[0])
+        if part is None:
+            raise InvalidInput(
+                f"Subgraph {namespace} not found in {setup.program.name!r}: take it from get_state()"
+            )
+        setup = part
+    return setup
+
+
+def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) -> StateSnapshot:
+    """The state of a thread at the checkpoint that a config names; with `parts`, of nested programs too."""
+    setup = part_at(setup, where.checkpoint_ns)
     loaded = load(saver, where)
     if loaded is None:
         config = {"configurable": {"thread_id": where.thread_id, "checkpoint_ns": where.checkpoint_ns}}
-        return StateSnapshot(None, (), config, None, None, None, (), ())
-    return _snapshot_of(program, saver, loaded)
+        return StateSnapshot(shown(setup.program, {}), (), config, None, None, None, (), ())
+    return _Reading(setup, saver, loaded).snapshot(ahead=where.checkpoint_id is None, parts=parts)
 
 
 def history(
-    program: Program,
+    setup: Setup,
     saver: Saver,
     where: RunConfig,
     filter: Mapping[str, Any] | None,
@@ -100,54 +145,128 @@ def history(
     limit: int | None,
 ) -> Iterator[StateSnapshot]:
     """The states of a thread, newest first."""
+    setup = part_at(setup, where.checkpoint_ns)
     found = 0
     for loaded in saver.history(where.thread_id, where.checkpoint_ns, before=before):
         if where.checkpoint_id is not None and loaded.checkpoint.id != where.checkpoint_id:
             continue
-        shown = _snapshot_of(program, saver, loaded)
-        if filter and any((shown.metadata or {}).get(key) != value for key, value in filter.items()):
-            continue
         if limit is not None and found >= limit:
             return
+        shown_state = _Reading(setup, saver, loaded).snapshot(ahead=False, parts=False)
+        if filter and any((shown_state.metadata or {}).get(key) != value for key, value in filter.items()):
+            continue
         found += 1
-        yield shown
+        yield shown_state
 
 
-def _snapshot_of(program: Program, saver: Saver, loaded: Loaded) -> StateSnapshot:
-    row, thread = loaded.checkpoint, loaded.thread
-    checkpoint = decode_checkpoint(saver.serde, row, program.channels)
-    pending = read_pending(saver.serde, loaded.writes)
-    tasks = _tasks(program, saver, loaded, checkpoint, pending)
-    state = view(program, checkpoint)
-    outputs = program.output_channels
-    return StateSnapshot(
-        program.result(state) if any(name in state for name in outputs) else None,
-        tuple(task.name for task in tasks),
-        coordinates(thread, row.namespace, row.id),
-        {**checkpoint.metadata},
-        row.created_at,
-        None if row.parent is None else coordinates(thread, row.namespace, row.parent),
-        tasks,
-        tuple(question.interrupt for question in pending),
-    )
+class _Reading:
+    """One stored checkpoint of a program, being read."""
 
+    def __init__(self, setup: Setup, saver: Saver, loaded: Loaded) -> None:
+        self.setup = setup
+        self.program = setup.program
+        self.saver = saver
+        self.loaded = loaded
+        self.namespace = loaded.checkpoint.namespace
+        self.ledger = Ledger(loaded.writes, saver.serde)
+        checkpoint = decode_checkpoint(saver.serde, loaded.checkpoint, self.program.channels)
+        self.checkpoint = _amended(self.program, checkpoint, self.ledger.commanded)
+        self.root = self._root()
+        self.pending = read_pending(saver.serde, self.root.writes)
 
-def _tasks(
-    program: Program, saver: Saver, loaded: Loaded, checkpoint: Checkpoint, pending: Sequence[Pending]
-) -> tuple[PregelTask, ...]:
-    ledger = Ledger(loaded.writes, saver.serde)
-    errors = [row for row in loaded.writes if row.task == RUN_TASK and row.channel == ERROR]
-    error = saver.serde.loads(errors[-1].value) if errors else None
-    found = []
-    for name, path, _ in due(program, checkpoint):
-        scope = call_id("", "/".join(map(str, path)), b"", 0)
-        task = instance_id(loaded.thread, loaded.checkpoint.namespace, checkpoint.id, scope)
-        questions = tuple(question.interrupt for question in pending)
-        shown_path = ("__pregel_" + path[0], *path[1:])
-        found.append(
-            PregelTask(task, name, shown_path, error, questions, None, None, recorded_calls(ledger, scope))
+    def _root(self) -> Loaded:
+        """The checkpoint of the outermost run, where what waits is listed."""
+        if not self.namespace:
+            return self.loaded
+        root = (self.checkpoint.metadata.get("parents") or {}).get("")
+        found = self.saver.load(self.loaded.thread, "", root) if root else None
+        return found or self.loaded
+
+    def snapshot(self, *, ahead: bool, parts: bool) -> StateSnapshot:
+        """The snapshot; `ahead` of the checkpoint by what its finished tasks have written."""
+        row, program = self.loaded.checkpoint, self.program
+        found = due(program, self.checkpoint)
+        tasks = tuple(self._task(name, path, parts) for name, path, _ in found)
+        done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
+        open_names = tuple(name for name, path, _ in found if self.ledger.writes_at(path) is None)
+        at = self.checkpoint
+        if ahead and done:
+            at = advance(at, apply(program, at, [Batch(name, writes, path) for name, path, writes in done]))
+        return StateSnapshot(
+            shown(program, view(program, at)),
+            open_names if ahead else tuple(name for name, _, _ in found),
+            self._config(row.id),
+            {**self.checkpoint.metadata},
+            row.created_at,
+            None if row.parent is None else self._config(row.parent),
+            tasks,
+            tuple(interrupt for task in tasks for interrupt in task.interrupts),
         )
-    return tuple(found)
+
+    def _config(self, checkpoint: str) -> dict[str, Any]:
+        """A config that names a checkpoint, and those of the runs around it."""
+        config = coordinates(self.loaded.thread, self.namespace, checkpoint)
+        parents = self.checkpoint.metadata.get("parents")
+        if self.namespace and parents:
+            config["configurable"]["checkpoint_map"] = {**parents, self.namespace: checkpoint}
+        return config
+
+    def _task(self, name: str, path: tuple[Any, ...], parts: bool) -> PregelTask:
+        scope = node_scope(path)
+        node = self.ledger.nodes.get(scope)
+        finished = node is not None and node.finished
+        task = task_uuid(self.loaded.thread, self.namespace, self.checkpoint.id, scope)
+        return PregelTask(
+            task,
+            name,
+            ("__pregel_" + path[0], *path[1:], *((False,) if path[0] == PUSH and len(path) == 2 else ())),
+            None if finished else self._error(node),
+            self._questions(scope),
+            self._part(name, task, parts),
+            gathered(node.writes, self.program.stream_channels) if node is not None and finished else None,
+            recorded_calls(self.ledger, scope),
+        )
+
+    def _error(self, node: NodeRecord | None) -> Any:
+        """What the task failed with: of a node, as text; of an entrypoint, the error."""
+        if node is not None:
+            return None if node.error is None else repr(node.error)
+        rows = [row for row in self.loaded.writes if row.task == RUN_TASK and row.channel == ERROR]
+        recorded = not self.program.lone
+        return None if recorded or not rows else self.saver.serde.loads(rows[-1].value)
+
+    def _questions(self, scope: str) -> tuple[Interrupt, ...]:
+        """What the task waits for; of one that waits no more, what it asked last."""
+        waiting = [q.interrupt for q in self.pending if (self.namespace, scope) in q.under]
+        return tuple(waiting) if waiting else last_asked(self.ledger, scope)
+
+    def _part(self, name: str, task: str, parts: bool) -> Any:
+        """Where the state of the program nested in a node is, or that state."""
+        part = self.setup.part(name)
+        if part is None:
+            return None
+        here = name if part.remembers else f"{name}:{task}"
+        namespace = f"{self.namespace}|{here}" if self.namespace else here
+        where = {"thread_id": self.loaded.thread, "checkpoint_ns": namespace}
+        if not parts:
+            return {"configurable": where}
+        found = self.saver.load(self.loaded.thread, namespace)
+        if found is None:
+            return StateSnapshot(
+                shown(part.program, {}), (), {"configurable": where}, None, None, None, (), ()
+            )
+        return _Reading(part, self.saver, found).snapshot(ahead=True, parts=True)
+
+
+def _amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:
+    """A checkpoint with what commands have written beside its superstep."""
+    return advance(checkpoint, amend(program, checkpoint, writes)) if writes else checkpoint
+
+
+def last_asked(ledger: Ledger, scope: str) -> tuple[Interrupt, ...]:
+    """The last question that was recorded under a task."""
+    asked = [r for r in ledger.records.values() if r.question is not None and ledger.is_under(r, scope)]
+    return (asked[-1].asked(),) if asked else ()
 
 
 def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:
@@ -163,29 +282,76 @@ def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:
     return under(scope)
 
 
-def apply_update(program: Program, saver: Saver, where: RunConfig, writes: Sequence[Write]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """What updates of a state come to: writes to apply as one superstep.
+
+    `gives_up` says that what was due is given up; `copies` that the new checkpoint stands beside the old one
+    rather than after it; `records` are writes to keep as those of the old checkpoint's tasks, by their paths.
+    """
+
+    batches: Sequence[Batch]
+    source: Source = "update"
+    gives_up: bool = False
+    copies: bool = False
+    records: Mapping[tuple[Any, ...], Sequence[Write]] = field(default_factory=dict)
+
+
+def apply_updates(
+    setup: Setup, saver: Saver, where: RunConfig, updates: Sequence[StateUpdate]
+) -> dict[str, Any]:
     """Write to a thread's state as a new checkpoint; the config that names it.
 
     Raises:
         ThreadBusy: a live run holds the thread.
     """
     assert where.thread_id is not None
-    loaded = load(saver, where)
-    before = (
+    setup = part_at(setup, where.checkpoint_ns)
+    program, loaded = setup.program, load(saver, where)
+    ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
+    stored = (
         Checkpoint("")
         if loaded is None
         else decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
     )
-    given_up = [Batch(name, None, path, triggers) for name, path, triggers in due(program, before)]
-    after = advance(before, apply(program, before, [Batch("__input__", writes), *given_up]))
+    before = _amended(program, stored, ledger.commanded)
+    amendment = setup.updates(before, updates)
+    changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
+    after = advance(before, changes)
     after.id, after.parent = new_id(), before.id or None
-    after.step, after.source = before.step + 1, "update"
+    after.step, after.source = before.step + 1, amendment.source
+    if amendment.copies:
+        after.parent, after.step = before.parent, before.step
     after.created_at = datetime.now(UTC).isoformat()
-    after.metadata = where.stored_metadata()
-    row = checkpoint_row(saver.serde, after, where.checkpoint_ns, before, program)
+    after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
+    items: list[CheckpointRow | Writes] = [
+        Writes(where.checkpoint_ns, before.id, _rows(saver.serde, path, writes))
+        for path, writes in amendment.records.items()
+        if loaded is not None
+    ]
+    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, stored, program))
     thread = where.thread_id
-    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, [row], status="done", release=True))
+    status: Status = "interrupted" if due(program, after) else "done"
+    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     return dict(coordinates(thread, where.checkpoint_ns, after.id))
+
+
+def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amendment) -> list[Batch]:
+    """What the due tasks add: what the finished ones have written isn't lost; the others are given up or not."""
+    updated = {batch.path for batch in amendment.batches}
+    found = []
+    for name, path, triggers in due(program, before):
+        writes = None if amendment.copies else ledger.writes_at(path)
+        if path not in updated and (writes is not None or amendment.gives_up):
+            found.append(Batch(name, writes, path, triggers))
+    return found
+
+
+def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[WriteRow]:
+    task, place = node_scope(path), node_path(path)
+    return [
+        WriteRow(task, i, channel, serde.dumps(value), place) for i, (channel, value) in enumerate(writes)
+    ]
 
 
 def copy_to(saver: Saver, where: RunConfig, thread: str) -> None:

@@ -2,44 +2,69 @@
 
 | mode | a chunk is |
 |---|---|
-| `values` | the result, each time that it changes; on a question `{"__interrupt__": (…)}` |
-| `updates` | `{name: result}` of each task that ends; on a question `{"__interrupt__": (…)}` |
+| `values` | the state, each time that it changes; on a question with `"__interrupt__": (…)` in it |
+| `updates` | `{name: what it wrote}` of each task that ends; on a question `{"__interrupt__": (…)}` |
 | `custom` | what user code wrote, and the items of generator tasks |
+| `messages` | `(message, metadata)` of each chat message, token by token where the model streams |
 | `tasks` | the start, and the end, of each task |
 | `checkpoints` | each checkpoint, and what runs next |
 | `debug` | `tasks` and `checkpoints`, each with its step and time |
+
+With `version="v2"` each chunk is a dict of `type` (the mode), `ns` and `data`; of `values` also `interrupts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from flowfn.engine.identity import instance_id
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
     CheckpointSaved,
     Custom,
     Event,
+    Message,
+    NodeReused,
     RunSuspended,
     TaskFinished,
     TaskReused,
     TaskStarted,
     ValuesChanged,
 )
-from flowfn.values import MISSING, Write
+from flowfn.options import check_option
+from flowfn.pregel.program import HIDDEN, RETURN, Program
+from flowfn.pregel.view import shown, view
+from flowfn.values import Interrupt, Write
 
-MODES = ("values", "updates", "custom", "tasks", "checkpoints", "debug")
+MODES = ("values", "updates", "custom", "messages", "tasks", "checkpoints", "debug")
+
+Version = Literal["v1", "v2"]
+Keys = str | Sequence[str] | None
 
 
 class Shaper:
-    """Turns events into the chunks that one caller asked for."""
+    """Turns events into the chunks that one caller asked for.
 
-    def __init__(self, mode: str | Sequence[str], subgraphs: bool) -> None:
+    `output_keys` says which channels of the root `values` and `updates` show; None stands for all that stream.
+    """
+
+    def __init__(
+        self,
+        mode: str | Sequence[str],
+        subgraphs: bool = False,
+        output_keys: Keys = None,
+        version: Version = "v1",
+        coerce: Callable[[str, Any], Any] | None = None,
+    ) -> None:
+        check_option("version", version, Version)
         self._single = isinstance(mode, str)
-        self._modes = (mode,) if isinstance(mode, str) else tuple(mode)
+        self._modes: tuple[str, ...] = (mode,) if isinstance(mode, str) else tuple(mode)
         self._subgraphs = subgraphs
+        self._keys = output_keys
+        self._frame = self._framed if version == "v1" else self._part
+        self._coerce = coerce
         for name in self._modes:
             if name not in MODES:
                 raise InvalidInput(
@@ -50,9 +75,10 @@ class Shaper:
         """The chunks of one event, in the order of the modes."""
         if event.namespace and not self._subgraphs:
             return
+        keys = None if event.namespace else self._keys
         for mode in self._modes:
-            for payload in _SHAPES[mode](event):
-                yield self._framed(event.namespace, mode, payload)
+            for payload in _SHAPES[mode](event, keys):
+                yield self._frame(event.namespace, mode, payload)
 
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()
@@ -60,81 +86,167 @@ class Shaper:
             return (path, payload) if self._subgraphs else payload
         return (path, mode, payload) if self._subgraphs else (mode, payload)
 
+    def _part(self, namespace: str, mode: str, payload: Any) -> dict[str, Any]:
+        path = tuple(namespace.split("|")) if namespace else ()
+        part = {"type": mode, "ns": path, "data": payload}
+        if mode == "values":
+            part["interrupts"] = ()
+            if isinstance(payload, Mapping) and "__interrupt__" in payload:
+                part["interrupts"] = payload["__interrupt__"]
+                part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
+        if self._coerce is not None and not namespace:
+            part["data"] = self._coerce(mode, part["data"])
+        return part
 
-def _values(event: Event) -> Iterator[Any]:
+
+def printer(modes: str | Sequence[str]) -> Callable[[Event], None]:
+    """What prints the chunks of `modes`, each with its mode; nothing for none."""
+    if not modes:
+        return lambda event: None
+    shaper = Shaper([modes] if isinstance(modes, str) else modes)
+
+    def show(event: Event) -> None:
+        for mode, payload in shaper.chunks(event):
+            print(f"\033[1m[{mode}]\033[0m {payload}")
+
+    return show
+
+
+# -- values and updates ---------------------------------------------------------------------------
+
+
+def _values(event: Event, keys: Keys) -> Iterator[Any]:
     if isinstance(event, ValuesChanged):
-        yield event.values
-    elif isinstance(event, RunSuspended):
-        yield {"__interrupt__": event.interrupts}
+        if _concerns(event, keys):
+            yield shown(event.program, event.state, keys)
+    elif isinstance(event, TaskFinished) and (asked := _asked(event)):
+        run = event.call.run
+        now = shown(run.program, view(run.program, run.checkpoint), keys)
+        yield {**(now if isinstance(now, Mapping) else {}), "__interrupt__": asked}
 
 
-def _updates(event: Event) -> Iterator[Any]:
+def _concerns(event: ValuesChanged, keys: Keys) -> bool:
+    """Whether any of the keys changed; of a run that goes on, whether there is anything to show."""
+    names = event.program.stream_channels if keys is None else (keys,) if isinstance(keys, str) else keys
+    if event.changed is not None:
+        return any(name in event.changed for name in names)
+    return not event.program.lone or any(name in event.state for name in names)
+
+
+def _asked(event: TaskFinished) -> tuple[Interrupt, ...]:
+    """The questions that a node's task ended on."""
+    if event.call.node is None or not isinstance(event.error, Suspended):
+        return ()
+    return tuple(event.call.questions)
+
+
+def _updates(event: Event, keys: Keys) -> Iterator[Any]:
     if isinstance(event, RunSuspended):
-        yield {"__interrupt__": event.interrupts}
-    elif isinstance(event, TaskFinished) and event.error is None:
-        update = {event.call.definition.name: _update_of(event)}
-        yield {**update, "__metadata__": {"cached": True}} if event.call.from_cache else update
+        if not event.interrupts:
+            yield {"__interrupt__": ()}
+    elif isinstance(event, NodeReused):
+        if HIDDEN not in event.task.node.tags:
+            update = _folded(event.task.writes or (), event.program, keys)
+            yield {event.task.name: update, "__metadata__": {"cached": True}}
+    elif isinstance(event, TaskFinished):
+        yield from _update_of(event, keys)
 
 
-def _update_of(event: TaskFinished) -> Any:
-    """What a task's end shows: a call's value, or what a node wrote to the output channels."""
-    if event.call.node is None:
-        return event.value
-    outputs = event.call.run.program.output_channels
-    return _folded(event.call.node.output(event.value), outputs, single=len(outputs) == 1)
+def _update_of(event: TaskFinished, keys: Keys) -> Iterator[Any]:
+    """What a task's end shows: a call's value, or what a node wrote."""
+    call = event.call
+    if asked := _asked(event):
+        yield {"__interrupt__": asked}
+    if event.error is not None or (call.node is not None and HIDDEN in call.node.tags):
+        return
+    update = event.value if call.node is None else _folded(call.writes or (), call.run.program, keys)
+    shown_update = {call.definition.name: update}
+    yield {**shown_update, "__metadata__": {"cached": True}} if call.from_cache else shown_update
 
 
-def _folded(writes: Sequence[Write], channels: Sequence[str], *, single: bool) -> Any:
-    found = {write.channel: write.value for write in writes if write.channel in channels}
-    return found.get(channels[0]) if single else found
+def _folded(writes: Sequence[Write], program: Program, keys: Keys) -> Any:
+    """A node's writes as its update: a mapping, a list of such where it wrote a key twice, or None for nothing."""
+    if keys is None:
+        keys = program.stream_channels[0] if program.lone else program.stream_channels
+    if isinstance(keys, str):
+        found = [value for channel, value in writes if channel == keys]
+        return found[0] if len(found) == 1 else found or None
+    relevant = [(channel, value) for channel, value in writes if channel in keys]
+    if any(count > 1 for count in Counter(channel for channel, _ in relevant).values()):
+        return [{channel: value} for channel, value in relevant]
+    return dict(relevant) or None
 
 
-def _custom(event: Event) -> Iterator[Any]:
+def _custom(event: Event, keys: Keys) -> Iterator[Any]:
     if isinstance(event, Custom):
         yield event.data
     elif isinstance(event, TaskReused) and event.call.definition.is_generator:
         yield from event.value
 
 
-def _tasks(event: Event) -> Iterator[dict[str, Any]]:
-    if isinstance(event, TaskStarted):
-        call = event.call
-        given = call.shown_input
-        yield {"id": _id_of(event), "name": call.definition.name, "input": given, "triggers": call.triggers}
-    elif isinstance(event, TaskFinished):
+def _messages(event: Event, keys: Keys) -> Iterator[Any]:
+    if isinstance(event, Message):
+        yield event.message, event.metadata
+
+
+# -- tasks, checkpoints, debug --------------------------------------------------------------------
+
+
+def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
+    if isinstance(event, NodeReused):
+        if HIDDEN not in event.task.node.tags:
+            task = event.task
+            given = task.node.shown(task.input)
+            yield {"id": event.id, "name": task.name, "input": given, "triggers": task.triggers}
+        return
+    if not isinstance(event, TaskStarted | TaskFinished) or _is_hidden(event):
+        return
+    call = event.call
+    if isinstance(event, TaskFinished):
         yield _task_end(event)
+    elif not call.is_handler:
+        start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}
+        metadata = call.node.metadata if call.node is not None else None
+        yield {**start, "triggers": call.triggers, **({"metadata": metadata} if metadata else {})}
+
+
+def _is_hidden(event: TaskStarted | TaskFinished) -> bool:
+    return event.call.node is not None and HIDDEN in event.call.node.tags
 
 
 def _task_end(event: TaskFinished) -> dict[str, Any]:
-    call, failed = event.call, event.error is not None
-    result: dict[str, Any] = {}
-    if not failed:
-        writes = [Write("__return__", event.value)] if call.node is None else call.node.output(event.value)
-        shown = ("__return__", *call.run.program.output_channels)
-        result = {write.channel: write.value for write in writes if write.channel in shown}
-    error = event.error if failed and not isinstance(event.error, Suspended) else None
-    interrupts = call.open_interrupts if isinstance(event.error, Suspended) else ()
+    call, error = event.call, event.error
     return {
-        "id": _id_of(event),
+        "id": call.id,
         "name": call.definition.name,
-        "error": None if error is None else repr(error),
-        "result": result,
-        "interrupts": [{"value": i.value, "id": i.id} for i in interrupts],
+        "error": None if error is None or isinstance(error, Suspended) else repr(error),
+        "result": {} if error is not None else _result_of(event),
+        "interrupts": [{"value": i.value, "id": i.id} for i in call.questions] if error is not None else [],
     }
 
 
-def _id_of(event: TaskStarted | TaskFinished) -> str:
-    run = event.call.run
-    raw = instance_id(run.thread, run.namespace, run.checkpoint.id, event.call.task)
-    return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+def _result_of(event: TaskFinished) -> Any:
+    call = event.call
+    if call.node is None:
+        return {RETURN: event.value}
+    return gathered(call.writes or (), call.run.program.stream_channels)
 
 
-def _checkpoints(event: Event) -> Iterator[dict[str, Any]]:
+def gathered(writes: Sequence[Write], channels: Sequence[str]) -> dict[str, Any]:
+    """Writes by channel; those of one that was written to several times as `{"$writes": [...]}`."""
+    found: dict[str, list[Any]] = {}
+    for channel, value in writes:
+        if channel in channels:
+            found.setdefault(channel, []).append(value)
+    return {name: all_[0] if len(all_) == 1 else {"$writes": all_} for name, all_ in found.items()}
+
+
+def _checkpoints(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
     if isinstance(event, CheckpointSaved):
-        yield checkpoint_payload(event)
+        yield checkpoint_payload(event, keys)
 
 
-def checkpoint_payload(event: CheckpointSaved) -> dict[str, Any]:
+def checkpoint_payload(event: CheckpointSaved, keys: Keys = None) -> dict[str, Any]:
     """A checkpoint as the `checkpoints` mode shows it."""
     checkpoint = event.checkpoint
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
@@ -142,25 +254,30 @@ def checkpoint_payload(event: CheckpointSaved) -> dict[str, Any]:
     return {
         "config": coordinates(event.thread, event.namespace, checkpoint.id),
         "parent_config": None if parent is None else coordinates(event.thread, event.namespace, parent),
-        "values": None if event.values is MISSING else event.values,
+        "values": shown(event.program, view(event.program, checkpoint), keys),
         "metadata": metadata,
         "next": [name for _, name in event.next],
         "tasks": [{"id": task, "name": name, "interrupts": (), "state": None} for task, name in event.next],
     }
 
 
-def coordinates(thread: str, namespace: str, checkpoint: str) -> Mapping[str, Any]:
+def coordinates(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
     """A config that names a checkpoint."""
     return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
 
 
-def _debug(event: Event) -> Iterator[dict[str, Any]]:
-    kinds = {CheckpointSaved: "checkpoint", TaskStarted: "task", TaskFinished: "task_result"}
+def _debug(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
+    kinds = {
+        CheckpointSaved: "checkpoint",
+        TaskStarted: "task",
+        TaskFinished: "task_result",
+        NodeReused: "task",
+    }
     kind = kinds.get(type(event))
     if kind is None:
         return
     step = event.checkpoint.step if isinstance(event, CheckpointSaved) else getattr(event, "step", 0) + 1
-    for payload in (*_checkpoints(event), *_tasks(event)):
+    for payload in (*_checkpoints(event, keys), *_tasks(event, keys)):
         yield {"step": step, "timestamp": datetime.now(UTC).isoformat(), "type": kind, "payload": payload}
 
 
@@ -168,6 +285,7 @@ _SHAPES = {
     "values": _values,
     "updates": _updates,
     "custom": _custom,
+    "messages": _messages,
     "tasks": _tasks,
     "checkpoints": _checkpoints,
     "debug": _debug,

@@ -13,11 +13,13 @@ __all__ = [
     "MISSING",
     "Checkpoint",
     "Command",
+    "GraphOutput",
     "Interrupt",
     "Overwrite",
     "PregelTask",
     "Send",
     "StateSnapshot",
+    "StateUpdate",
     "Write",
 ]
 
@@ -75,7 +77,11 @@ class Interrupt:
 
     value: Any
     id: str
-    key: str | None = None
+    key: str | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f", key={self.key!r}"
+        return f"Interrupt(value={self.value!r}, id={self.id!r}{key})"
 
 
 N = TypeVar("N")
@@ -96,6 +102,10 @@ class Command(Generic[N]):
     goto: Send | N | Sequence[Send | N] = ()
 
     PARENT: ClassVar[str] = "__parent__"
+
+    def __repr__(self) -> str:
+        given = ((name, getattr(self, name)) for name in ("graph", "update", "resume", "goto"))
+        return f"Command({', '.join(f'{name}={value!r}' for name, value in given if value)})"
 
 
 Source = Literal["input", "loop", "update", "fork"]
@@ -126,6 +136,22 @@ class Checkpoint:
 
 class Answers(dict[str, Any]):
     """Answers by the id or key of their questions, where a plain mapping might itself be an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOutput:
+    """What `invoke(version="v2")` returns: the result as it stands, and the questions that it waits on."""
+
+    value: Any
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+class StateUpdate(NamedTuple):
+    """One update of a state: `values` as if node `as_node` had returned them. The shape is LangGraph's."""
+
+    values: Any
+    as_node: str | None = None
+    task_id: str | None = None
 
 
 class PregelTask(NamedTuple):

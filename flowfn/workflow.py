@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Durability, OnBusy, RunConfig, read_config
 from flowfn.errors import InvalidInput, NoCheckpointer
-from flowfn.values import MISSING, StateSnapshot
+from flowfn.values import MISSING, GraphOutput, StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
     from flowfn.engine.root import Ending
-    from flowfn.invocation import Setup
+    from flowfn.invocation import Names, Order, Setup
     from flowfn.ports import Saver
+    from flowfn.runtime import RunControl
+    from flowfn.streams import Shaper, Version
     from flowfn.thread import Thread
 
 P = ParamSpec("P")
@@ -44,8 +47,15 @@ class Workflow(Generic[P, R]):
         *,
         thread_id: str | None = None,
         context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Names = None,
+        interrupt_after: Names = None,
         durability: Durability | None = None,
         on_busy: OnBusy | None = None,
+        control: RunControl | None = None,
+        version: Version = "v1",
     ) -> Any:
         """Run and return the result, or `{"__interrupt__": [...]}` where the run waits for answers.
 
@@ -55,8 +65,14 @@ class Workflow(Generic[P, R]):
             config: LangGraph's `RunnableConfig`; `configurable.checkpoint_id` goes on from an older checkpoint.
             thread_id: the same as `config["configurable"]["thread_id"]`. Without one a new thread is started.
             context: what the running code sees as `runtime.context`.
+            stream_mode: anything but "values" returns the list of chunks that `stream` would yield.
+            print_mode: stream modes whose chunks are printed meanwhile.
+            output_keys: which channels the result shows; default: those of the output.
+            interrupt_before, interrupt_after: nodes to stop at, or "*" for all; input None goes on from there.
             durability: "sync" (default), "async" or "exit"; see the guarantees.
             on_busy: "wait" (default), "reject" or "cancel", where another live run holds the thread.
+            control: asks the run, from outside, to stop after its superstep.
+            version: "v2" returns a `GraphOutput` of `value` and `interrupts`.
 
         Raises:
             InvalidInput, ValidationError: the input doesn't fit; nothing was recorded.
@@ -66,10 +82,17 @@ class Workflow(Generic[P, R]):
             NonDeterminismError: a call can't be told from a recorded one.
             Exception: the workflow's own; the thread can be resumed with `invoke(None, config)`.
         """
-        from flowfn.invocation import Order, run_blocking
+        from flowfn.invocation import run_blocking
 
-        order = Order(input, read_config(config, thread_id), context, durability, on_busy)
-        return _returned(run_blocking(self._self_setup, order))
+        order = self._order(
+            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+        )
+        if stream_mode == "values" and not print_mode:
+            return self._returned(run_blocking(self._self_setup, order), output_keys, version)
+        ending: list[Ending] = []
+        shaper = self._shaper(stream_mode, False, output_keys, version)
+        chunks = list(self._blocking(order, shaper, print_mode, ending))
+        return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
     async def ainvoke(
         self,
@@ -78,76 +101,177 @@ class Workflow(Generic[P, R]):
         *,
         thread_id: str | None = None,
         context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Names = None,
+        interrupt_after: Names = None,
         durability: Durability | None = None,
         on_busy: OnBusy | None = None,
+        control: RunControl | None = None,
+        version: Version = "v1",
     ) -> Any:
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
-        from flowfn.invocation import Order, run_awaiting
+        from flowfn.invocation import run_awaiting
 
-        order = Order(input, read_config(config, thread_id), context, durability, on_busy)
-        return _returned(await run_awaiting(self._self_setup, order))
+        order = self._order(
+            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+        )
+        if stream_mode == "values" and not print_mode:
+            return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
+        ending: list[Ending] = []
+        shaper = self._shaper(stream_mode, False, output_keys, version)
+        chunks = [chunk async for chunk in self._awaiting(order, shaper, print_mode, ending)]
+        return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
     def stream(
         self,
         input: Any = MISSING,
         config: Config | None = None,
         *,
-        stream_mode: str | Sequence[str] | None = None,
-        subgraphs: bool = False,
         thread_id: str | None = None,
         context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Names = None,
+        interrupt_after: Names = None,
         durability: Durability | None = None,
         on_busy: OnBusy | None = None,
+        control: RunControl | None = None,
+        version: Version = "v1",
+        subgraphs: bool = False,
+        debug: bool = False,
     ) -> Iterator[Any]:
         """Run and yield what happens, as `stream_mode` says: one mode, or a list for `(mode, chunk)` pairs.
 
         Leaving the loop early stops the run at its next task or superstep; it can be resumed.
-        """
-        from flowfn.hosts.streams import ThreadStream
-        from flowfn.invocation import Order, Started, blocking_hosts, prepare
-        from flowfn.streams import Shaper
-        from flowfn.traceback import trimmed
 
-        order = Order(input, read_config(config, thread_id), context, durability, on_busy)
-        shaper = Shaper(stream_mode or self._self_setup.stream_mode, subgraphs)
-        watch, run = ThreadStream(), Started()
-        events = watch.events(prepare(self._self_setup, order, blocking_hosts(), watch, run), run.leave)
-        with closing(events):  # type: ignore[type-var]
-            try:
-                for event in events:
-                    yield from shaper.chunks(event)
-            except Exception as error:
-                raise trimmed(error) from error.__cause__
+        Args:
+            subgraphs: show what nested programs do as well, each chunk with its namespace.
+            debug: print updates and values meanwhile.
+            output_keys: which channels `values` and `updates` show; default: all.
+            version: "v2" yields dicts of `type`, `ns` and `data`.
+
+        The other arguments and the errors are those of `invoke`.
+        """
+        order = self._order(
+            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+        )
+        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        yield from self._blocking(order, shaper, print_mode or (("updates", "values") if debug else ()), [])
 
     async def astream(
         self,
         input: Any = MISSING,
         config: Config | None = None,
         *,
-        stream_mode: str | Sequence[str] | None = None,
-        subgraphs: bool = False,
         thread_id: str | None = None,
         context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Names = None,
+        interrupt_after: Names = None,
         durability: Durability | None = None,
         on_busy: OnBusy | None = None,
+        control: RunControl | None = None,
+        version: Version = "v1",
+        subgraphs: bool = False,
+        debug: bool = False,
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
-        from flowfn.hosts.streams import LoopStream
-        from flowfn.invocation import Order, Started, loop_hosts, prepare
+        order = self._order(
+            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+        )
+        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        printed = print_mode or (("updates", "values") if debug else ())
+        async with aclosing(self._awaiting(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                yield chunk
+
+    def _order(
+        self,
+        input: Any,
+        config: Config | None,
+        thread_id: str | None,
+        context: Any,
+        durability: Durability | None,
+        on_busy: OnBusy | None,
+        interrupt_before: Names,
+        interrupt_after: Names,
+        control: RunControl | None,
+    ) -> Order:
+        from flowfn.invocation import Order
+
+        return Order(
+            input,
+            self._config(config, thread_id),
+            context,
+            durability,
+            on_busy,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            control=control,
+        )
+
+    def _shaper(
+        self,
+        mode: str | Sequence[str] | None,
+        subgraphs: bool,
+        output_keys: str | Sequence[str] | None,
+        version: Version,
+    ) -> Shaper:
         from flowfn.streams import Shaper
+
+        return Shaper(mode or self._self_setup.stream_mode, subgraphs, output_keys, version)
+
+    def _blocking(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> Iterator[Any]:
+        """Run on a worker thread; the chunks, and when they have ended, in `ending`, what it came to."""
+        from flowfn.hosts.streams import ThreadStream
+        from flowfn.invocation import Started, blocking_hosts, prepare
+        from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
-        order = Order(input, read_config(config, thread_id), context, durability, on_busy)
-        shaper = Shaper(stream_mode or self._self_setup.stream_mode, subgraphs)
-        watch, run = LoopStream(), Started()
-        events = watch.events(prepare(self._self_setup, order, loop_hosts(), watch, run), run.leave)
-        async with aclosing(events):  # type: ignore[type-var]
+        watch, run, setup = ThreadStream(), Started(), self._self_setup
+        show = printer(printed)
+
+        async def lead() -> None:
+            ending.append(await prepare(setup, order, blocking_hosts(), watch, run))
+
+        with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
+            try:
+                for event in events:
+                    show(event)
+                    yield from shaper.chunks(event)
+            except BaseException as error:
+                raise setup.translated(trimmed(error)) from error.__cause__
+
+    async def _awaiting(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> AsyncIterator[Any]:
+        """`_blocking` for asyncio."""
+        from flowfn.hosts.streams import LoopStream
+        from flowfn.invocation import Started, loop_hosts, prepare
+        from flowfn.streams import printer
+        from flowfn.traceback import trimmed
+
+        watch, run, setup = LoopStream(), Started(), self._self_setup
+        show = printer(printed)
+
+        async def lead() -> None:
+            ending.append(await prepare(setup, order, loop_hosts(), watch, run))
+
+        async with aclosing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
                 async for event in events:
+                    show(event)
                     for chunk in shaper.chunks(event):
                         yield chunk
-            except Exception as error:
-                raise trimmed(error) from error.__cause__
+            except BaseException as error:
+                raise setup.translated(trimmed(error)) from error.__cause__
 
     def batch(
         self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
@@ -177,10 +301,14 @@ class Workflow(Generic[P, R]):
 
     # -- the state of a thread ------------------------------------------------------------------
 
-    def get_state(self, config: Config | None = None, *, thread_id: str | None = None) -> StateSnapshot:
+    def get_state(
+        self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
+    ) -> StateSnapshot:
         """The thread's state at its head, or at `configurable.checkpoint_id`.
 
-        Of a thread that nobody has used, `values` is None and `next` is empty, as in LangGraph.
+        At its head the values, and `next`, are ahead of the checkpoint by what finished tasks have written.
+        Of a thread that nobody has used, there are no values and `next` is empty, as in LangGraph.
+        `subgraphs` puts the state of nested programs into their tasks, in place of the config that names it.
 
         Raises:
             UnknownCheckpoint: the thread has no checkpoint of that id.
@@ -188,13 +316,15 @@ class Workflow(Generic[P, R]):
         """
         from flowfn.state import snapshot
 
-        return snapshot(self._self_setup.program, self._saver(), self._coordinates(config, thread_id))
+        return snapshot(self._self_setup, self._saver(), self._coordinates(config, thread_id), subgraphs)
 
     async def aget_state(
-        self, config: Config | None = None, *, thread_id: str | None = None
+        self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
     ) -> StateSnapshot:
         """`get_state` for asyncio."""
-        found: StateSnapshot = await self._on_saver(self.get_state, config, thread_id=thread_id)
+        found: StateSnapshot = await self._on_saver(
+            self.get_state, config, subgraphs=subgraphs, thread_id=thread_id
+        )
         return found
 
     def get_state_history(
@@ -211,7 +341,7 @@ class Workflow(Generic[P, R]):
 
         end = None if before is None else read_config(before).checkpoint_id
         where = self._coordinates(config, thread_id)
-        return history(self._self_setup.program, self._saver(), where, filter, end, limit)
+        return history(self._self_setup, self._saver(), where, filter, end, limit)
 
     async def aget_state_history(
         self, config: Config | None = None, **options: Any
@@ -225,6 +355,7 @@ class Workflow(Generic[P, R]):
         config: Config | None,
         values: Any,
         as_node: str | None = None,
+        task_id: str | None = None,
         *,
         thread_id: str | None = None,
     ) -> dict[str, Any]:
@@ -237,18 +368,62 @@ class Workflow(Generic[P, R]):
             UnknownCheckpoint, NoCheckpointer: as `get_state`.
             ThreadBusy: a live run holds the thread.
         """
-        from flowfn.state import apply_update
-
-        where = self._coordinates(config, thread_id)
-        writes = self._self_setup.updates(values, as_node)
-        return apply_update(self._self_setup.program, self._saver(), where, writes)
+        update = StateUpdate(values, as_node, task_id)
+        return self.bulk_update_state(config, [[update]], thread_id=thread_id)
 
     async def aupdate_state(
-        self, config: Config | None, values: Any, as_node: str | None = None, *, thread_id: str | None = None
+        self,
+        config: Config | None,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+        *,
+        thread_id: str | None = None,
     ) -> dict[str, Any]:
         """`update_state` for asyncio."""
         found: dict[str, Any] = await self._on_saver(
-            self.update_state, config, values, as_node, thread_id=thread_id
+            self.update_state, config, values, as_node, task_id, thread_id=thread_id
+        )
+        return found
+
+    def bulk_update_state(
+        self,
+        config: Config | None,
+        supersteps: Sequence[Sequence[StateUpdate]],
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """`update_state` several times over, each time with one or more updates that count as one superstep.
+
+        Raises:
+            InvalidInput: there is no superstep, or one without updates.
+        """
+        from flowfn.state import apply_updates
+
+        where = self._coordinates(config, thread_id)
+        saver, setup = self._saver(), self._self_setup
+        if not supersteps:
+            raise InvalidInput("No supersteps provided: pass a list of lists of StateUpdate")
+        if not all(supersteps):
+            raise InvalidInput("No updates provided: each superstep is a list of one StateUpdate or more")
+        try:
+            for updates in supersteps:
+                named = apply_updates(setup, saver, where, updates)
+                where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
+        except Exception as error:
+            raise setup.translated(error) from error.__cause__
+        return named
+
+    async def abulk_update_state(
+        self,
+        config: Config | None,
+        supersteps: Sequence[Sequence[StateUpdate]],
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """`bulk_update_state` for asyncio."""
+        found: dict[str, Any] = await self._on_saver(
+            self.bulk_update_state, config, supersteps, thread_id=thread_id
         )
         return found
 
@@ -268,8 +443,24 @@ class Workflow(Generic[P, R]):
             )
         return saver
 
+    def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
+        return read_config(config, thread_id)
+
+    def _returned(self, ending: Ending, output_keys: str | Sequence[str] | None, version: Version) -> Any:
+        """A result the way LangGraph's `invoke` returns it."""
+        setup = self._self_setup
+        value = ending.value
+        if output_keys is not None:
+            from flowfn.pregel.view import shown
+
+            value = shown(setup.program, ending.state, output_keys)
+        value = None if value is MISSING else value
+        if version == "v2":
+            return GraphOutput(value, ending.interrupts)
+        return setup.returned(ending, value)
+
     def _coordinates(self, config: Config | None, thread_id: str | None) -> RunConfig:
-        where = read_config(config, thread_id)
+        where = self._config(config, thread_id)
         if where.thread_id is None:
             raise InvalidInput("no thread is named: pass thread_id='…' or configurable={'thread_id': '…'}")
         return where
@@ -279,13 +470,6 @@ class Workflow(Generic[P, R]):
         from flowfn.invocation import loop_hosts
 
         return await on_saver(self._saver(), loop_hosts().own, function, *args, **kwargs)
-
-
-def _returned(ending: Ending) -> Any:
-    """A result the way LangGraph's `invoke` returns it."""
-    if ending.interrupts:
-        return {"__interrupt__": list(ending.interrupts)}
-    return ending.value
 
 
 def _per_input(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> list[Config | None]:

@@ -19,10 +19,12 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
+from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout
 from flowfn.events import TaskFinished, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
+from flowfn.ports import Writes
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ async def attempt(call: Call) -> Any:
 
 async def _outcome(call: Call, host: Host) -> Any:
     """The call's value, from the cache or from its function, recorded."""
+    if call.node is not None:
+        return await _node_outcome(call, host)
     journal = call.run.journal if call.definition.recorded else None
     if journal is not None:
         _check_result_type(call)
@@ -75,6 +79,33 @@ async def _outcome(call: Call, host: Host) -> Any:
         raise
     if call.parent is not None:
         call.run.ran.add()
+    if call.definition.cache is not None and not call.from_cache:
+        await keep(call, host, value)
+    return value
+
+
+async def _node_outcome(call: Call, host: Host) -> Any:
+    """What a node's function came to, and in `call.writes` what that writes; recorded, unless it rides."""
+    assert call.node is not None
+    run = call.run
+    journal = run.journal if call.definition.recorded else None
+    value = MISSING if call.definition.cache is None else await cached(call, host)
+    try:
+        if value is MISSING:
+            value = await _with_retries(call, host)
+        call.writes = call.node.output(value)
+        if journal is not None and not call.rides:
+            rows = write_rows(journal.serde, call)
+            await journal.write(host, [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()])
+        assert call.node_task is not None
+        call.node_task.writes = call.writes
+    except SaverError as error:
+        run.root.fatal = error
+        raise
+    except Exception as error:
+        if journal is not None:
+            journal.ride(run.namespace, run.checkpoint.id, failure_rows(journal.serde, call, error))
+        raise
     if call.definition.cache is not None and not call.from_cache:
         await keep(call, host, value)
     return value
@@ -124,9 +155,9 @@ async def _once(frame: Frame, host: Host) -> Any:
     try:
         kwargs = injected(frame) if definition.filled else call.kwargs
         if definition.is_async:
-            value = await host.call_async(definition.function, call.args, kwargs, definition.timeout)
+            value = await host.call_async(definition.function, call.args, kwargs, call.timeout)
         else:
-            value = await host.call(definition.function, call.args, kwargs, definition.timeout)
+            value = await host.call(definition.function, call.args, kwargs, call.timeout)
     except BaseException as raised:
         error = raised
     finally:

@@ -36,11 +36,11 @@ def cache_key(call: Call) -> str | None:
 
 async def cached(call: Call, host: Host) -> Any:
     """The kept value of an equal call, or MISSING."""
-    key = cache_key(call)
-    if key is None:
+    key, cache = cache_key(call), call.run.settings.cache
+    if key is None or cache is None:
         return MISSING
     try:
-        data = call.run.settings.cache.get(key)
+        data = cache.get(key)
         if data is None:
             return MISSING
         value = call.run.serde.loads(data)
@@ -53,10 +53,10 @@ async def cached(call: Call, host: Host) -> Any:
 
 async def keep(call: Call, host: Host, value: Any) -> None:
     """Keep a value for equal calls to come."""
-    key = cache_key(call)
-    if key is None or call.definition.cache is None:
+    key, cache = cache_key(call), call.run.settings.cache
+    if key is None or cache is None or call.definition.cache is None:
         return
     try:
-        call.run.settings.cache.set(key, call.run.serde.dumps(value), call.definition.cache.ttl)
+        cache.set(key, call.run.serde.dumps(value), call.definition.cache.ttl)
     except (FlowError, OSError) as error:
         logger.warning("the result of %s was not cached: %s", call.definition.name, error)

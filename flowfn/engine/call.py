@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
 from flowfn.engine.identity import CallInfo
@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from flowfn.engine.journal import Note
     from flowfn.engine.run import Run
     from flowfn.futures import Future
-    from flowfn.pregel.program import Node
-    from flowfn.values import Interrupt
+    from flowfn.pregel.program import Node, Task
+    from flowfn.values import Interrupt, Write
+
+
+class Failure(NamedTuple):
+    """What a task that handles an error is given: which node failed, on what input, and how."""
+
+    node: str
+    input: Any
+    error: BaseException
 
 
 class Call:
@@ -34,14 +42,20 @@ class Call:
         "in_doubt",
         "kwargs",
         "node",
+        "node_task",
         "note",
         "occurrence",
         "parent",
+        "path",
+        "questions",
+        "rides",
         "run",
         "site",
         "task",
+        "timeout",
         "triggers",
         "waited",
+        "writes",
     )
 
     def __init__(
@@ -69,6 +83,16 @@ class Call:
         self.note: Note | None = None
         self.future: Future[Any] | None = None
         self.node: Node | None = None
+        self.node_task: Task | None = None
+        self.path = ""
+        """Of a node's task: its place in the superstep, as its rows carry it."""
+        self.writes: Sequence[Write] | None = None
+        """Of a node's task that has ended: what it wrote."""
+        self.rides = False
+        """Whether its record goes with the next checkpoint rather than alone."""
+        self.questions: list[Interrupt] = []
+        """What it, or any call under it, asked in this attempt and has no answer to."""
+        self.timeout: Any = definition.timeout
         self.triggers: tuple[str, ...] = ("__pregel_push",)
         self.from_cache = False
         self.in_doubt = False
@@ -76,6 +100,11 @@ class Call:
 
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"
+
+    @property
+    def is_handler(self) -> bool:
+        """Whether it handles the error of another node's task."""
+        return self.node_task is not None and isinstance(self.node_task.input, Failure)
 
     @property
     def info(self) -> CallInfo:
@@ -111,16 +140,15 @@ class Call:
 
     @property
     def shown_input(self) -> Any:
-        """The input as streams show it: of a node, its lone argument if it has but one."""
-        if self.node is None:
+        """The input as streams show it."""
+        if self.node_task is None:
             return tuple(self.args), self.kwargs
-        bound = self.definition.bind(self.args, self.kwargs)
-        return next(iter(bound.values())) if len(bound) == 1 else bound
+        return self.node_task.node.shown(self.node_task.input)
 
     @property
-    def open_interrupts(self) -> tuple[Interrupt, ...]:
-        """The questions that the run waits on so far."""
-        return tuple(pending.interrupt for pending in self.run.root.pending)
+    def id(self) -> str:
+        """The public id of the call, the same on every attempt: a UUID."""
+        return self.run.task_id(self.task)
 
     @property
     def owner(self) -> str:

@@ -31,6 +31,7 @@ class Frame:
         "doubtful",
         "failures",
         "halted",
+        "nested",
         "questions",
         "run",
         "scope",
@@ -51,6 +52,7 @@ class Frame:
         self.doubtful: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
         self.questions: list[Any] = []
+        self.nested = 0
         self.suspended = False
         """Whether the attempt ends in a question, of its own or of a call's."""
         self.told = False
@@ -90,6 +92,11 @@ class Frame:
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """A value that its code wants made once; see `engine/once.py`."""
         return once(self, name, make)
+
+    def next_nested(self) -> int:
+        """How many runs this attempt nested in itself before."""
+        number, self.nested = self.nested, self.nested + 1
+        return number
 
     def occurrence(self, name: str, digest: bytes) -> int:
         """How many calls of the same name and arguments this attempt made before."""

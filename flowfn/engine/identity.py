@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.definition import OnDivergence
 from flowfn.ports import Serializer, WriteRow
+from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+from flowfn.values import Write
 
 if TYPE_CHECKING:
     from flowfn.digest import Digest
@@ -47,6 +49,22 @@ def instance_id(thread: str, namespace: str, checkpoint: str, task: str) -> str:
     """The id of one call of one run: the same on every attempt, and nowhere else. 32 hex digits."""
     text = "\0".join((thread, namespace, checkpoint, task))
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def task_uuid(thread: str, namespace: str, checkpoint: str, task: str) -> str:
+    """The same id in the form of a UUID, as people and tools are shown it."""
+    raw = instance_id(thread, namespace, checkpoint, task)
+    return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+
+
+def node_scope(path: Sequence[Any]) -> str:
+    """The id of a node's task within its superstep."""
+    return call_id("", "/".join(map(str, path)), b"", 0)
+
+
+def node_path(path: Sequence[Any]) -> str:
+    """The path of a node's task as its rows carry it; it sorts as the tasks are applied."""
+    return "~" + "/".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)
 
 
 class CallInfo(NamedTuple):
@@ -134,18 +152,63 @@ class Record:
         """Whether it was under way when the process died."""
         return self.outcome is None and self.question is None and not self.waiting
 
+    def asked(self) -> Any:
+        """The question that it is, decoded."""
+        assert self.question is not None
+        return self._serde.loads(self.question.value)
+
     def value(self) -> Any:
         """The recorded outcome, decoded: a result, an error or an answer."""
         assert self.outcome is not None
         return self._serde.loads(self.outcome.value)
 
 
+class NodeRecord:
+    """What a node's task wrote, or how it failed, as the journal has it."""
+
+    __slots__ = ("_serde", "rows")
+
+    def __init__(self, serde: Serializer) -> None:
+        self.rows: list[WriteRow] = []
+        self._serde = serde
+
+    @property
+    def finished(self) -> bool:
+        """Whether the task ended well, be it without writing anything."""
+        return any(row.index >= 0 for row in self.rows)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it failed, and its error is another node's to handle."""
+        return any(row.channel == ERROR_SOURCE for row in self.rows)
+
+    @property
+    def writes(self) -> list[Write]:
+        """What it wrote, in its order."""
+        rows = sorted((row for row in self.rows if row.index >= 0), key=lambda row: row.index)
+        return [Write(row.channel, self._serde.loads(row.value)) for row in rows if row.channel != NO_WRITES]
+
+    @property
+    def error(self) -> Any:
+        """The error that it last failed with; None if it didn't."""
+        found = [row for row in self.rows if row.channel == ERROR]
+        return self._serde.loads(found[-1].value) if found else None
+
+
 class Ledger:
-    """The recorded calls of one superstep, and which of them this attempt has claimed."""
+    """The recorded calls of one superstep, and which of them this attempt has claimed.
+
+    `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
+    """
 
     def __init__(self, rows: Iterable[WriteRow] = (), serde: Serializer | None = None) -> None:
         self.records: dict[str, Record] = {}
+        self.nodes: dict[str, NodeRecord] = {}
         for place, row in enumerate(rows, 1):
+            if row.path:
+                assert serde is not None
+                self.nodes.setdefault(row.task, NodeRecord(serde)).rows.append(row)
+                continue
             record = self.records.get(row.task)
             if record is None:
                 assert serde is not None
@@ -158,6 +221,17 @@ class Ledger:
 
     def __bool__(self) -> bool:
         return bool(self.records)
+
+    def writes_at(self, path: Sequence[Any]) -> list[Write] | None:
+        """What the task of a node wrote; None if it hasn't finished."""
+        node = self.nodes.get(node_scope(path)) if self.nodes else None
+        return node.writes if node is not None and node.finished else None
+
+    @property
+    def commanded(self) -> list[Write]:
+        """What commands wrote beside the superstep."""
+        node = self.nodes.get(RUN_TASK)
+        return [] if node is None else node.writes
 
     def unclaimed(self) -> Iterator[Record]:
         """The calls that nobody has asked for yet, in the order in which they were recorded."""

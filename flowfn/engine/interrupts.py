@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.definition import OnDivergence
 from flowfn.digest import digest, render
 from flowfn.engine.identity import (
     ANSWER,
@@ -35,12 +36,16 @@ NAME = "interrupt"
 
 
 class Pending(NamedTuple):
-    """A question that waits, and where its answer goes."""
+    """A question that waits, and where its answer goes.
+
+    `under` lists, from the root inwards, the namespace and the task of each node that it was asked in.
+    """
 
     interrupt: Interrupt
     namespace: str
     checkpoint: str
     task: str
+    under: tuple[tuple[str, str], ...] = ()
 
 
 class Asked:
@@ -59,6 +64,8 @@ def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
     """The answer to a question, or `Suspended` where there is none yet."""
     frame.check()
     if frame.run.journal is None:
+        if frame.run.frame is not None:
+            return _ask_around(frame, frame.run.frame, value, key, kind, site)
         _wait_for(frame, Asked(Pending(Interrupt(value, _unstored_id(frame), key), "", "", ""), None, True))
     info, task, record = _identify(frame, value, key, site)
     if record is not None and _answered(record):
@@ -72,12 +79,37 @@ def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
     _wait_for(frame, _asked(frame, value, key, task, info, known=known))
 
 
+def _ask_around(frame: Frame, around: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
+    """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered."""
+    try:
+        return ask(around, value, key, kind, site)
+    except Suspended:
+        frame.suspended = True
+        frame.tell()
+        raise
+
+
+def _places(frame: Frame | None) -> tuple[tuple[str, str], ...]:
+    """The nodes that a frame is under, from the root inwards."""
+    found: list[tuple[str, str]] = []
+    while frame is not None:
+        while frame.call.parent is not None:
+            frame = frame.call.parent
+        found.insert(0, (frame.run.namespace, frame.call.task))
+        frame = frame.run.frame
+    return tuple(found)
+
+
 def _wait_for(frame: Frame, asked: Asked) -> None:
     frame.questions.append(asked)
     frame.run.root.pending.append(asked.pending)
+    around: Frame | None = frame
+    while around is not None:
+        around.call.questions.append(asked.pending.interrupt)
+        around = around.call.parent or around.run.frame
     frame.suspended = True
     frame.tell()
-    raise Suspended
+    raise Suspended((asked.pending.interrupt,))
 
 
 def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[CallInfo, str, Record | None]:
@@ -92,7 +124,8 @@ def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[Cal
         NAME, NAME, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
         occurrence, run.journal.order, run.host.now(), site, render(payload), "", code,
     )  # fmt: skip
-    verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, "rerun")
+    policy: OnDivergence = "reuse" if run.settings.positional else "rerun"
+    verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, policy)
     if not isinstance(verdict, Same):
         return info, task, None
     verdict.record.claimed = True
@@ -116,8 +149,10 @@ def _asked(
     run = frame.run
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
-    interrupt = Interrupt(value, instance_id(run.thread, run.namespace, run.checkpoint.id, task), key)
-    return Asked(Pending(interrupt, run.namespace, run.checkpoint.id, task), note, known, rejected)
+    named = frame.scope if run.settings.positional else task
+    interrupt = Interrupt(value, instance_id(run.thread, run.namespace, run.checkpoint.id, named), key)
+    pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
+    return Asked(pending, note, known, rejected)
 
 
 def _unstored_id(frame: Frame) -> str:
@@ -165,8 +200,13 @@ def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
     found: list[Pending] = []
     for row in rows:
         if row.task == RUN_TASK and row.channel == QUESTION:
-            found = [Pending(*question) for question in serde.loads(row.value)]
+            found = [_read(question) for question in serde.loads(row.value)]
     return found
+
+
+def _read(question: Sequence[Any]) -> Pending:
+    interrupt, space, checkpoint, asked, under = question
+    return Pending(interrupt, space, checkpoint, asked, tuple((namespace, task) for namespace, task in under))
 
 
 async def answer(journal: Journal, host: Host, checkpoint: str, pending: list[Pending], resume: Any) -> None:

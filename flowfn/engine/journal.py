@@ -159,6 +159,11 @@ class Journal:
         row = WriteRow(note.row.task, -2, SUSPENDED, self.serde.dumps(waiting))
         self._notes[f"{note.row.task} waits"] = Note(note.namespace, note.checkpoint, row)
 
+    def ride(self, namespace: str, checkpoint: str, rows: Sequence[WriteRow]) -> None:
+        """Have rows go with the next commit; they replace those of the same task, index and channel."""
+        for row in rows:
+            self._notes[f"{row.task} {row.channel}"] = Note(namespace, checkpoint, row)
+
     def riders(self) -> list[Writes]:
         """What waits for a ride, to go with the last commit of a run."""
         return _grouped(self._take_notes())

@@ -14,27 +14,36 @@ from flowfn.engine.interrupts import answer, pending_rows, read_pending
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
+from flowfn.engine.superstep import go_on
 from flowfn.errors import (
+    Cancelled,
+    Drained,
     EmptyCommand,
     InvalidInput,
     LeaseLost,
     NoCheckpointer,
     SaverError,
+    Signal,
     Suspended,
     ThreadBusy,
     UnknownCheckpoint,
     UnknownThread,
 )
-from flowfn.events import RunSuspended, ValuesChanged
+from flowfn.events import RunSuspended
 from flowfn.logs import logger
-from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, WriteRow, Writes
+from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
+from flowfn.pregel.interrupts import resumed
+from flowfn.pregel.view import view
 from flowfn.values import MISSING, Checkpoint, Command, Interrupt, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from flowfn.engine.call import Call
+
+COMMAND = "~command"
+"""The path of the rows of what a command wrote."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
 """Seconds between two looks at a busy thread."""
@@ -48,10 +57,15 @@ class Fresh(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Go on where the thread stopped, after what the command brings."""
+    """Go on where the thread stopped, after what the command brings.
+
+    `update` turns a command's update and goto into writes; None where the program takes none. `otherwise` is
+    what to start with on a thread that nothing is recorded of.
+    """
 
     command: Command[Any] | None
     update: Callable[[Command[Any]], Sequence[Write]] | None = None
+    otherwise: Fresh | None = None
 
 
 class Ending(NamedTuple):
@@ -59,6 +73,9 @@ class Ending(NamedTuple):
 
     value: Any
     interrupts: tuple[Interrupt, ...] = ()
+    state: Mapping[str, Any] = {}
+    suspended: bool = False
+    """Whether it stopped for questions, or at a breakpoint."""
 
 
 async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> Lease:
@@ -104,9 +121,14 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     try:
         await _enter(run, journal, given)
         try:
-            return Ending(await run.go_on())
+            return _ended(run, await go_on(run))
         except Suspended:
             return await _suspend(run, journal)
+        except Cancelled:
+            raise
+        except Signal as signal:
+            await _leave(run, journal, signal)
+            raise
         except Exception as error:
             await _fail(run, journal, error)
             raise
@@ -124,14 +146,17 @@ async def _release(run: Run, journal: Journal) -> None:
 
 
 async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
+    if isinstance(given, Resume) and given.otherwise is not None:
+        given = given.otherwise
     if isinstance(given, Resume):
         raise NoCheckpointer(
             f"{run.program.name!r} keeps no past to resume: give it one with "
             "@entrypoint(checkpointer='runs.db'), and name the run with thread_id"
         )
+    run.set_out()
     await run.take_input(given.writes)
     try:
-        return Ending(await run.go_on())
+        return _ended(run, await go_on(run))
     except Suspended:
         return _ending(run)
 
@@ -145,10 +170,14 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     loaded = (
         head if at is None or (head is not None and head.checkpoint.id == at) else await _at(run, journal, at)
     )
-    if loaded is not None:
-        run.checkpoint = journal.checkpoint(loaded, run.program.channels)
-        run.step = run.checkpoint.step
     ledger = journal.ledger(head)
+    if loaded is not None:
+        at_head = loaded is head
+        run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger if at_head else None)
+        _add(run, run.ledger.commanded)
+    run.set_out()
+    if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
+        given = given.otherwise
     if isinstance(given, Fresh):
         journal.begin(given.begin)
         await run.take_input(given.writes)
@@ -160,8 +189,8 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     if loaded is not head:
         await _fork(run)
     else:
-        run.ledger = ledger
         run.report.resumed = bool(ledger)
+    _pass_breakpoints(run)
     await _obey(run, journal, loaded, given)
 
 
@@ -179,17 +208,28 @@ async def _fork(run: Run) -> None:
     before = run.checkpoint
     after = Checkpoint(
         "", values=before.values, versions=before.versions, seen=before.seen, updated=before.updated,
-        metadata=before.metadata,
+        metadata={**before.metadata},
     )  # fmt: skip
-    run.checkpoint = Checkpoint(before.id, step=before.step, versions={})
-    await run.save(after, run.checkpoint, "fork")
+    await run.save(after, "fork")
+
+
+def _add(run: Run, writes: Sequence[Write]) -> None:
+    """Make what a command wrote part of where the run stands."""
+    if writes:
+        run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, writes))
+
+
+def _pass_breakpoints(run: Run) -> None:
+    """Don't stop again where the run stopped before."""
+    if run.interrupt_before or run.interrupt_after:
+        run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
 
 
 async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> None:
     """Carry out what a command brings to a stopped run."""
     command = given.command
     if command is None:
-        _tell_where_it_stands(run)
+        run.tell_where_it_stands()
         return
     if given.update is None and (command.update is not None or command.goto):
         raise InvalidInput(
@@ -207,15 +247,18 @@ async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> No
         again = await journal.load(run.host, run.namespace, run.checkpoint.id)
         run.ledger = journal.ledger(again)
     if writes:
-        before = run.checkpoint
-        await run.save(advance(before, amend(run.program, before, writes)), before, "update")
-    _tell_where_it_stands(run)
+        await journal.write(run.host, [_command_rows(run, journal, writes)])
+        _add(run, writes)
+    run.tell_where_it_stands()
 
 
-def _tell_where_it_stands(run: Run) -> None:
-    values = run.output_values(run.checkpoint)
-    if run.post is not None and values is not MISSING:
-        run.post(ValuesChanged(run.namespace, values))
+def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:
+    """What a command writes, kept under the checkpoint until a superstep makes the next one."""
+    rows = [
+        WriteRow(RUN_TASK, journal.next_order(), name, journal.encode(value, f"Command's {name!r}"), COMMAND)
+        for name, value in writes
+    ]
+    return Writes(run.namespace, run.checkpoint.id, rows)
 
 
 # -- ending ---------------------------------------------------------------------------------------
@@ -236,11 +279,24 @@ async def _suspend(run: Run, journal: Journal) -> Ending:
     return _ending(run)
 
 
+async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
+    """Leave the thread where a signal stopped the run, to be gone on with."""
+    items = [*journal.riders(), *journal.report_rows(run.counted_report(), run.checkpoint.id)]
+    status: Status = "interrupted" if isinstance(signal, Drained) else "failed"
+    await journal.write(run.host, items, status=status, release=True)
+
+
 def _ending(run: Run) -> Ending:
     interrupts = tuple(pending.interrupt for pending in run.pending)
-    if run.post is not None:
-        run.post(RunSuspended(run.namespace, interrupts))
-    return Ending(run.output_values(run.checkpoint), interrupts)
+    ahead = run.ahead()
+    if ahead is not run.checkpoint:
+        run.tell_values(run.checkpoint, ahead)
+    run.tell(RunSuspended(run.namespace, interrupts))
+    return Ending(run.output_values(ahead), interrupts, view(run.program, ahead), suspended=True)
+
+
+def _ended(run: Run, value: Any) -> Ending:
+    return Ending(value, state=view(run.program, run.checkpoint))
 
 
 async def _fail(run: Run, journal: Journal, error: Exception) -> None:

@@ -1,44 +1,46 @@
-"""A run: load → (plan → attempt the tasks → apply → save)* → result.
+"""What the tasks of one invocation of a program share: where it stands, what is recorded, who watches.
 
 A root run holds its thread's lease (`engine/root.py`). A nested one, of a workflow called inside a
-run, has a namespace of its own on the same thread, under the same lease.
+run, has a namespace of its own on the same thread, under the same lease (`engine/nesting.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.cache import PROCESS
 from flowfn.definition import Definition, OnDivergence
-from flowfn.engine.attempt import attempt
-from flowfn.engine.call import Call
-from flowfn.engine.identity import Ledger, call_id, instance_id
+from flowfn.engine.identity import Ledger, node_scope, task_uuid
 from flowfn.engine.interrupts import Pending
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, GraphRecursionError, Suspended
+from flowfn.errors import AsyncInBlockingRun
 from flowfn.events import CheckpointSaved, Event, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import Cache, CheckpointRow, Host, Serializer
-from flowfn.pregel.apply import advance, apply, begin
-from flowfn.pregel.plan import due, plan
-from flowfn.pregel.program import Program, Task
+from flowfn.pregel.apply import Batch, advance, apply, begin
+from flowfn.pregel.plan import due
+from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
 from flowfn.report import CallSummary, Report
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
+    from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
     from flowfn.engine.slots import Slots
+    from flowfn.pregel.program import Task
+    from flowfn.runtime import RunControl
 
 PREVIOUS = "__previous__"
+
+NO_NAMES: tuple[str, ...] = ()
 
 _ERRORS_KEPT = 256
 
@@ -58,9 +60,12 @@ class Settings:
 
     on_divergence: OnDivergence = "doubt"
     retry: tuple[RetryPolicy, ...] = ()
-    cache: Cache = PROCESS
+    cache: Cache | None = PROCESS
     store: Any = None
     context: Any = None
+    positional: bool = False
+    """LangGraph's habits: an answer goes to the question that is asked in its place, and the questions of
+    one task share one id."""
 
 
 class Tally:
@@ -95,6 +100,7 @@ class Run:
         serde: Serializer,
         *,
         parent: Run | None = None,
+        frame: Frame | None = None,
         namespace: str = "",
     ) -> None:
         self.program = program
@@ -105,16 +111,26 @@ class Run:
         self.settings = settings
         self.serde = serde
         self.parent = parent
+        self.frame = frame
+        """The attempt that a nested run is part of."""
         self.root: Run = self if parent is None else parent.root
         self.namespace = namespace
-        self.thread = "" if journal is None else journal.thread
+        self.thread: str = "" if journal is None else journal.thread
+        if parent is not None:
+            self.thread = parent.thread
         self.checkpoint = Checkpoint("")
+        self.stored = self.checkpoint
+        """The checkpoint as it was last saved or loaded, before what a command added to it."""
         self.ledger = Ledger()
-        self.step = -1
+        self.step = -2
+        self.stop = 0
         self.since: float = self.host.now() - 60.0 if parent is None else parent.root.since
         self.report: Report = Report() if parent is None else parent.root.report
         self.ran: Tally = Tally() if parent is None else parent.root.ran
         self.reused: Tally = Tally() if parent is None else parent.root.reused
+        self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
+        self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
+        self.control: RunControl | None = None if parent is None else parent.root.control
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None
@@ -124,6 +140,8 @@ class Run:
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.errors: dict[int, tuple[Exception, Call, int]] = {}
+        self.tasks: Sequence[Task] = ()
+        """Of the superstep under way; those that have finished have their writes."""
 
     spawn = staticmethod(spawn)
 
@@ -155,8 +173,7 @@ class Run:
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""
         self.reused.add()
-        if self.root.post is not None:
-            self.root.post(TaskReused(self.namespace, self.step, call, value))
+        self.tell(TaskReused(self.namespace, self.step, call, value))
 
     async def reread(self, scope: str, host: Host) -> None:
         """Take the records of a failed attempt's calls up again, for the next attempt to claim."""
@@ -164,111 +181,71 @@ class Run:
             loaded = await self.journal.load(host, self.namespace, self.checkpoint.id)
             self.ledger.reopen(self.journal.ledger(loaded), scope)
 
-    # -- supersteps -----------------------------------------------------------------------------
+    # -- where it stands --------------------------------------------------------------------------
 
-    async def go_on(self) -> Any:
-        """Run supersteps until nothing is left to run; the result.
+    def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
+        """Go on from a checkpoint that is stored, with what is recorded under it."""
+        self.checkpoint = self.stored = checkpoint
+        self.step = checkpoint.step
+        self.ledger = Ledger() if ledger is None else ledger
 
-        Raises:
-            Suspended: something waits for an answer.
-            GraphRecursionError: more than `recursion_limit` supersteps.
-            Exception: a task's own.
+    def set_out(self) -> None:
+        """Count the supersteps that the run may take from here, as LangGraph counts them.
+
+        The superstep of a caller's input counts as one, and so does the one that finds nothing to do.
         """
-        for _ in range(self.config.recursion_limit):
-            tasks = plan(self.program, self.checkpoint)
-            self._tell_checkpoint()
-            if not tasks:
-                return self.result()
-            await self._superstep(tasks)
-            await self._advance(tasks)
-            if self.pause is not None:
-                await self.pause()
-        if due(self.program, self.checkpoint):
-            raise GraphRecursionError(
-                f"{self.program.name!r} did not end within {self.config.recursion_limit} supersteps: look for a "
-                "loop without an exit, or raise config['recursion_limit']"
-            )
-        return self.result()
+        self.stop = self.step + self.config.recursion_limit + 2
+
+    @property
+    def managed(self) -> Mapping[str, Any]:
+        """What nodes may read of the superstep that is planned."""
+        steps = Steps(self.step + 1, self.stop)
+        return {name: make(steps) for name, make in self.program.managed.items()}
+
+    @property
+    def parents(self) -> dict[str, str]:
+        """The checkpoint that each run around this one stands at, by its namespace."""
+        around = self.parent
+        return {} if around is None else {**around.parents, around.namespace: around.checkpoint.id}
 
     def result(self) -> Any:
         """What the program makes of the values that it ends on."""
         return self.program.result(view(self.program, self.checkpoint))
 
-    async def _superstep(self, tasks: Sequence[Task]) -> None:
-        calls = [self._call_of(task) for task in tasks]
-        if len(calls) == 1:
-            await self.host.settle([calls[0].future])
-        else:
-            for call in calls:
-                self.host_of(call.definition).start(call.future)
-            await self.host.settle([call.future for call in calls])
-        if self.root.fatal is not None:
-            raise self.root.fatal
-        errors = [error for call in calls if (error := _error_of(call.future)) is not None]
-        for error in errors:
-            if not isinstance(error, Suspended):
-                raise error
-        if errors:
-            raise Suspended
-        for task, call in zip(tasks, calls, strict=True):
-            assert call.future is not None
-            task.writes = task.node.output(call.future.result(0))
-
-    def _call_of(self, task: Task) -> Call:
-        """The attempt at a node: a call without a caller."""
-        definition: Definition = task.node.run  # type: ignore[assignment]
-        args, kwargs = task.input
-        scope = call_id("", "/".join(map(str, task.path)), b"", 0)
-        call = Call(self, None, definition, args, kwargs, scope)
-        call.node, call.triggers = task.node, task.triggers
-        call.future = self.host_of(definition).future(partial(attempt, call))
-        return call
-
-    async def _advance(self, tasks: Sequence[Task]) -> None:
-        """Apply what the tasks wrote, and save the next checkpoint."""
+    def ahead(self) -> Checkpoint:
+        """The checkpoint with what the finished tasks of the superstep under way have written."""
+        done = [Batch(task.name, task.writes, task.path) for task in self.tasks if task.writes]
         before = self.checkpoint
-        after = advance(before, apply(self.program, before, tasks))
-        self.stamp(after, before, "loop")
-        self.note_orphans()
-        ends = self.parent is None and not due(self.program, after)
-        if self.journal is not None:
-            items: list[Any] = [self._row(after, before)]
-            if ends:
-                items += self.journal.report_rows(self.counted_report(), before.id)
-            await self.journal.write(self.host, items, status="done" if ends else None, release=ends)
-        self._become(after)
-        self._tell_values(before, after)
+        return advance(before, apply(self.program, before, done)) if done else before
 
     async def take_input(self, writes: Sequence[Write]) -> None:
-        """Save a checkpoint with a caller's input, giving up what was still due."""
+        """Save a checkpoint with a caller's input; what was due is given up, but for what it has written."""
         before = self.checkpoint
-        after = advance(before, begin(self.program, before, writes))
+        after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
         after.metadata = self.config.stored_metadata()
-        await self.save(after, before, "input")
+        await self.save(after, "input")
 
-    async def save(self, after: Checkpoint, before: Checkpoint, source: Source) -> None:
+    async def save(self, after: Checkpoint, source: Source) -> None:
         """Make a checkpoint the one to go on from, durably."""
-        self.stamp(after, before, source)
+        self.stamp(after, source)
         if self.journal is not None:
-            await self.journal.write(self.host, [self._row(after, before)])
-        self._become(after)
+            await self.journal.write(self.host, [self.row(after)])
+        self.stand_at(after)
 
-    def _row(self, after: Checkpoint, before: Checkpoint) -> CheckpointRow:
+    def row(self, after: Checkpoint) -> CheckpointRow:
+        """A checkpoint as a row, with the values that changed since the one before it."""
         assert self.journal is not None
-        return checkpoint_row(self.journal.serde, after, self.namespace, before, self.program)
+        return checkpoint_row(self.journal.serde, after, self.namespace, self.stored, self.program)
 
-    def stamp(self, after: Checkpoint, before: Checkpoint, source: Source) -> None:
-        """Give a new checkpoint its place: after another, now."""
+    def stamp(self, after: Checkpoint, source: Source) -> None:
+        """Give a new checkpoint its place: after the last one, now."""
+        before = self.checkpoint
         after.id = self.host.new_id()
         after.parent = before.id or None
         after.step = before.step + 1
         after.source = source
         after.created_at = datetime.fromtimestamp(self.host.now(), UTC).isoformat()
-
-    def _become(self, checkpoint: Checkpoint) -> None:
-        self.checkpoint = checkpoint
-        self.step = checkpoint.step
-        self.ledger = Ledger()
+        after.metadata["parents"] = self.parents
 
     def note_orphans(self) -> None:
         """Report what was recorded and nobody asked for."""
@@ -292,31 +269,32 @@ class Run:
 
     # -- what watchers are told -----------------------------------------------------------------
 
-    def _tell_checkpoint(self) -> None:
+    def tell(self, event: Event) -> None:
+        """Tell whoever watches."""
+        if self.root.post is not None:
+            self.root.post(event)
+
+    def tell_checkpoint(self) -> None:
+        """Tell where the run stands, and what is due."""
         if self.root.post is None or self.journal is None:
             return
-        tasks = tuple(
-            (
-                instance_id(
-                    self.thread,
-                    self.namespace,
-                    self.checkpoint.id,
-                    call_id("", "/".join(map(str, path)), b"", 0),
-                ),
-                name,
-            )
-            for name, path, _ in due(self.program, self.checkpoint)
-        )
-        values = self.output_values(self.checkpoint)
-        self.root.post(CheckpointSaved(self.namespace, self.thread, self.checkpoint, values, tasks))
+        found = due(self.program, self.checkpoint)
+        tasks = tuple((self.task_id(node_scope(path)), name) for name, path, _ in found)
+        at = self.checkpoint
+        self.root.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
 
-    def _tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
-        if self.root.post is None:
-            return
-        if any(
-            after.versions.get(name) != before.versions.get(name) for name in self.program.output_channels
-        ):
-            self.root.post(ValuesChanged(self.namespace, self.output_values(after)))
+    def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
+        """Tell what a superstep changed."""
+        if self.root.post is not None:
+            old = before.versions
+            changed = {name for name, version in after.versions.items() if old.get(name) != version}
+            self.root.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
+
+    def tell_where_it_stands(self) -> None:
+        """Tell the values that a resumed run goes on from."""
+        if self.root.post is not None:
+            state = view(self.program, self.checkpoint)
+            self.root.post(ValuesChanged(self.namespace, self.program, state))
 
     def output_values(self, checkpoint: Checkpoint) -> Any:
         """The result as it stands at a checkpoint; MISSING where there is none."""
@@ -325,62 +303,14 @@ class Run:
             return MISSING
         return self.program.result(state)
 
-    # -- nesting --------------------------------------------------------------------------------
-
-    def nested(self, program: Program, settings: Settings, frame: Frame, host: Host) -> Run:
-        """A run of another program inside one of this run's calls."""
-        segment = (
-            f"{program.name}:{instance_id(self.thread, self.namespace, self.checkpoint.id, frame.scope)}"
-        )
-        namespace = f"{self.namespace}|{segment}" if self.namespace else segment
-        hosts = replace(self.hosts, own=host)
-        inherited = replace(
-            settings,
-            cache=self.settings.cache if settings.cache is PROCESS else settings.cache,
-            store=settings.store or self.settings.store,
-            context=settings.context if settings.context is not None else self.settings.context,
-        )
-        return Run(
-            program, hosts, self.journal, self.config, inherited, self.serde, parent=self, namespace=namespace
-        )
+    def task_id(self, scope: str) -> str:
+        """The public id of a task of the superstep."""
+        return task_uuid(self.thread, self.namespace, self.checkpoint.id, scope)
 
 
 def refused_async(name: str) -> AsyncInBlockingRun:
     """The error of a blocking run that meets an async function."""
     return AsyncInBlockingRun(
-        f"{name!r} is async, and this run is blocking: call the workflow by ainvoke() or astream() (or await it), "
-        "or make the function a plain def"
+        f'No synchronous function provided to "{name}": it is async, and this run is blocking. Call the workflow '
+        "by ainvoke() or astream() (or await it), or make the function a plain def"
     )
-
-
-async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
-    """Run a nested program to its end, going on where an earlier attempt stopped.
-
-    Raises:
-        Suspended: something in it waits for an answer.
-    """
-    journal = run.journal
-    loaded = None if journal is None else await journal.load(run.host, run.namespace, None)
-    if loaded is not None and journal is not None:
-        run.checkpoint = journal.checkpoint(loaded, run.program.channels)
-        run.step = run.checkpoint.step
-        run.ledger = journal.ledger(loaded)
-    else:
-        await run.take_input(writes)
-    return await run.go_on()
-
-
-def _error_of(future: Any) -> BaseException | None:
-    """The error that a finished future holds; a cancelled one's is its cancellation."""
-    if future.cancelled():
-        return _cancellation(future)
-    error: BaseException | None = future.exception(0)
-    return error
-
-
-def _cancellation(future: Any) -> BaseException:
-    try:
-        future.result(0)
-    except BaseException as error:
-        return error
-    raise AssertionError("a cancelled future has no result")

@@ -24,9 +24,16 @@ from flowfn.functional.final import final
 from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Lease
+from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue
 from flowfn.pregel.program import Node, Program
-from flowfn.values import MISSING, Write
+from flowfn.state import Amendment
+from flowfn.values import MISSING, StateUpdate, Write
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from flowfn.engine.frame import Frame
 
 START, END = "__start__", "__end__"
 
@@ -37,7 +44,7 @@ class Lowered:
     def __init__(self, definition: Definition, options: Mapping[str, Any]) -> None:
         self.definition = definition
         self.shape = Shape(definition)
-        self.setup = _setup(definition, self.shape, options, self._as_call)
+        self.setup = _setup(definition, self.shape, options, self._inside)
         self.nested = definition.with_options(
             function=self._run_nested_async if definition.is_async else self._run_nested,
             counted=False,
@@ -93,9 +100,13 @@ class Lowered:
             return Order(None, RunConfig(lease.thread), lease=lease)
         return Order(given, RunConfig(hosts.own.new_id()))
 
-    def _as_call(self, given: Fresh) -> tuple[Definition, Sequence[Any], dict[str, Any]]:
+    async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
+        """A run of it as a call of the run around."""
         (start,) = given.writes
-        return self.nested, *self.shape.spread(start.value)
+        future = spawn(frame, self.nested, *self.shape.spread(start.value), "")
+        await hosts.own.join(future)
+        value = future.result(0)
+        return Ending(value, state={END: value})
 
     # -- called inside another run --------------------------------------------------------------
 
@@ -103,13 +114,13 @@ class Lowered:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return drive(nest(self.setup, frame, given, blocking_hosts())).value
+        return drive(nest(self.setup, frame, given, Order(None, RunConfig()), blocking_hosts())).value
 
     async def _run_nested_async(self, *args: Any, **kwargs: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return (await nest(self.setup, frame, given, loop_hosts())).value
+        return (await nest(self.setup, frame, given, Order(None, RunConfig()), loop_hosts())).value
 
 
 class Shape:
@@ -199,9 +210,9 @@ class Shape:
         exact: bytes = digest(bound, since=0.0, now=lambda: 0.0).exact
         return exact.hex()
 
-    def read(self, values: Mapping[str, Any]) -> Any:
-        """The stored input as the function's arguments."""
-        return self.spread(values[START])
+    def shown(self, given: Mapping[str, Any]) -> Any:
+        """The stored input as streams show it: of one parameter, its value."""
+        return next(iter(given.values())) if len(given) == 1 else given
 
 
 def _output(value: Any) -> list[Write]:
@@ -214,10 +225,19 @@ def _setup(
     definition: Definition,
     shape: Shape,
     options: Mapping[str, Any],
-    as_call: Callable[[Fresh], tuple[Definition, Sequence[Any], dict[str, Any]]],
+    inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]],
 ) -> Setup:
     node_definition = definition.with_options(counted=False, recorded=False)
-    node = Node(definition.name, typing.cast(Any, node_definition), (START,), shape.read, _output)
+    node = Node(
+        definition.name,
+        typing.cast(Any, node_definition),
+        (START,),
+        _input,
+        _output,
+        spread=shape.spread,
+        shown=shape.shown,
+        timeout=definition.timeout,
+    )
     program = Program(
         nodes={definition.name: node},
         channels={START: EphemeralValue(), END: LastValue(), PREVIOUS: LastValue()},
@@ -226,6 +246,7 @@ def _setup(
         input_channels=(START,),
         output_channels=(END,),
         stream_channels=(END,),
+        lone=True,
         name=definition.name,
         labels={
             START: f"the input of {definition.name!r}",
@@ -243,22 +264,34 @@ def _setup(
             cache=PROCESS if options["cache"] is None else options["cache"],
             store=options["store"],
         ),
+        is_async=definition.is_async,
         durability=options["durability"],
         on_busy=options["on_busy"],
         context_schema=options["context_schema"],
         writes=shape.writes,
-        updates=lambda values, as_node: _updates(definition, values, as_node),
+        updates=lambda checkpoint, updates: _amendment(definition, updates),
         call=lambda given: shape.digest(shape.bound(given)),
-        as_call=as_call,
+        inside=inside,
+        returned=_returned,
     )
 
 
-def _updates(definition: Definition, values: Any, as_node: str | None) -> list[Write]:
-    if as_node not in (None, definition.name):
-        raise InvalidInput(
-            f"as_node={as_node!r}: an entrypoint has one node, {definition.name!r}; leave it out"
-        )
-    return _output(values)
+def _input(values: Mapping[str, Any]) -> Any:
+    return values.get(START, MISSING)
+
+
+def _returned(ending: Ending, value: Any) -> Any:
+    return {"__interrupt__": list(ending.interrupts)} if ending.interrupts else value
+
+
+def _amendment(definition: Definition, updates: Sequence[StateUpdate]) -> Amendment:
+    """What updates of an entrypoint's state come to: its result, and what its next call sees."""
+    for update in updates:
+        if update.as_node not in (None, definition.name):
+            raise InvalidInput(
+                f"as_node={update.as_node!r}: an entrypoint has one node, {definition.name!r}; leave it out"
+            )
+    return Amendment([Batch("__input__", _output(update.values)) for update in updates], gives_up=True)
 
 
 def _unwrapped(ending: Ending, order: Order) -> Any:

@@ -129,11 +129,15 @@ class LoopHost:
         return task is not None and task.cancel()
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
-        """Wait until each has ended, whatever came of it."""
+        """Wait until each has ended, whatever came of it; a lone one runs in this very task.
+
+        Of several each runs in a task of its own, so that it can be cancelled by itself.
+        """
+        futures = list(futures)
         for future in futures:
             if future.runner is self.threads:
                 self.threads.start_now(future)
-            elif (job := future.take()) is not None:
+            elif len(futures) == 1 and (job := future.take()) is not None:
                 await _settle(future, job)
             if not future.done():
                 await self._wait(future)

@@ -37,10 +37,11 @@ from .program import (
     SENT,
     Node,
     Program,
+    Steps,
     Task,
 )
 from .reducer import Reducer
-from .view import View, values, view
+from .view import View, shown, values, view
 
 __all__ = [
     "CONTROL",
@@ -68,6 +69,7 @@ __all__ = [
     "Node",
     "Program",
     "Reducer",
+    "Steps",
     "Task",
     "Topic",
     "UntrackedValue",
@@ -82,6 +84,7 @@ __all__ = [
     "peek",
     "plan",
     "resumed",
+    "shown",
     "stops",
     "unknown_sends",
     "values",

@@ -7,7 +7,7 @@ changes in one superstep gets the same next version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
@@ -80,9 +80,23 @@ def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) ->
     return step.changes()
 
 
-def begin(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Changes:
-    """What a caller's new input changes: the tasks that were due are given up for it."""
-    given_up = (Batch(name, None, path, triggers) for name, path, triggers in due(program, checkpoint))
+def _nothing(path: Sequence[Any]) -> None:
+    """No task has written anything."""
+
+
+def begin(
+    program: Program,
+    checkpoint: Checkpoint,
+    writes: Sequence[Write],
+    written: Callable[[Sequence[Any]], Sequence[Write] | None] = _nothing,
+) -> Changes:
+    """What a caller's new input changes: the tasks that were due are given up for it.
+
+    Those of them that had finished are not: `written` gives the writes of a task by its path.
+    """
+    given_up = (
+        Batch(name, written(path), path, triggers) for name, path, triggers in due(program, checkpoint)
+    )
     return apply(program, checkpoint, [Batch(INPUT, writes), *given_up])
 
 

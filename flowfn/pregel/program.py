@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ..values import Write
 from .channels import Channel, Topic
@@ -41,13 +41,32 @@ HIDDEN: Final = "hidden"
 _RESERVED = CONTROL | {INPUT}
 
 
+def _alone(given: Any) -> tuple[Sequence[Any], dict[str, Any]]:
+    """An input that is the only argument."""
+    return (given,), {}
+
+
+def _itself(given: Any) -> Any:
+    """An input that is shown as it is."""
+    return given
+
+
+class Steps(NamedTuple):
+    """Where a run stands: the number of the superstep that is planned, and of the last that it may take."""
+
+    step: int
+    stop: int
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A step of a program.
 
     `read` turns the available values into the node's input, or `MISSING` to skip the node;
-    `output` turns what `run` returned into writes. The policies, `timeout`, `defer`, `metadata` and
-    `tags` are data for whoever runs or draws the node: planning doesn't look at them.
+    `spread` turns that into the arguments of `run`, `shown` into what streams show of it; `output` turns
+    what `run` returned into writes. `on_error` names the node that takes over, in the same superstep, where
+    this one fails. The policies, `timeout`, `defer`, `metadata` and `tags` are data for whoever runs or
+    draws the node: planning doesn't look at them.
     """
 
     name: str
@@ -55,6 +74,9 @@ class Node:
     triggers: tuple[str, ...]
     read: Callable[[Mapping[str, Any]], Any]
     output: Callable[[Any], Sequence[Write]]
+    spread: Callable[[Any], tuple[Sequence[Any], dict[str, Any]]] = _alone
+    shown: Callable[[Any], Any] = _itself
+    on_error: str | None = None
     retry_policy: Any = None
     cache_policy: Any = None
     timeout: Any = None
@@ -87,6 +109,7 @@ class Task:
 class Program:
     """Channels and nodes, and how a caller's input becomes writes and the values a result.
 
+    `lone` says that a result is the value of the only output channel, not a mapping.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """
@@ -98,12 +121,15 @@ class Program:
     input_channels: tuple[str, ...] = ()
     output_channels: tuple[str, ...] = ()
     stream_channels: tuple[str, ...] = ()
+    lone: bool = False
     sends: str | None = None
     interrupt_before: tuple[str, ...] | Literal["*"] = ()
     interrupt_after: tuple[str, ...] | Literal["*"] = ()
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What an error calls a channel, where its name would say nothing to the author."""
+    managed: Mapping[str, Callable[[Steps], Any]] = field(default_factory=dict)
+    """What nodes may read that no channel holds, made anew for each superstep."""
     subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """Per channel, the names of the nodes that it triggers."""
     # Sets, not frozensets: `mapping.keys() & names` then walks the shorter of the two.

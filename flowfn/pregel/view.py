@@ -5,7 +5,7 @@ Rule: a key is there exactly while its channel is available; a value is worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..values import MISSING, Checkpoint
@@ -62,6 +62,19 @@ _NOTHING: Mapping[str, Any] = {}
 def view(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = _NOTHING) -> View:
     """The available values of a checkpoint; it reads through, so don't change the checkpoint under it."""
     return View(program.channels, checkpoint.values, managed)
+
+
+def shown(program: Program, state: Mapping[str, Any], keys: str | Sequence[str] | None = None) -> Any:
+    """Values as a caller sees them: a mapping of the available ones among `keys`, or the value of one key.
+
+    None stands for the program's stream channels.
+    """
+    if keys is None:
+        keys = program.stream_channels[0] if program.lone else program.stream_channels
+    if isinstance(keys, str):
+        return state.get(keys)
+    found = ((name, state.get(name, MISSING)) for name in keys)
+    return {name: value for name, value in found if value is not MISSING}
 
 
 def values(program: Program, checkpoint: Checkpoint, channels: Iterable[str]) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""What is kept of a node's task: a row for each of its writes, in their order, or one that says there was none.
+
+Rule: a task's rows are committed together, so that a task has either finished or it hasn't.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowfn.engine.identity import ERROR
+from flowfn.engine.journal import encode
+from flowfn.ports import Serializer, WriteRow
+from flowfn.pregel.channels import UntrackedValue
+from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+
+if TYPE_CHECKING:
+    from flowfn.engine.call import Call
+
+
+def write_rows(serde: Serializer, call: Call) -> list[WriteRow]:
+    """The rows of a task that has finished.
+
+    Raises:
+        SerializationError: a value can't be stored; says which node wrote it, and to which channel.
+    """
+    channels = call.run.program.channels
+    rows = []
+    for index, (channel, value) in enumerate(call.writes or ()):
+        if type(channels.get(channel)) is not UntrackedValue:
+            owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
+            rows.append(WriteRow(call.task, index, channel, encode(serde, value, owner), call.path))
+    return rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+
+
+def failure_rows(
+    serde: Serializer, call: Call, error: BaseException, *, handed_over: bool = False
+) -> list[WriteRow]:
+    """The rows of a task that has failed, and whether another node handles that."""
+    rows = [WriteRow(call.task, -1, ERROR, serde.dumps(error), call.path)]
+    if handed_over:
+        rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
+    return rows

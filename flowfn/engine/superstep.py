@@ -1,0 +1,218 @@
+"""Supersteps: plan what is due, run it, record what each task wrote, apply it all, save; until nothing is due.
+
+Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
+superstep's only task wrote goes with the checkpoint that it makes, in one commit. The first task that
+fails stops the superstep: what had not started doesn't, and coroutines under way are cancelled; the
+finished ones are kept for the next attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.attempt import attempt
+from flowfn.engine.call import Call, Failure
+from flowfn.engine.identity import node_path, node_scope
+from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.errors import Drained, GraphRecursionError, Suspended
+from flowfn.events import NodeReused
+from flowfn.ports import Writes
+from flowfn.pregel.apply import advance, apply
+from flowfn.pregel.interrupts import stops
+from flowfn.pregel.plan import due, plan
+from flowfn.pregel.program import Task
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.run import Run
+
+HANDLER = "node_error_handler"
+"""Last part of the path of a task that handles another one's error."""
+
+
+async def go_on(run: Run) -> Any:
+    """Run supersteps until nothing is due; the result.
+
+    Raises:
+        Suspended: something waits for an answer, or a breakpoint was met.
+        Drained: the run was asked to stop, and has work left.
+        GraphRecursionError: more than `recursion_limit` supersteps.
+        Exception: a task's own.
+    """
+    while True:
+        if run.step + 1 > run.stop:
+            raise GraphRecursionError(
+                f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition in "
+                f"{run.program.name!r}: look for a loop without an exit, or raise config['recursion_limit']"
+            )
+        tasks = plan(run.program, run.checkpoint, run.managed)
+        run.tell_checkpoint()
+        if not tasks:
+            return run.result()
+        if run.control is not None and run.control.drain_requested:
+            raise Drained(run.control.drain_reason or "")
+        if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
+            raise Suspended
+        await _take(run, tasks)
+        if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
+            raise Suspended
+        if run.pause is not None:
+            await run.pause()
+
+
+async def _take(run: Run, tasks: list[Task]) -> None:
+    """One superstep: run what has no record, then apply what all have written."""
+    run.tasks = tasks
+    calls = [_call_of(run, task) for task in tasks if not _is_restored(run, task)]
+    for call in calls:
+        call.rides = len(tasks) == 1
+    errors = []
+    handlers = [handler for task in tasks if (handler := _left_handler(run, task)) is not None]
+    for call, error in await _settle(run, calls):
+        if call.node_task is None or call.node_task.node.on_error is None or not isinstance(error, Exception):
+            errors.append(error)
+        else:
+            handlers.append(await _hand_over(run, call, call.node_task, error))
+    _raise_first(run, errors)
+    if handlers:
+        tasks += handlers
+        handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
+        _raise_first(run, [error for _, error in await _settle(run, handling)])
+        calls += handling
+    await _advance(run, tasks, [call for call in calls if call.rides])
+
+
+def _call_of(run: Run, task: Task) -> Call:
+    """The attempt at a node: a call without a caller."""
+    definition: Definition = task.node.run  # type: ignore[assignment]
+    if definition.on_loop is not None and run.hosts.loop is not None:
+        definition = definition.on_loop
+    args, kwargs = task.node.spread(task.input)
+    call = Call(run, None, definition, args, kwargs, node_scope(task.path))
+    call.node, call.triggers, call.node_task = task.node, task.triggers, task
+    call.path, call.timeout = node_path(task.path), task.timeout
+    call.future = run.host_of(definition).future(partial(attempt, call))
+    return call
+
+
+def _is_restored(run: Run, task: Task) -> bool:
+    """Take a task's writes from its record, if it has finished."""
+    if not run.ledger.nodes:
+        return False
+    record = run.ledger.nodes.get(node_scope(task.path))
+    if record is None or not (record.finished or record.handed_over):
+        return False
+    task.writes = record.writes
+    if record.finished:
+        run.tell(NodeReused(run.namespace, run.step, run.program, task, run.task_id(node_scope(task.path))))
+    return True
+
+
+async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseException]]:
+    """Run calls side by side; which failed, in the order in which they did."""
+    if len(calls) == 1:
+        await run.host.settle([calls[0].future])
+        error = _error_of(calls[0].future)
+        return [] if error is None else [(calls[0], error)]
+    failed: list[tuple[Call, BaseException]] = []
+
+    def look(future: Any, call: Call) -> None:
+        error = _error_of(future)
+        if error is None:
+            return
+        failed.append((call, error))
+        if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
+            _give_up(calls)
+
+    for call in calls:
+        assert call.future is not None
+        call.future.add_done_callback(partial(look, call=call))
+        run.host_of(call.definition).start(call.future)
+    try:
+        await run.host.settle([call.future for call in calls])
+    except BaseException:
+        _give_up(calls)
+        raise
+    return failed
+
+
+def _give_up(calls: Sequence[Call]) -> None:
+    """Start nothing more, and stop what can be stopped."""
+    for call in calls:
+        if call.future is not None and not call.future.done():
+            call.future.cancel()
+
+
+def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
+    """Raise what ends the superstep: the first error; else a question, for which all others have ended."""
+    if run.root.fatal is not None:
+        raise run.root.fatal
+    for error in errors:
+        if not isinstance(error, Suspended):
+            raise error
+    if errors:
+        raise Suspended
+
+
+async def _hand_over(run: Run, call: Call, task: Task, error: Exception) -> Task:
+    """Give a failed task to the node that handles its errors; recorded, so that the task doesn't run again."""
+    if run.journal is not None:
+        rows = failure_rows(run.journal.serde, call, error, handed_over=True)
+        await run.journal.write(run.host, [Writes(run.namespace, run.checkpoint.id, rows)])
+    task.writes, call.rides = [], False
+    return _handling(run, task, error)
+
+
+def _left_handler(run: Run, task: Task) -> Task | None:
+    """The task that was to handle the error of one that failed before the process died."""
+    record = run.ledger.nodes.get(node_scope(task.path)) if run.ledger.nodes else None
+    if record is None or not record.handed_over or record.finished or task.node.on_error is None:
+        return None
+    return _handling(run, task, record.error)
+
+
+def _handling(run: Run, failed: Task, error: BaseException) -> Task:
+    assert failed.node.on_error is not None
+    node = run.program.nodes[failed.node.on_error]
+    given = Failure(failed.name, failed.input, error)
+    return Task(node.name, (*failed.path, HANDLER), node, given, failed.triggers, node.timeout)
+
+
+async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
+    """Apply what the tasks wrote, and save the next checkpoint."""
+    before = run.checkpoint
+    after = advance(before, apply(run.program, before, tasks))
+    run.stamp(after, "loop")
+    run.note_orphans()
+    ends = run.parent is None and not due(run.program, after)
+    if run.journal is not None:
+        items: list[Any] = [
+            Writes(run.namespace, before.id, rows)
+            for call in riding
+            if call.definition.recorded and (rows := write_rows(run.journal.serde, call))
+        ]
+        items.append(run.row(after))
+        if ends:
+            items += run.journal.report_rows(run.counted_report(), before.id)
+        await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
+    run.tasks = ()
+    run.stand_at(after)
+    run.tell_values(before, after)
+
+
+def _error_of(future: Any) -> BaseException | None:
+    """The error that a finished future holds; a cancelled one's is its cancellation."""
+    if future.cancelled():
+        return _cancellation(future)
+    error: BaseException | None = future.exception(0)
+    return error
+
+
+def _cancellation(future: Any) -> BaseException:
+    try:
+        future.result(0)
+    except BaseException as error:
+        return error
+    raise AssertionError("a cancelled future has no result")
