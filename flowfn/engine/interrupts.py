@@ -149,8 +149,7 @@ def _asked(
     run = frame.run
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
-    named = frame.scope if run.settings.positional else task
-    interrupt = Interrupt(value, instance_id(run.thread, run.namespace, run.checkpoint.id, named), key)
+    interrupt = Interrupt(value, instance_id(run.thread, run.namespace, run.checkpoint.id, task), key)
     pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
     return Asked(pending, note, known, rejected)
 

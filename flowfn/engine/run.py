@@ -64,8 +64,7 @@ class Settings:
     store: Any = None
     context: Any = None
     positional: bool = False
-    """LangGraph's habits: an answer goes to the question that is asked in its place, and the questions of
-    one task share one id."""
+    """LangGraph's habit: an answer goes to the question that is asked in its place."""
 
 
 class Tally:

@@ -108,10 +108,15 @@ def amend(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> 
     return replace(changes, updated=tuple(sorted({*checkpoint.updated, *changes.cells})))
 
 
-def peek(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> View:
+def peek(
+    program: Program,
+    checkpoint: Checkpoint,
+    writes: Sequence[Write],
+    managed: Mapping[str, Any] = _NO_VERSIONS,
+) -> View:
     """The values as a task sees them after its own writes and before everybody else's."""
     cells = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
-    return View(program.channels, {**checkpoint.values, **cells}, {})
+    return View(program.channels, {**checkpoint.values, **cells}, managed)
 
 
 def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:

@@ -35,7 +35,7 @@ RETURN: Final = "__return__"
 CONTROL: Final = frozenset({SENT, INTERRUPT, RESUME, ERROR, ERROR_SOURCE, NO_WRITES, RETURN})
 """Keys that a task may write to and that are no channels: `apply` passes over them."""
 
-HIDDEN: Final = "hidden"
+HIDDEN: Final = "langsmith:hidden"
 """The tag of a node at which `"*"` doesn't interrupt."""
 
 _RESERVED = CONTROL | {INPUT}

@@ -36,6 +36,11 @@ class View(Mapping[str, Any]):
         value = channel.get(channel.initial() if cell is MISSING else cell)
         return default if value is MISSING else value
 
+    def pick(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of `names` that are available, with their values, in the order given."""
+        found = ((name, self.get(name, MISSING)) for name in names)
+        return {name: value for name, value in found if value is not MISSING}
+
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, MISSING)
         if value is MISSING:

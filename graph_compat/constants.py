@@ -1,0 +1,32 @@
+"""Names with a fixed meaning. They are LangGraph's."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from flowfn.pregel import HIDDEN
+
+START: Final = sys.intern("__start__")
+"""The virtual first node of a graph."""
+
+END: Final = sys.intern("__end__")
+"""The virtual last node of a graph."""
+
+ROOT: Final = "__root__"
+"""The one channel of a state that isn't a mapping."""
+
+SENDS: Final = "__pregel_tasks"
+"""The channel that holds what was sent to nodes."""
+
+TAG_HIDDEN: Final = HIDDEN
+"""The tag of a node that streams don't show and `"*"` doesn't stop at."""
+
+TAG_NOSTREAM: Final = "nostream"
+"""The tag of a chat model whose tokens `messages` streams don't show."""
+
+TASKS: Final = SENDS
+CONF: Final = "configurable"
+CONFIG_KEY_CHECKPOINTER: Final = "__pregel_checkpointer"
+
+__all__ = ["CONF", "CONFIG_KEY_CHECKPOINTER", "END", "START", "TAG_HIDDEN", "TAG_NOSTREAM", "TASKS"]

@@ -1,0 +1,162 @@
+"""The errors that LangGraph's users catch, by the names that they know.
+
+Rule: an error is flowfn's wherever flowfn has it; what only graphs raise is defined here. Control signals
+derive from `BaseException`, so that `except Exception` in a node can't swallow a question to a human (G8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from flowfn.errors import (
+    AmbiguousAnswer,
+    EmptyChannelError,
+    EmptyCommand,
+    FlowError,
+    GraphRecursionError,
+    InvalidUpdateError,
+    NoCheckpointer,
+    Signal,
+    Suspended,
+    TaskTimeout,
+    UnknownThread,
+)
+from flowfn.errors import Drained as GraphDrained
+from flowfn.values import Command, Interrupt
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
+
+__all__ = [
+    "EmptyChannelError",
+    "EmptyInputError",
+    "ErrorCode",
+    "GraphBubbleUp",
+    "GraphDrained",
+    "GraphInterrupt",
+    "GraphRecursionError",
+    "InvalidUpdateError",
+    "NodeCancelledError",
+    "NodeError",
+    "NodeInterrupt",
+    "NodeTimeoutError",
+    "ParentCommand",
+    "TaskNotFound",
+    "create_error_message",
+]
+
+GraphBubbleUp = Signal
+
+
+class ErrorCode(Enum):
+    """What LangGraph's troubleshooting pages are named by."""
+
+    GRAPH_RECURSION_LIMIT = "GRAPH_RECURSION_LIMIT"
+    INVALID_CONCURRENT_GRAPH_UPDATE = "INVALID_CONCURRENT_GRAPH_UPDATE"
+    INVALID_GRAPH_NODE_RETURN_VALUE = "INVALID_GRAPH_NODE_RETURN_VALUE"
+    MULTIPLE_SUBGRAPHS = "MULTIPLE_SUBGRAPHS"
+    INVALID_CHAT_HISTORY = "INVALID_CHAT_HISTORY"
+
+
+def create_error_message(*, message: str, error_code: ErrorCode) -> str:
+    """A message that ends with the address of the page on it."""
+    page = f"https://docs.langchain.com/oss/python/langgraph/errors/{error_code.value}"
+    return f"{message}\nFor troubleshooting, visit: {page}"
+
+
+class EmptyInputError(FlowError):
+    """A graph got no input, and has nothing to go on with."""
+
+
+class GraphInterrupt(Suspended):
+    """Unwinds a node that asked a question; `args[0]` holds its `Interrupt`s."""
+
+    def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        super().__init__(interrupts)
+
+
+class NodeInterrupt(GraphInterrupt):
+    """Raised by a node to stop its graph with a question. Deprecated in favour of `interrupt()`."""
+
+    def __init__(self, value: Any, id: str = "placeholder-id") -> None:
+        warn("NodeInterrupt is deprecated. Use `interrupt()` instead.", LangGraphDeprecatedSinceV10)
+        super().__init__([Interrupt(value, id)])
+
+
+class ParentCommand(GraphBubbleUp):
+    """Carries a `Command(graph=Command.PARENT)` out of a graph to the one around it; `args[0]` is the command."""
+
+    def __init__(self, command: Command[Any]) -> None:
+        super().__init__(command)
+
+
+class NodeTimeoutError(Exception):
+    """A node took too long. `kind` is "run" or "idle"; times are in seconds."""
+
+    def __init__(
+        self,
+        node: str,
+        elapsed: float,
+        *,
+        kind: str = "run",
+        run_timeout: float | None = None,
+        idle_timeout: float | None = None,
+    ) -> None:
+        self.node = node
+        self.elapsed = elapsed
+        self.kind = kind
+        self.run_timeout = run_timeout
+        self.idle_timeout = idle_timeout
+        limit = (run_timeout if kind == "run" else idle_timeout) or 0.0
+        self.timeout = limit
+        progress = "" if kind == "run" else " without making progress"
+        super().__init__(
+            f"Node '{node}' exceeded its {kind} timeout of {limit:.3f}s{progress} (elapsed: {elapsed:.3f}s)."
+        )
+
+
+class NodeCancelledError(Exception):
+    """A node raised `asyncio.CancelledError` itself."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        super().__init__(f"Node '{node}' raised asyncio.CancelledError")
+
+
+class TaskNotFound(Exception):
+    """A distributed executor doesn't know a task. Never raised here; kept for code that names it."""
+
+
+@dataclass(frozen=True)
+class NodeError:
+    """What an error handler is given: which node failed, and how."""
+
+    node: str
+    error: BaseException
+
+
+def translated(error: BaseException) -> BaseException:
+    """An error of the engine as LangGraph's users know it."""
+    translate = _TRANSLATIONS.get(type(error))
+    return error if translate is None else translate(error)
+
+
+def _timeout(error: Any) -> BaseException:
+    return NodeTimeoutError(
+        error.name, error.elapsed, kind=error.kind, **{f"{error.kind}_timeout": error.timeout}
+    )
+
+
+_TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
+    UnknownThread: lambda error: EmptyInputError(f"Received no input for __start__: {error}"),
+    EmptyCommand: lambda error: EmptyInputError(f"Received empty Command input: {error}"),
+    NoCheckpointer: lambda error: RuntimeError(
+        f"Cannot use Command(resume=...) without checkpointer: {error}"
+    ),
+    AmbiguousAnswer: lambda error: RuntimeError(
+        "When there are multiple pending interrupts, you must specify the interrupt id when resuming."
+        f" {error}"
+    ),
+    TaskTimeout: _timeout,
+}

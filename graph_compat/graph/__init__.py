@@ -1,0 +1,6 @@
+"""Graphs whose nodes share a state."""
+
+from graph_compat.constants import END, START
+from graph_compat.graph.state import StateGraph
+
+__all__ = ["END", "START", "StateGraph"]

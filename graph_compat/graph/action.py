@@ -1,0 +1,119 @@
+"""What a node runs: a function, an object that can be called or invoked, or another graph.
+
+Rule: an action has a blocking form, an asyncio form, or both; which one a run uses is decided by its caller.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from flowfn.context import current_frame
+from flowfn.workflow import Workflow
+from graph_compat.injection import caller, config_of, is_coroutine_function
+
+Form = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Action:
+    """A node's or a branch's function, in the forms that it has; `source` is what its author gave."""
+
+    source: Any
+    name: str
+    blocking: Form | None
+    awaited: Form | None
+
+    @property
+    def graph(self) -> Workflow[Any, Any] | None:
+        """The graph that it is, or that its code names."""
+        return self.source if isinstance(self.source, Workflow) else named_graph(self.source)
+
+
+def action_of(source: Any, name: str) -> Action:
+    """An action of what a graph's author gave.
+
+    Raises:
+        TypeError: it can be neither called nor invoked.
+    """
+    if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
+        return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
+    if isinstance(source, dict) and source and all(map(callable, source.values())):
+        parts = {key: action_of(part, key) for key, part in source.items()}
+        return Action(source, name, partial(_each, parts), partial(_aeach, parts))
+    if not callable(source):
+        raise TypeError(
+            f"Expected a Runnable, callable or dict.Instead got an unsupported type: {type(source)}"
+        )
+    call = caller(source, name)
+    if is_coroutine_function(source):
+        return Action(source, name, None, call)
+    return Action(source, name, call, None)
+
+
+def name_of(source: Any) -> str | None:
+    """The name that an action goes by where its author gives none."""
+    if hasattr(source, "get_name") and hasattr(source, "invoke"):
+        return str(source.get_name())
+    while isinstance(source, partial):
+        source = source.func
+    name = getattr(source, "__name__", None)
+    return str(name) if name is not None else type(source).__name__ if callable(source) else None
+
+
+def _invoke(source: Any, state: Any) -> Any:
+    return source.invoke(state) if isinstance(source, Workflow) else source.invoke(state, _config())
+
+
+async def _ainvoke(source: Any, state: Any) -> Any:
+    if isinstance(source, Workflow):
+        return await source.ainvoke(state)
+    return await source.ainvoke(state, _config())
+
+
+def _config() -> Any:
+    frame = current_frame.get()
+    return None if frame is None else config_of(frame)
+
+
+def _each(parts: dict[str, Action], state: Any) -> Any:
+    return {key: part.blocking(state) for key, part in parts.items() if part.blocking is not None}
+
+
+async def _aeach(parts: dict[str, Action], state: Any) -> Any:
+    import asyncio
+
+    return dict(
+        zip(parts, await asyncio.gather(*(awaited(part, state) for part in parts.values())), strict=True)
+    )
+
+
+async def awaited(action: Action, state: Any) -> Any:
+    """An action's value on an event loop; blocking code goes to a thread."""
+    if action.awaited is not None:
+        return await action.awaited(state)
+    import asyncio
+
+    assert action.blocking is not None
+    return await asyncio.to_thread(action.blocking, state)
+
+
+def named_graph(function: Any) -> Workflow[Any, Any] | None:
+    """The first graph among the variables and the globals that a function's code names."""
+    while isinstance(function, partial):
+        function = function.func
+    if not inspect.isfunction(function):
+        function = (
+            getattr(type(function), "__call__", None) if not inspect.ismethod(function) else function.__func__
+        )
+    if not inspect.isfunction(function):
+        return None
+    try:
+        found = inspect.getclosurevars(function)
+    except (TypeError, ValueError):
+        return None
+    values = [*found.nonlocals.values(), *found.globals.values()]
+    return next((value for value in values if isinstance(value, Workflow)), None)

@@ -1,0 +1,90 @@
+"""Conditional edges: a function of the state that says where to go.
+
+Rule: it sees the state after its own node's writes and before everybody else's, and runs as a part of that
+node's task, so that its failure is the task's.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from flowfn.values import Send, Write
+from graph_compat.constants import END, START
+from graph_compat.graph.action import Action
+from graph_compat.graph.schema import Schema
+from graph_compat.graph.writes import branch_channel, sent
+
+
+@dataclass(frozen=True)
+class BranchSpec:
+    """A conditional edge: its function, and the node that each result stands for; None for names as they are."""
+
+    path: Action
+    ends: Mapping[Hashable, str] | None
+    input_schema: Schema | None = None
+
+    def writes(self, result: Any) -> list[Write]:
+        """The writes of a result: a name or a `Send`, or several.
+
+        Raises:
+            ValueError: it names no destination.
+            KeyError: `ends` doesn't have it.
+        """
+        several = isinstance(result, list | tuple)
+        destinations = [self._destination(item) for item in (result if several else (result,))]
+        if any(target is None or target == START for target in destinations):
+            raise ValueError(
+                f"Branch did not return a valid destination: {self.path.name!r} returned {result!r}"
+            )
+        return [
+            sent(target) if isinstance(target, Send) else Write(branch_channel(target), None)
+            for target in destinations
+            if target != END
+        ]
+
+    def _destination(self, item: Any) -> Any:
+        return item if isinstance(item, Send) or self.ends is None else self.ends[item]
+
+
+def ends_of(
+    path: Any, path_map: Mapping[Hashable, str] | Sequence[str] | None
+) -> Mapping[Hashable, str] | None:
+    """Where a branch may go: as its map or list says, or the literals that it is annotated to return."""
+    if isinstance(path_map, Mapping):
+        return dict(path_map)
+    if path_map is not None:
+        return {name: name for name in path_map}
+    names = literals(return_hint(path))
+    return {name: name for name in names} if names else None
+
+
+def return_hint(function: Any) -> Any:
+    """What a function is annotated to return; None if nothing, or if that can't be resolved."""
+    while isinstance(function, partial):
+        function = function.func
+    for candidate in (function, getattr(type(function), "__call__", None)):
+        try:
+            return get_type_hints(candidate).get("return")
+        except Exception:
+            continue
+    return None
+
+
+def literals(hint: Any) -> Iterable[Any]:
+    """The values of a `Literal`."""
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def command_ends(hint: Any) -> tuple[str, ...]:
+    """The nodes that a return annotation `Command[Literal[...]]` names, inside a union as well."""
+    from flowfn.values import Command
+
+    if get_origin(hint) is typing.Union or type(hint).__name__ == "UnionType":
+        return tuple(end for part in get_args(hint) for end in command_ends(part))
+    if get_origin(hint) is Command:
+        return tuple(literals(get_args(hint)[0]))
+    return ()

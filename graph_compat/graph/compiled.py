@@ -1,0 +1,299 @@
+"""A compiled graph: a workflow whose program was lowered from a builder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from flowfn.config import RunConfig, read_config
+from flowfn.context import current_frame
+from flowfn.values import Command, Write
+from flowfn.workflow import Workflow
+from graph_compat.constants import START
+from graph_compat.errors import InvalidUpdateError, ParentCommand, translated
+from graph_compat.graph.action import Action
+from graph_compat.graph.node import Step, arrived
+from graph_compat.graph.writes import Writer, goto
+
+if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
+    from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
+    from flowfn.pregel import Program
+    from flowfn.state import Amendment
+    from flowfn.values import Checkpoint, StateUpdate
+    from graph_compat.graph.state import StateGraph
+
+StateT = TypeVar("StateT")
+ContextT = TypeVar("ContextT")
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+_NO_THREAD = (
+    "Checkpointer requires one or more of the following 'configurable' keys: thread_id, checkpoint_ns,"
+    " checkpoint_id: pass config={'configurable': {'thread_id': '…'}}"
+)
+
+
+class CompiledGraph(Workflow[Any, Any]):
+    """A program that runs: what compiled state graphs and `Pregel` share.
+
+    `checkpointer`, `store`, `cache`, `name`, `stream_mode` and `context_schema` may be set; the next call
+    goes by them.
+    """
+
+    def __init__(
+        self,
+        *,
+        program: Program,
+        checkpointer: Any = None,
+        cache: Any = None,
+        store: Any = None,
+        debug: bool = False,
+        name: str = "LangGraph",
+        stream_mode: str | Sequence[str] = "updates",
+        context_schema: type[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.debug = debug
+        self.checkpointer = checkpointer
+        self.store = store
+        self.cache = cache
+        self.stream_mode = stream_mode
+        self.context_schema = context_schema
+        self.config = config
+        self._program = program
+        self._made: tuple[tuple[Any, ...], Setup] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """Its name."""
+        return f"{name or self.name}{suffix or ''}"
+
+    # -- what a workflow is made of -------------------------------------------------------------
+
+    @property
+    def _self_setup(self) -> Setup:
+        """The setup, made anew where an attribute that it depends on was set."""
+        key = (self.checkpointer, self.store, self.cache, self.name, self.stream_mode, self.context_schema)
+        if self._made is None or any(a is not b for a, b in zip(self._made[0], key, strict=True)):
+            self._made = (key, self._set_up())
+        return self._made[1]
+
+    def _set_up(self) -> Setup:
+        from flowfn.invocation import Settings, Setup
+
+        saver = None if isinstance(self.checkpointer, bool) else self.checkpointer
+        return Setup(
+            program=replace(self._program, name=self.name),
+            name=self.name,
+            checkpointer=saver,
+            settings=Settings(on_divergence="reuse", cache=self.cache, store=self.store, positional=True),
+            stream_mode=self.stream_mode,
+            context_schema=self.context_schema,
+            writes=self._program.input,
+            updates=self._amendment,
+            call=lambda given: "",
+            inside=self._inside,
+            commands=self._commanded,
+            returned=returned,
+            part=self._part,
+            remembers=self.checkpointer is True,
+            translated=translated,
+        )
+
+    async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
+        """Run as a part of the run that calls; a command for the graph around arrives there."""
+        from flowfn.invocation import nest
+
+        try:
+            return await nest(
+                self._self_setup,
+                frame,
+                given,
+                order,
+                hosts,
+                remembers=self.checkpointer is True,
+                recorded=self.checkpointer is not False,
+            )
+        except ParentCommand as signal:
+            raise arrived(signal) from None
+
+    def _commanded(self, command: Command[Any]) -> Sequence[Write]:
+        """What a caller's command writes."""
+        raise NotImplementedError
+
+    def _amendment(self, checkpoint: Checkpoint, updates: Sequence[StateUpdate]) -> Amendment:
+        """What updates of the state come to."""
+        from graph_compat.graph.updating import amendment
+
+        return amendment(self, checkpoint, updates)
+
+    def _written(self, node: str, values: Any, checkpoint: Checkpoint) -> list[Write]:
+        """What a node writes that returns `values` at a checkpoint."""
+        step: Step = self._program.nodes[node].run.function.__self__  # type: ignore[attr-defined]
+        return step.written(values, self._program, checkpoint)
+
+    def _part(self, node: str) -> Setup | None:
+        """The setup of the graph nested in a node."""
+        found = self._graph_in(node)
+        if found is None or getattr(found, "checkpointer", None) is False:
+            return None
+        return found._self_setup
+
+    def _graph_in(self, node: str) -> Workflow[Any, Any] | None:
+        found = self._program.nodes.get(node)
+        step = getattr(getattr(found, "run", None), "function", None)
+        action: Action | None = getattr(getattr(step, "__self__", None), "action", None)
+        return None if action is None else action.graph
+
+    def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
+        merged = config if self.config is None else merged_config(self.config, config)
+        read = read_config(merged, thread_id)
+        if read.thread_id is None and current_frame.get() is None:
+            if self.checkpointer is True:
+                raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+            if self.checkpointer not in (None, False):
+                raise ValueError(_NO_THREAD)
+        return read
+
+    # -- LangGraph's other methods ----------------------------------------------------------------
+
+    @property
+    def interrupt_before_nodes(self) -> Any:
+        """The nodes that a run stops before."""
+        return self._program.interrupt_before
+
+    @property
+    def interrupt_after_nodes(self) -> Any:
+        """The nodes that a run stops after."""
+        return self._program.interrupt_after
+
+    @property
+    def stream_channels_list(self) -> list[str]:
+        """The channels that streams show."""
+        return list(self._program.stream_channels)
+
+    @property
+    def stream_channels_asis(self) -> Any:
+        """The channels that streams show: a name where it is one value."""
+        return self._program.stream_channels[0] if self._program.lone else list(self._program.stream_channels)
+
+    def copy(self, update: Mapping[str, Any] | None = None) -> Any:
+        """A copy with other attributes."""
+        new = self.__class__.__new__(self.__class__)
+        new.__dict__.update(self.__dict__)
+        new.__dict__.update(update or {})
+        new._made = None
+        return new
+
+    def with_config(self, config: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        """A copy that every call of which has this configuration, unless the call says otherwise."""
+        return self.copy({"config": merged_config(self.config, {**(config or {}), **kwargs})})
+
+    def get_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, Any]]:
+        """The graphs nested in nodes, by node; with `recurse` also those nested in them."""
+        for node in self._program.nodes:
+            if namespace is not None and not (namespace == node or namespace.startswith(f"{node}|")):
+                continue
+            graph = self._graph_in(node)
+            if graph is None or getattr(graph, "checkpointer", None) is False:
+                continue
+            if namespace in (None, node):
+                yield node, graph
+            if recurse and isinstance(graph, CompiledGraph):
+                rest = None if namespace in (None, node) else namespace[len(node) + 1 :]  # type: ignore[index]
+                for name, inner in graph.get_subgraphs(namespace=rest, recurse=True):
+                    yield f"{node}|{name}", inner
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, Any]]:
+        """`get_subgraphs` for asyncio."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget what nodes have cached.
+
+        Raises:
+            ValueError: the graph has no cache.
+        """
+        if self.cache is None:
+            raise ValueError("No cache is set for this graph. Cannot clear cache.")
+        for name, node in self._program.nodes.items():
+            if nodes is None or name in nodes:
+                self.cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """`clear_cache` for asyncio."""
+        self.clear_cache(nodes)
+
+
+class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
+    """A state graph that runs; made by `StateGraph.compile()`."""
+
+    def __init__(self, *, builder: StateGraph[Any, Any, Any, Any], **options: Any) -> None:
+        super().__init__(context_schema=builder.context_schema, **options)
+        self.builder = builder
+        self._writer = Writer(builder.channels)
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """The nodes, the hidden first one included."""
+        return self._program.nodes
+
+    @property
+    def channels(self) -> Mapping[str, Any]:
+        """The channels, those of edges included."""
+        return self._program.channels
+
+    @property
+    def input_channels(self) -> str:
+        """The channel that the input is written to."""
+        return START
+
+    @property
+    def output_channels(self) -> Any:
+        """The channels that a result shows: a name where it is one value."""
+        return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
+
+    def _commanded(self, command: Command[Any]) -> Sequence[Write]:
+        if command.graph == Command.PARENT:
+            raise InvalidUpdateError("There is no parent graph")
+        return [*goto(command.goto), *self._writer.of_update(command.update)]
+
+    def attach_node(self, key: str, node: Any) -> None:
+        """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""
+        raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
+
+    attach_edge = attach_branch = attach_node
+
+
+def returned(ending: Ending, value: Any) -> Any:
+    """What `invoke` returns: the result, with the open questions in it."""
+    if not ending.interrupts:
+        return value
+    questions = {"__interrupt__": list(ending.interrupts)}
+    return {**value, **questions} if isinstance(value, dict) else questions
+
+
+def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Two configurations as one: mappings merge, tags add up, and what was given last wins."""
+    merged: dict[str, Any] = dict(base or {})
+    for key, value in (given or {}).items():
+        if value is None:
+            continue
+        old = merged.get(key)
+        if key in ("configurable", "metadata") and old:
+            merged[key] = {**old, **value}
+        elif key == "tags" and old:
+            merged[key] = [*old, *(tag for tag in value if tag not in old)]
+        else:
+            merged[key] = value
+    return merged

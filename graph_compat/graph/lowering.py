@@ -1,0 +1,202 @@
+"""A graph as a program: one channel per key of the state, one node per node, and a channel for each way to go.
+
+| of the graph | of the program |
+|---|---|
+| a key | the channel that its annotation says, else `LastValue` |
+| `START` | a hidden node on the ephemeral channel `__start__`, which writes the input to the keys |
+| node `n` | a node on `branch:to:n`, reading the keys of its input schema |
+| edge `a → b` | a write of `a` to `branch:to:b` |
+| edge `[a, b] → c` | the channel `join:a+b:c`, which triggers `c` once both have written their names |
+| conditional edge | decided and written by its source, as a part of its task |
+| `defer=True` | a trigger that shows itself only when nothing else is left to run |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flowfn.policies import RetryPolicy, TimeoutPolicy
+from flowfn.pregel import (
+    Channel,
+    EphemeralValue,
+    LastValueAfterFinish,
+    NamedBarrier,
+    NamedBarrierAfterFinish,
+    Node,
+    Program,
+    Topic,
+)
+from flowfn.values import MISSING, Write
+from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
+from graph_compat.graph.action import Action, action_of
+from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
+from graph_compat.graph.schema import Schema
+from graph_compat.graph.writes import Writer, branch_channel
+
+if TYPE_CHECKING:
+    from graph_compat.graph.state import StateGraph
+
+
+def lower(
+    builder: StateGraph, *, name: str, before: Sequence[str] | str, after: Sequence[str] | str
+) -> Program:
+    """The program of a graph that was validated."""
+    output = builder.schema_of(builder.output_schema)
+    keys = tuple(builder.channels)
+    lone = keys == (ROOT,)
+    output_keys = tuple(output.channels)
+    return Program(
+        nodes=_nodes(builder),
+        channels=_channels(builder),
+        input=lambda given: [Write(START, given)],
+        result=_result(output),
+        input_channels=(START,),
+        output_channels=output_keys,
+        stream_channels=keys,
+        lone=lone,
+        sends=SENDS,
+        interrupt_before="*" if before == "*" else tuple(before),
+        interrupt_after="*" if after == "*" else tuple(after),
+        name=name,
+        labels={key: f"the state's {key!r}" for key in keys} | {START: f"the input of {name!r}"},
+        managed={key: kind.get for key, kind in builder.managed.items()},
+    )
+
+
+def _result(output: Schema) -> Any:
+    if output.is_root:
+        return lambda state: state.get(ROOT)
+    keys = tuple(output.channels)
+    return lambda state: state.pick(keys)
+
+
+# -- channels -------------------------------------------------------------------------------------
+
+
+def _channels(builder: StateGraph) -> dict[str, Channel]:
+    channels: dict[str, Channel] = {key: channel.rule for key, channel in builder.channels.items()}
+    channels[START] = EphemeralValue()
+    for name, spec in builder.nodes.items():
+        deferred = spec.defer
+        channels[branch_channel(name)] = LastValueAfterFinish() if deferred else EphemeralValue(guard=False)
+    for sources, target in sorted(builder.waiting_edges):
+        names = frozenset(sources)
+        deferred = target != END and builder.nodes[target].defer
+        channels[join_channel(sources, target)] = (
+            NamedBarrierAfterFinish(names) if deferred else NamedBarrier(names)
+        )
+    channels[SENDS] = Topic()
+    return channels
+
+
+def join_channel(sources: Sequence[str], target: str) -> str:
+    """The channel that waits for all of `sources`."""
+    return f"join:{'+'.join(sources)}:{target}"
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+def _nodes(builder: StateGraph) -> dict[str, Node]:
+    writer = Writer(builder.channels)
+    nodes = {START: _start(builder, writer)}
+    for name, spec in builder.nodes.items():
+        step = Step(
+            action_of(spec.runnable, name),
+            writer,
+            builder.schema_of(spec.input_schema),
+            _edges(builder, name),
+            tuple(builder.branches.get(name, {}).values()),
+        )
+        nodes[name] = _node(builder, name, spec, step)
+    return nodes
+
+
+def _start(builder: StateGraph, writer: Writer) -> Node:
+    """The hidden node that gives the input to the state."""
+    schema = builder.schema_of(builder.input_schema)
+    state = builder.schema_of(builder.state_schema)
+    step = Step(
+        Action(None, START, _itself, None),
+        replace(writer, keys=tuple(schema.channels)),
+        state,
+        _edges(builder, START),
+        tuple(builder.branches.get(START, {}).values()),
+    )
+    definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False)
+    return Node(
+        START,
+        definition,  # type: ignore[arg-type]
+        (START,),
+        lambda values: values.get(START, MISSING),
+        _writes,
+        tags=(TAG_HIDDEN,),
+    )
+
+
+def _node(builder: StateGraph, name: str, spec: StateNodeSpec, step: Step) -> Node:
+    defaults = builder.node_defaults
+    retry = spec.retry_policy if spec.retry_policy is not None else defaults.retry_policy
+    timeout = spec.timeout if spec.timeout is not None else defaults.timeout
+    cache = spec.cache_policy
+    if cache is None and not spec.is_error_handler:
+        cache = defaults.cache_policy
+    definition = definition_of(
+        step, retry=policies(retry), cache=cache, timeout=TimeoutPolicy.coerce(timeout)
+    )
+    joins = (join_channel(sources, end) for sources, end in builder.waiting_edges if end == name)
+    handler = builder.handler_of(name)
+    node = Node(
+        name,
+        definition,  # type: ignore[arg-type]
+        () if spec.is_error_handler else (branch_channel(name), *joins),
+        reader(step.schema, name),
+        _writes,
+        on_error=handler,
+        timeout=definition.timeout,
+        defer=spec.defer,
+        metadata=spec.metadata,
+    )
+    if spec.is_error_handler:
+        return replace(
+            node, spread=lambda failure: ((failure.input,), {}), shown=lambda failure: failure.input
+        )
+    return node
+
+
+def _edges(builder: StateGraph, name: str) -> tuple[Write, ...]:
+    """What a node writes whatever it returned: its plain edges, and its name into the joins that wait for it."""
+    plain = [
+        Write(branch_channel(end), None)
+        for start, end in sorted(builder.edges)
+        if start == name != end and end != END
+    ]
+    loops = [Write(branch_channel(name), None)] if (name, name) in builder.edges else []
+    joins = [
+        Write(join_channel(sources, end), name)
+        for sources, end in sorted(builder.waiting_edges)
+        if name in sources and end != END
+    ]
+    return (*plain, *loops, *joins)
+
+
+def policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
+    """Retry policies as a tuple."""
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, RetryPolicy) else tuple(given)
+
+
+def _writes(value: Any) -> Any:
+    return value
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def metadata_of(spec: StateNodeSpec) -> Mapping[str, Any]:
+    """A node's metadata, never None."""
+    return spec.metadata or {}

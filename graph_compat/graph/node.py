@@ -1,0 +1,208 @@
+"""A node as the engine runs it: its action, then what its value writes, then where its edges lead.
+
+Rule: all of that is one task, recorded as one list of writes; so a branch that fails fails its node, and a
+node that has finished has decided where to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from flowfn.context import current_frame
+from flowfn.definition import Definition
+from flowfn.names import qualified_name
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.pregel import Program, View, peek
+from flowfn.values import MISSING, Checkpoint, Command, Write
+from graph_compat.errors import NodeCancelledError, NodeInterrupt, ParentCommand
+from graph_compat.graph.action import Action, awaited
+from graph_compat.graph.branch import BranchSpec
+from graph_compat.graph.schema import Schema
+from graph_compat.graph.writes import Writer
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateNodeSpec:
+    """A node as its author described it; None leaves a policy to the graph's defaults."""
+
+    runnable: Any
+    metadata: Mapping[str, Any] | None
+    input_schema: Any
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None
+    cache_policy: CachePolicy | None
+    ends: tuple[str, ...] | Mapping[str, str] = ()
+    defer: bool = False
+    error_handler: Any = None
+    timeout: float | timedelta | TimeoutPolicy | None = None
+    trace_policy: Any = None
+    is_error_handler: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What runs when a node does; `edges` are the writes of its plain edges and joins."""
+
+    action: Action
+    writer: Writer
+    schema: Schema
+    edges: Sequence[Write] = ()
+    branches: Sequence[BranchSpec] = ()
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether anything in it has to be awaited."""
+        return any(action.blocking is None for action in self._actions)
+
+    @property
+    def gains_by_loop(self) -> bool:
+        """Whether anything in it has a form of its own for an event loop."""
+        return any(action.awaited is not None for action in self._actions)
+
+    @property
+    def _actions(self) -> list[Action]:
+        return [self.action, *(branch.path for branch in self.branches)]
+
+    def run(self, state: Any) -> list[Write]:
+        """The node's writes, for a blocking run."""
+        call = self.action.blocking
+        assert call is not None
+        try:
+            value = call(state)
+        except (ParentCommand, NodeInterrupt) as signal:
+            value = _unwound(signal)
+        writes = [*self.writer.writes(value), *self.edges]
+        for branch in self.branches:
+            assert branch.path.blocking is not None
+            writes += branch.writes(branch.path.blocking(self._seen_by(branch, value, writes)))
+        return writes
+
+    async def run_on_loop(self, state: Any) -> list[Write]:
+        """`run` for asyncio."""
+        import asyncio
+
+        try:
+            value = await awaited(self.action, state)
+        except (ParentCommand, NodeInterrupt) as signal:
+            value = _unwound(signal)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise NodeCancelledError(self.action.name) from error
+        writes = [*self.writer.writes(value), *self.edges]
+        for branch in self.branches:
+            writes += branch.writes(await awaited(branch.path, self._seen_by(branch, value, writes)))
+        return writes
+
+    def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
+        """The writes of a value that somebody says the node returned at a checkpoint."""
+        writes = [*self.writer.writes(value), *self.edges]
+        for branch in self.branches:
+            state = self._shown(branch, value, peek(program, checkpoint, writes))
+            if branch.path.blocking is None:
+                assert branch.path.awaited is not None
+                writes += branch.writes(_awaited_here(branch.path.awaited(state)))
+            else:
+                writes += branch.writes(branch.path.blocking(state))
+        return writes
+
+    def _seen_by(self, branch: BranchSpec, value: Any, writes: Sequence[Write]) -> Any:
+        """The state that a branch decides on: after this node's writes, before everybody else's."""
+        frame = current_frame.get()
+        assert frame is not None
+        run = frame.run
+        return self._shown(branch, value, peek(run.program, run.checkpoint, writes, run.managed))
+
+    def _shown(self, branch: BranchSpec, value: Any, fresh: View) -> Any:
+        schema = branch.input_schema or self.schema
+        if schema.is_root:
+            return next(iter(fresh.pick(tuple(schema.channels)).values()), None)
+        values = fresh.pick(schema.keys)
+        if branch.input_schema is None and isinstance(value, dict):
+            values = {**value, **values}
+        return values if schema.make is None else schema.make(values)
+
+
+def _awaited_here(coroutine: Any) -> Any:
+    """The value of an async branch, for a caller outside any run."""
+    import asyncio
+
+    return asyncio.run(coroutine)
+
+
+def _unwound(signal: ParentCommand | NodeInterrupt) -> Any:
+    """What a node comes to whose code a signal unwound: a command from the graph in it, or a question."""
+    if isinstance(signal, NodeInterrupt):
+        frame = current_frame.get()
+        assert frame is not None
+        while True:  # an answer doesn't end what the node raises again
+            frame.ask(signal.args[0][0].value, None, None, "")
+    command = signal.args[0]
+    if command.graph == Command.PARENT:
+        raise signal
+    return command
+
+
+def arrived(signal: ParentCommand) -> ParentCommand:
+    """A command as the graph around gets it: its own."""
+    return ParentCommand(replace(signal.args[0], graph=None))
+
+
+def definition_of(
+    step: Step,
+    *,
+    retry: tuple[RetryPolicy, ...],
+    cache: CachePolicy | None,
+    timeout: TimeoutPolicy | None,
+) -> Definition:
+    """What the engine calls for a node.
+
+    Raises:
+        ValueError: a timeout, and code that can't be stopped.
+    """
+    name, source = step.action.name, step.action.source
+    if timeout is not None and not step.needs_loop:
+        raise ValueError(
+            "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
+            f" cancelled in-process. Node '{name}' is sync."
+        )
+    function = source if hasattr(source, "__code__") else None
+    qualified = f"{qualified_name(function) if function is not None else type(source).__name__}:{name}"
+    definition = Definition(
+        function=step.run,
+        name=name,
+        qualified=qualified,
+        is_async=False,
+        is_generator=False,
+        retry=retry,
+        cache=cache,
+        timeout=timeout,
+        stands_for=function,
+        injects=False,
+    )
+    if not step.gains_by_loop:
+        return definition
+    on_loop = definition.with_options(function=step.run_on_loop, is_async=True)
+    return on_loop if step.needs_loop else definition.with_options(on_loop=on_loop)
+
+
+def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:
+    """What makes a node's input of the available values."""
+    if schema.is_root:
+        (key,) = schema.channels
+        return lambda state: state.get(key, MISSING)
+    keys, make = schema.keys, schema.make
+    if make is None:
+        return lambda state: state.pick(keys)  # type: ignore[attr-defined]
+
+    def read(state: Any) -> Any:
+        try:
+            return make(state.pick(keys))
+        except Exception as error:
+            error.add_note(f"Before task with name '{name}' and path '('__pregel_pull', '{name}')'")
+            raise
+
+    return read

@@ -1,0 +1,486 @@
+"""`StateGraph`: nodes that read and write one state, and the edges between them."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from graph_compat.channels import LastValue
+from graph_compat.constants import END, START
+from graph_compat.graph.action import action_of, name_of
+from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
+from graph_compat.graph.compiled import CompiledStateGraph
+from graph_compat.graph.lowering import lower
+from graph_compat.graph.node import StateNodeSpec
+from graph_compat.graph.schema import AnyChannel, Schema, has_fields, read_schema
+from graph_compat.managed import ManagedValue
+from graph_compat.types import All, Checkpointer, ensure_valid_checkpointer
+from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, warn
+
+__all__ = ["CompiledStateGraph", "StateGraph"]
+
+logger = logging.getLogger("graph_compat")
+
+StateT = TypeVar("StateT")
+ContextT = TypeVar("ContextT")
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+_RESERVED = ("|", ":")
+_TOO_LATE = (
+    "Adding {} to a graph that has already been compiled. This will not be reflected in the compiled graph."
+)
+
+
+@dataclass(frozen=True)
+class NodeDefaults:
+    """What nodes that say nothing else are run with."""
+
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None
+    cache_policy: CachePolicy | None = None
+    error_handler: Any = None
+    timeout: float | timedelta | TimeoutPolicy | None = None
+
+
+class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
+    """Builds a graph whose nodes share a state; `compile()` makes it runnable. The interface is LangGraph's.
+
+    Args:
+        state_schema: a TypedDict, dataclass or pydantic model, each key of which is a channel: annotated with a
+            reducer (`Annotated[list, operator.add]`), a channel, or nothing (the last value counts). Any other
+            type is a state of one value.
+        context_schema: the type of `context=`.
+        input_schema, output_schema: which keys the graph takes and gives; default: the state's.
+
+    Raises:
+        ValueError: schemas contradict each other, or a reducer doesn't take two arguments.
+    """
+
+    def __init__(
+        self,
+        state_schema: type[StateT],
+        context_schema: type[ContextT] | None = None,
+        *,
+        input_schema: type[InputT] | None = None,
+        output_schema: type[OutputT] | None = None,
+        **deprecated: Any,
+    ) -> None:
+        context_schema = _renamed(
+            deprecated, "config_schema", "context_schema", context_schema, LangGraphDeprecatedSinceV10
+        )
+        input_schema = _renamed(
+            deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05
+        )
+        output_schema = _renamed(
+            deprecated, "output", "output_schema", output_schema, LangGraphDeprecatedSinceV05
+        )
+        _refuse(deprecated, "StateGraph()")
+        self.nodes: dict[str, StateNodeSpec] = {}
+        self.edges: set[tuple[str, str]] = set()
+        self.branches: defaultdict[str, dict[str, BranchSpec]] = defaultdict(dict)
+        self.waiting_edges: set[tuple[tuple[str, ...], str]] = set()
+        self.channels: dict[str, AnyChannel] = {}
+        self.managed: dict[str, type[ManagedValue[Any]]] = {}
+        self.schemas: dict[Any, dict[str, Any]] = {}
+        self.node_defaults = NodeDefaults()
+        self.compiled = False
+        self.state_schema = state_schema
+        self.input_schema: Any = input_schema if input_schema is not None else state_schema
+        self.output_schema: Any = output_schema if output_schema is not None else state_schema
+        self.context_schema = context_schema
+        self._read: list[tuple[Any, Schema]] = []
+        self._add_schema(state_schema)
+        self._add_schema(self.input_schema, managed=self.input_schema is state_schema)
+        self._add_schema(self.output_schema, managed=self.output_schema is state_schema)
+
+    # -- schemas --------------------------------------------------------------------------------
+
+    def schema_of(self, schema: Any) -> Schema:
+        """A schema of the graph, as it was read."""
+        for known, read in self._read:
+            if known is schema or known == schema:
+                return read
+        return self._add_schema(schema)
+
+    def _add_schema(self, schema: Any, *, managed: bool = True) -> Schema:
+        for known, read in self._read:
+            if known is schema:
+                return read
+        if not isinstance(schema, type) and not has_fields(schema) and not hasattr(schema, "__origin__"):
+            warnings.warn(
+                f"Invalid state_schema: {schema}. Expected a type or Annotated[type, reducer].",
+                UserWarning,
+                stacklevel=4,
+            )
+        read = read_schema(schema)
+        if read.managed and not managed:
+            names = ", ".join(read.managed)
+            where = getattr(schema, "__name__", str(schema))
+            raise ValueError(
+                f"Invalid managed channels detected in {where}: {names}."
+                " Managed channels are not permitted in Input/Output schema."
+            )
+        for key, channel in read.channels.items():
+            self._add_channel(key, channel)
+        for key, kind in read.managed.items():
+            if self.managed.setdefault(key, kind) is not kind:
+                raise ValueError(f"Managed value '{key}' already exists with a different type")
+        self._read.append((schema, read))
+        self.schemas[schema] = {**read.channels, **read.managed}
+        return read
+
+    def _add_channel(self, key: str, channel: AnyChannel) -> None:
+        """The first declaration of a key counts; a later one may say less, or the same, but nothing else."""
+        known = self.channels.setdefault(key, channel)
+        if known is not channel and known != channel and type(channel) is not LastValue:
+            raise ValueError(f"Channel '{key}' already exists with a different type")
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def add_node(
+        self,
+        node: str | Callable[..., Any] | Any,
+        action: Callable[..., Any] | Any = None,
+        *,
+        defer: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        input_schema: Any = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        error_handler: Any = None,
+        destinations: Mapping[str, str] | tuple[str, ...] | None = None,
+        timeout: float | timedelta | TimeoutPolicy | None = None,
+        trace_policy: Any = None,
+        **deprecated: Any,
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """Add a node: `add_node(function)`, or `add_node("name", function)`; returns the graph.
+
+        Args:
+            node: its name, or what it runs, from which the name is taken.
+            action: a function of the state (sync or async), an object with `invoke` and `ainvoke`, or a graph.
+            defer: run it once nothing else is left to run.
+            metadata: for streams and pictures.
+            input_schema: which keys it reads; default: its first parameter's annotation, else the state's.
+            retry_policy, cache_policy: as for a task; a sequence of policies is asked in order.
+            error_handler: called in its place when it fails for good; may take `error: NodeError`.
+            destinations: where it may go, for pictures alone.
+            timeout: seconds for one attempt, or a `TimeoutPolicy`; async nodes only.
+
+        Raises:
+            ValueError: the name is taken, reserved, or can't be told.
+            TypeError: `action` can't be called.
+        """
+        retry_policy = _renamed(
+            deprecated, "retry", "retry_policy", retry_policy, LangGraphDeprecatedSinceV05
+        )
+        input_schema = _renamed(
+            deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05
+        )
+        _refuse(deprecated, "add_node()")
+        name, action = self._named(node, action)
+        if self.compiled:
+            logger.warning(_TOO_LATE.format("a node"))
+        self._check_name(name)
+        action_of(action, name)
+        schema = input_schema if input_schema is not None else inferred_schema(action)
+        if schema is None:
+            schema = self.state_schema
+        else:
+            self._add_schema(schema)
+        self.nodes[name] = StateNodeSpec(
+            runnable=action,
+            metadata=metadata,
+            input_schema=schema,
+            retry_policy=retry_policy,
+            cache_policy=cache_policy,
+            ends=_ends(action, destinations),
+            defer=defer,
+            error_handler=error_handler,
+            timeout=timeout,
+            trace_policy=trace_policy,
+        )
+        if error_handler is not None:
+            self._add_handler(f"__error_handler__{name}", error_handler)
+        return self
+
+    def _named(self, node: Any, action: Any) -> tuple[str, Any]:
+        if isinstance(node, str):
+            if action is None:
+                raise ValueError(f"Node '{node}' has no action: write add_node({node!r}, function)")
+            return node, action
+        name = name_of(node)
+        if name is None or action is not None:
+            if action is None:
+                action_of(node, "?")
+            raise ValueError("Node name must be provided if action is not a function")
+        return name, node
+
+    def _check_name(self, name: str) -> None:
+        if name in self.nodes:
+            raise ValueError(f"Node `{name}` already present.")
+        if name in (START, END):
+            raise ValueError(f"Node `{name}` is reserved.")
+        for character in _RESERVED:
+            if character in name:
+                raise ValueError(
+                    f"'{character}' is a reserved character and is not allowed in the node names."
+                )
+
+    def _add_handler(self, name: str, handler: Any) -> None:
+        if name in self.nodes:
+            raise ValueError(f"Auto-generated error handler node `{name}` already exists.")
+        schema = inferred_schema(handler)
+        if schema is not None:
+            self._add_schema(schema)
+        self.nodes[name] = StateNodeSpec(
+            runnable=handler,
+            metadata=None,
+            input_schema=self.state_schema if schema is None else schema,
+            retry_policy=None,
+            cache_policy=None,
+            ends=_ends(handler, None),
+            is_error_handler=True,
+        )
+
+    def handler_of(self, name: str) -> str | None:
+        """The node that handles the errors of another; a handler's own are nobody's."""
+        spec = self.nodes[name]
+        if spec.is_error_handler:
+            return None
+        if spec.error_handler is not None:
+            return f"__error_handler__{name}"
+        return "__default_error_handler__" if self.node_defaults.error_handler is not None else None
+
+    def set_node_defaults(
+        self,
+        *,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        error_handler: Any = None,
+        timeout: float | timedelta | TimeoutPolicy | None = None,
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """What nodes that say nothing else are run with; returns the graph."""
+        self.node_defaults = NodeDefaults(retry_policy, cache_policy, error_handler, timeout)
+        self.nodes.pop("__default_error_handler__", None)
+        if error_handler is not None:
+            self._add_handler("__default_error_handler__", error_handler)
+        return self
+
+    # -- edges ----------------------------------------------------------------------------------
+
+    def add_edge(
+        self, start_key: str | list[str], end_key: str
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """Run `end_key` after `start_key`; after all of them where it is a list. Returns the graph.
+
+        Raises:
+            ValueError: an edge out of END or into START, or a list that names an unknown node.
+        """
+        if self.compiled:
+            logger.warning(_TOO_LATE.format("an edge"))
+        starts = [start_key] if isinstance(start_key, str) else list(start_key)
+        if END in starts:
+            raise ValueError("END cannot be a start node")
+        if end_key == START:
+            raise ValueError("START cannot be an end node")
+        if isinstance(start_key, str):
+            self.edges.add((start_key, end_key))
+            return self
+        for name in (*starts, *([end_key] if end_key != END else [])):
+            if name not in self.nodes:
+                raise ValueError(f"Need to add_node `{name}` first")
+        self.waiting_edges.add((tuple(starts), end_key))
+        return self
+
+    def add_conditional_edges(
+        self,
+        source: str,
+        path: Callable[..., Any] | Any,
+        path_map: Mapping[Hashable, str] | list[str] | None = None,
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """Ask `path`, after `source`, where to go: a node's name, a `Send`, or several. Returns the graph.
+
+        `path_map` maps what `path` returns to names; pictures need it, or a `Literal` return annotation.
+
+        Raises:
+            ValueError: `source` has a conditional edge of that name already.
+        """
+        if self.compiled:
+            logger.warning(_TOO_LATE.format("an edge"))
+        name = "condition" if getattr(path, "__name__", "") == "<lambda>" else name_of(path) or "condition"
+        if name in self.branches[source]:
+            raise ValueError(f"Branch with name `{name}` already exists for node `{source}`")
+        schema = inferred_schema(path)
+        read = self._add_schema(schema) if schema is not None else None
+        self.branches[source][name] = BranchSpec(action_of(path, name), ends_of(path, path_map), read)
+        return self
+
+    def add_sequence(
+        self, nodes: Sequence[Callable[..., Any] | tuple[str, Callable[..., Any]] | Any]
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """Add nodes that run one after another; returns the graph.
+
+        Raises:
+            ValueError: there are none, or two have one name.
+        """
+        if not nodes:
+            raise ValueError("Sequence requires at least one node.")
+        before: str | None = None
+        for node in nodes:
+            name = node[0] if isinstance(node, tuple) and len(node) == 2 else name_of(node)
+            if name in self.nodes:
+                raise ValueError(
+                    f"Node names must be unique: node with the name '{name}' already exists. Pass"
+                    f" ('another name', {name}) instead."
+                )
+            self.add_node(*node) if isinstance(node, tuple) else self.add_node(node)
+            assert isinstance(name, str)
+            if before is not None:
+                self.add_edge(before, name)
+            before = name
+        return self
+
+    def set_entry_point(self, key: str) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """`add_edge(START, key)`."""
+        return self.add_edge(START, key)
+
+    def set_conditional_entry_point(
+        self, path: Callable[..., Any] | Any, path_map: Mapping[Hashable, str] | list[str] | None = None
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """`add_conditional_edges(START, path, path_map)`."""
+        return self.add_conditional_edges(START, path, path_map)
+
+    def set_finish_point(self, key: str) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """`add_edge(key, END)`."""
+        return self.add_edge(key, END)
+
+    # -- compiling ------------------------------------------------------------------------------
+
+    def validate(
+        self, interrupt: Sequence[str] | None = None
+    ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
+        """Check that edges lead from and to nodes that exist; returns the graph.
+
+        Raises:
+            ValueError: one doesn't, nothing leads out of START, or `interrupt` names an unknown node.
+        """
+        joined = [(start, end) for starts, end in self.waiting_edges for start in starts]
+        edges = [*self.edges, *joined]
+        for source in {*(start for start, _ in edges), *self.branches}:
+            if source not in self.nodes and source != START:
+                raise ValueError(f"Found edge starting at unknown node '{source}'")
+        if not self.branches.get(START) and not any(start == START for start, _ in edges):
+            raise ValueError(
+                "Graph must have an entrypoint: add at least one edge from START to another node"
+            )
+        for source, branches in self.branches.items():
+            for name, branch in branches.items():
+                for end in branch.ends.values() if branch.ends is not None else ():
+                    if end not in self.nodes and end != END:
+                        raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
+        for _, end in edges:
+            if end not in self.nodes and end != END:
+                raise ValueError(f"Found edge ending at unknown node `{end}`")
+        for node in interrupt or ():
+            if node not in self.nodes:
+                raise ValueError(f"Interrupt node `{node}` not found")
+        self.compiled = True
+        return self
+
+    def compile(
+        self,
+        checkpointer: Checkpointer = None,
+        *,
+        cache: Any = None,
+        store: Any = None,
+        interrupt_before: All | list[str] | None = None,
+        interrupt_after: All | list[str] | None = None,
+        debug: bool = False,
+        name: str | None = None,
+        transformers: Any = None,
+    ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
+        """Make the graph runnable.
+
+        Args:
+            checkpointer: where its threads are kept: a saver, a path or a URL. Of a graph inside another one:
+                None takes part in the other's, True keeps its state from call to call, False keeps nothing.
+            cache: where nodes with a cache policy keep results.
+            store: what nodes see as `store`.
+            interrupt_before, interrupt_after: nodes to stop at, or "*" for all.
+            debug: print updates and values while it runs.
+            name: default "LangGraph".
+
+        Raises:
+            ValueError: see `validate`.
+            TypeError: `checkpointer` is none.
+        """
+        if transformers is not None:
+            raise NotImplementedError(
+                "transformers= belongs to LangGraph's event streams v3, which graph_compat leaves out: use stream()"
+            )
+        ensure_valid_checkpointer(checkpointer)
+        before, after = interrupt_before or [], interrupt_after or []
+        stops = [*(before if before != "*" else []), *(after if after != "*" else [])]
+        self.validate(interrupt=stops)
+        name = name or "LangGraph"
+        program = lower(self, name=name, before=before, after=after)
+        return CompiledStateGraph(
+            builder=self,
+            program=program,
+            checkpointer=checkpointer,
+            cache=cache,
+            store=store,
+            debug=debug,
+            name=name,
+        )
+
+
+def inferred_schema(function: Any) -> Any:
+    """What a function's first parameter is annotated with, if that is a class with fields; else None."""
+    while isinstance(function, partial):
+        function = function.func
+    body = function
+    if not inspect.isroutine(body):
+        body = getattr(type(function), "__call__", None)
+    if not (inspect.isfunction(body) or inspect.ismethod(body)):
+        return None
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = get_type_hints(body)
+    except Exception:
+        return None
+    if not parameters:
+        return None
+    hint = hints.get(parameters[0].name)
+    return hint if isinstance(hint, type) and has_fields(hint) else None
+
+
+def _ends(
+    action: Any, destinations: Mapping[str, str] | tuple[str, ...] | None
+) -> tuple[str, ...] | Mapping[str, str]:
+    """Where a node may go by itself, for pictures."""
+    if destinations is not None:
+        return destinations if isinstance(destinations, Mapping) else tuple(destinations)
+    return command_ends(return_hint(action))
+
+
+def _renamed(deprecated: dict[str, Any], old: str, new: str, value: Any, kind: Any) -> Any:
+    """The value of an argument that may come by its old name."""
+    if old not in deprecated:
+        return value
+    warn(f"`{old}` is deprecated and will be removed. Please use `{new}` instead.", kind, depth=4)
+    given = deprecated.pop(old)
+    return given if value is None else value
+
+
+def _refuse(unknown: Mapping[str, Any], where: str) -> None:
+    if unknown:
+        raise TypeError(f"{where} got an unexpected keyword argument {next(iter(unknown))!r}")

@@ -1,0 +1,118 @@
+"""What a node's return value writes: updates of the state, and where to go next.
+
+Rule: keys that the state doesn't have are dropped; `goto` adds to the node's own edges; `END` is nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowfn.values import Command, Send, Write
+from graph_compat.constants import END, ROOT, SENDS
+from graph_compat.errors import ErrorCode, InvalidUpdateError, ParentCommand, create_error_message
+from graph_compat.graph.schema import fields_of
+
+
+def branch_channel(node: str) -> str:
+    """The channel that triggers a node."""
+    return f"branch:to:{node}"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Turns return values into writes; `keys` are the state's."""
+
+    keys: Collection[str]
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the state is one value."""
+        return ROOT in self.keys
+
+    def writes(self, value: Any) -> list[Write]:
+        """The writes of what a node returned.
+
+        Raises:
+            InvalidUpdateError: it is no update.
+            ParentCommand: it is for the graph around.
+        """
+        if isinstance(value, Command):
+            return self._of_command(value)
+        if isinstance(value, list | tuple) and any(isinstance(item, Command) for item in value):
+            return [write for item in value for write in self.writes(item)]
+        if isinstance(value, Send):
+            return [Write(SENDS, value)]
+        return self._updates(value)
+
+    def _of_command(self, command: Command[Any]) -> list[Write]:
+        if command.graph == Command.PARENT:
+            raise ParentCommand(command)
+        return [*self.of_update(command.update), *goto(command.goto)]
+
+    def of_update(self, update: Any) -> list[Write]:
+        """The writes of a command's `update`: a mapping, pairs, an annotated object, or the state's one value."""
+        if update is None:
+            return []
+        if self.is_root:
+            return [Write(ROOT, update)]
+        if isinstance(update, list | tuple) and all(_is_pair(item) for item in update):
+            return [Write(key, value) for key, value in update if key in self.keys]
+        if isinstance(update, Mapping) or fields_of(update) is not None:
+            return self._updates(update)
+        return [Write(ROOT, update)]
+
+    def _updates(self, value: Any) -> list[Write]:
+        if value is None:
+            return []
+        if self.is_root:
+            return [Write(ROOT, value)]
+        if isinstance(value, dict):
+            keys = self.keys
+            return [Write(key, item) for key, item in value.items() if key in keys]
+        found = fields_of(value)
+        if found is None:
+            raise InvalidUpdateError(
+                create_error_message(
+                    message=f"Expected dict, got {value}",
+                    error_code=ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE,
+                )
+            )
+        return [Write(key, item) for key, item in found if key in self.keys]
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def goto(targets: Any) -> list[Write]:
+    """The writes that make nodes run next.
+
+    Raises:
+        TypeError: a target is neither a name nor a `Send`.
+        InvalidUpdateError: a `Send` to the end.
+    """
+    one_or_more: Iterable[Any] = (
+        targets if isinstance(targets, Sequence) and not isinstance(targets, str) else (targets,)
+    )
+    found = []
+    for target in one_or_more:
+        if isinstance(target, Send):
+            found.append(sent(target))
+        elif not isinstance(target, str):
+            raise TypeError(f"In Command.goto, expected Send/str, got {target}")
+        elif target != END:
+            found.append(Write(branch_channel(target), None))
+    return found
+
+
+def sent(send: Send) -> Write:
+    """The write that sends an input to a node.
+
+    Raises:
+        InvalidUpdateError: to the end.
+    """
+    if send.node == END:
+        raise InvalidUpdateError("Cannot send a packet to the END node")
+    return Write(SENDS, send)

@@ -1,0 +1,195 @@
+"""What a function asks for by the names of its parameters: config, runtime, store, writer, previous, error.
+
+Rule: a parameter counts if its annotation is missing or the one that belongs to its name; the first
+positional parameter is the state, whatever it is called. Looked at once, when the graph is built.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.context import current_frame
+from flowfn.runtime import StreamWriter
+
+if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
+
+ANY = None
+"""Any annotation will do."""
+
+_NAMES: dict[str, tuple[str, ...] | None] = {
+    "config": ("RunnableConfig", "Optional[RunnableConfig]", "RunnableConfig | None"),
+    "writer": ("StreamWriter",),
+    "store": ("BaseStore", "Optional[BaseStore]", "BaseStore | None"),
+    "previous": ANY,
+    "runtime": ANY,
+    "error": ("NodeError",),
+}
+
+
+class Wanted(NamedTuple):
+    """A parameter to fill; `default` where it has one."""
+
+    name: str
+    default: Any
+    required: bool
+
+
+def wanted_by(function: Callable[..., Any]) -> tuple[Wanted, ...]:
+    """The parameters of a function that are to be filled."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()
+    found = []
+    for place, parameter in enumerate(parameters):
+        fillable = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        is_state = place == 0 and parameter.kind is not parameter.KEYWORD_ONLY
+        if parameter.name in _NAMES and fillable and not is_state and _fits(function, parameter):
+            given = parameter.default is not parameter.empty
+            found.append(Wanted(parameter.name, parameter.default if given else None, not given))
+    return tuple(found)
+
+
+def _fits(function: Callable[..., Any], parameter: inspect.Parameter) -> bool:
+    names = _NAMES[parameter.name]
+    annotation = parameter.annotation
+    if names is ANY:
+        return True
+    if annotation is parameter.empty:
+        return parameter.name != "error"
+    if _spelled(annotation) in names:
+        return True
+    if parameter.name == "config":
+        warnings.warn(
+            f"The 'config' parameter should be typed as 'RunnableConfig' or 'RunnableConfig | None', not "
+            f"'{annotation}'. ",
+            UserWarning,
+            stacklevel=6,
+        )
+    return False
+
+
+def _spelled(annotation: Any) -> str:
+    """An annotation as the names above have it."""
+    if isinstance(annotation, str):
+        return (
+            annotation.rsplit(".", 1)[-1] if "[" not in annotation and "|" not in annotation else annotation
+        )
+    if annotation is StreamWriter:
+        return "StreamWriter"
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        inner = [_spelled(part) for part in typing.get_args(annotation) if part is not type(None)]
+        return f"{inner[0]} | None" if len(inner) == 1 else ""
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def filled(frame: Frame, wanted: tuple[Wanted, ...], name: str) -> dict[str, Any]:
+    """The keyword arguments of one call.
+
+    Raises:
+        ValueError: something is asked for that the graph doesn't have.
+    """
+    arguments = {}
+    for parameter in wanted:
+        value = _PROVIDERS[parameter.name](frame)
+        if value is None:
+            if parameter.required and parameter.name == "store":
+                raise ValueError(
+                    f"Missing required config key '{parameter.name}' for '{name}': compile the graph with store=…"
+                )
+            value = parameter.default
+        arguments[parameter.name] = value
+    return arguments
+
+
+def config_of(frame: Frame) -> dict[str, Any]:
+    """The configuration that code in a node sees, with what it may want to know of the node."""
+    config = dict(frame.runtime.config)
+    call = top_call(frame)
+    namespace = f"{call.run.namespace}|" if call.run.namespace else ""
+    namespace += f"{call.definition.name}:{call.id}"
+    config["configurable"] = {**config["configurable"], "checkpoint_ns": namespace}
+    node = call.node
+    config["metadata"] = {
+        **config["metadata"],
+        **{
+            k: v
+            for k, v in config["configurable"].items()
+            if k in ("thread_id",) and isinstance(v, str | int | float | bool)
+        },
+        "langgraph_step": call.run.step + 1,
+        "langgraph_node": call.definition.name,
+        "langgraph_triggers": call.triggers,
+        "langgraph_path": path_of(call),
+        "langgraph_checkpoint_ns": namespace,
+        **((node.metadata or {}) if node is not None else {}),
+    }
+    return config
+
+
+def path_of(call: Any) -> tuple[Any, ...]:
+    """The path of a node's task, in LangGraph's words."""
+    if call.node_task is None:
+        return ()
+    kind, *rest = call.node_task.path
+    return (f"__pregel_{kind}", *rest, *((False,) if kind == "push" and len(rest) == 1 else ()))
+
+
+def top_call(frame: Frame) -> Any:
+    """The node's call that a frame belongs to."""
+    while frame.call.parent is not None:
+        frame = frame.call.parent
+    return frame.call
+
+
+def _error(frame: Frame) -> Any:
+    from graph_compat.errors import NodeError
+
+    task = top_call(frame).node_task
+    given = None if task is None else task.input
+    return NodeError(given.node, given.error) if hasattr(given, "error") else None
+
+
+_PROVIDERS: Mapping[str, Callable[[Frame], Any]] = {
+    "config": config_of,
+    "writer": lambda frame: frame.runtime.stream_writer,
+    "store": lambda frame: frame.runtime.store,
+    "previous": lambda frame: frame.runtime.previous,
+    "runtime": lambda frame: frame.runtime,
+    "error": _error,
+}
+
+
+def caller(function: Callable[..., Any], name: str) -> Callable[[Any], Any]:
+    """The function of its state alone, filled from the frame that it is called in."""
+    wanted = wanted_by(function)
+    if not wanted:
+        return function
+
+    def call(state: Any) -> Any:
+        frame = current_frame.get()
+        assert frame is not None
+        return function(state, **filled(frame, wanted, name))
+
+    return call
+
+
+def body_of(function: Any) -> Any:
+    """The function whose code runs: inside partials, and of an object its `__call__`."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isroutine(function) or isinstance(function, type):
+        return function
+    return type(function).__call__
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Whether a call has to be awaited."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(body_of(function))

@@ -1,0 +1,64 @@
+"""Warnings of names that LangGraph has deprecated."""
+
+from __future__ import annotations
+
+import warnings
+
+__all__ = [
+    "LangGraphDeprecatedSinceV05",
+    "LangGraphDeprecatedSinceV10",
+    "LangGraphDeprecatedSinceV11",
+    "LangGraphDeprecationWarning",
+]
+
+
+class LangGraphDeprecationWarning(DeprecationWarning):
+    """A name is deprecated since LangGraph `since` (major, minor), and goes in `expected_removal`."""
+
+    since: tuple[int, int] = (1, 0)
+    expected_removal: tuple[int, int] = (2, 0)
+
+    def __init__(
+        self,
+        message: str,
+        *args: object,
+        since: tuple[int, int] | None = None,
+        expected_removal: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(message, *args)
+        self.message = message.rstrip(".")
+        self.since = since or self.since
+        self.expected_removal = expected_removal or (self.since[0] + 1, 0)
+
+    def __str__(self) -> str:
+        since, removal = (".".join(map(str, version)) for version in (self.since, self.expected_removal))
+        return f"{self.message}. Deprecated in LangGraph V{since} to be removed in V{removal}."
+
+
+class LangGraphDeprecatedSinceV05(LangGraphDeprecationWarning):
+    """Deprecated since 0.5."""
+
+    since = (0, 5)
+
+    def __init__(self, message: str, *args: object) -> None:
+        super().__init__(message, *args, since=(0, 5), expected_removal=(2, 0))
+
+
+class LangGraphDeprecatedSinceV10(LangGraphDeprecationWarning):
+    """Deprecated since 1.0."""
+
+    since = (1, 0)
+
+
+class LangGraphDeprecatedSinceV11(LangGraphDeprecationWarning):
+    """Deprecated since 1.1."""
+
+    since = (1, 1)
+
+    def __init__(self, message: str, *args: object) -> None:
+        super().__init__(message, *args, since=(1, 1), expected_removal=(3, 0))
+
+
+def warn(message: str, kind: type[LangGraphDeprecationWarning], *, depth: int = 3) -> None:
+    """Warn whoever called the caller."""
+    warnings.warn(kind(message), stacklevel=depth)
