@@ -15,7 +15,7 @@ from typing import Any, Literal
 from flowfn.errors import InvalidInput
 from flowfn.names import qualified_name
 from flowfn.options import check_option
-from flowfn.policies import CachePolicy, RetryPolicy
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
@@ -43,7 +43,7 @@ class Definition:
     is_generator: bool
     retry: tuple[RetryPolicy, ...] = ()
     cache: CachePolicy | None = None
-    timeout: float | None = None
+    timeout: float | TimeoutPolicy | None = None
     key: Callable[..., Any] | str | Sequence[str] | None = None
     ignore: tuple[str, ...] = ()
     version: str | None = None

@@ -28,6 +28,23 @@ from flowfn.serde import DEFAULT
 from flowfn.traceback import trimmed
 from flowfn.values import MISSING, Checkpoint, Command, StateUpdate, Write
 
+__all__ = [
+    "Ending",
+    "Fresh",
+    "Hosts",
+    "Order",
+    "Resume",
+    "Settings",
+    "Setup",
+    "Started",
+    "blocking_hosts",
+    "loop_hosts",
+    "nest",
+    "prepare",
+    "run_awaiting",
+    "run_blocking",
+]
+
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.runtime import RunControl

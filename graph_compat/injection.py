@@ -153,8 +153,8 @@ def _error(frame: Frame) -> Any:
     from graph_compat.errors import NodeError
 
     task = top_call(frame).node_task
-    given = None if task is None else task.input
-    return NodeError(given.node, given.error) if hasattr(given, "error") else None
+    given: Any = None if task is None else task.input
+    return NodeError(given.node, given.error) if top_call(frame).is_handler else None
 
 
 _PROVIDERS: Mapping[str, Callable[[Frame], Any]] = {

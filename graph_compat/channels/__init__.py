@@ -33,21 +33,21 @@ class LastValue(BaseChannel[Any, Any, Any]):
     """Keeps the last value; takes one write per superstep."""
 
     __slots__ = ()
-    rule: Channel = pregel.LastValue()  # type: ignore[assignment]
+    rule: Channel = pregel.LastValue()
 
 
 class LastValueAfterFinish(BaseChannel[Any, Any, Any]):
     """Keeps the last value, shows it once no node is left to run, and forgets it when read."""
 
     __slots__ = ()
-    rule: Channel = pregel.LastValueAfterFinish()  # type: ignore[assignment]
+    rule: Channel = pregel.LastValueAfterFinish()
 
 
 class AnyValue(BaseChannel[Any, Any, Any]):
     """Keeps the last of any number of writes, for one superstep."""
 
     __slots__ = ()
-    rule: Channel = pregel.AnyValue()  # type: ignore[assignment]
+    rule: Channel = pregel.AnyValue()
 
 
 class EphemeralValue(BaseChannel[Any, Any, Any]):

@@ -120,7 +120,7 @@ class BaseChannel(Generic[Value, Update, Stored]):
         return True
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.rule == self.rule  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.rule == self.rule
 
     def __hash__(self) -> int:
         return hash(type(self))

@@ -13,7 +13,7 @@ from typing import Any
 
 from flowfn.context import current_frame
 from flowfn.workflow import Workflow
-from graph_compat.injection import caller, config_of, is_coroutine_function
+from graph_compat.injection import body_of, caller, config_of, is_coroutine_function
 
 Form = Callable[[Any], Any]
 
@@ -103,12 +103,8 @@ async def awaited(action: Action, state: Any) -> Any:
 
 def named_graph(function: Any) -> Workflow[Any, Any] | None:
     """The first graph among the variables and the globals that a function's code names."""
-    while isinstance(function, partial):
-        function = function.func
-    if not inspect.isfunction(function):
-        function = (
-            getattr(type(function), "__call__", None) if not inspect.ismethod(function) else function.__func__
-        )
+    body = body_of(function)
+    function = getattr(body, "__func__", body)
     if not inspect.isfunction(function):
         return None
     try:

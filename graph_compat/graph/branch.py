@@ -9,7 +9,6 @@ from __future__ import annotations
 import typing
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from flowfn.values import Send, Write
@@ -17,6 +16,7 @@ from graph_compat.constants import END, START
 from graph_compat.graph.action import Action
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import branch_channel, sent
+from graph_compat.injection import body_of
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,10 @@ def ends_of(
 
 def return_hint(function: Any) -> Any:
     """What a function is annotated to return; None if nothing, or if that can't be resolved."""
-    while isinstance(function, partial):
-        function = function.func
-    for candidate in (function, getattr(type(function), "__call__", None)):
-        try:
-            return get_type_hints(candidate).get("return")
-        except Exception:
-            continue
-    return None
+    try:
+        return get_type_hints(body_of(function)).get("return")
+    except Exception:
+        return None
 
 
 def literals(hint: Any) -> Iterable[Any]:

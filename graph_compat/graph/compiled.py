@@ -134,7 +134,7 @@ class CompiledGraph(Workflow[Any, Any]):
 
     def _written(self, node: str, values: Any, checkpoint: Checkpoint) -> list[Write]:
         """What a node writes that returns `values` at a checkpoint."""
-        step: Step = self._program.nodes[node].run.function.__self__  # type: ignore[attr-defined]
+        step: Step = self._program.nodes[node].run.function.__self__
         return step.written(values, self._program, checkpoint)
 
     def _part(self, node: str) -> Setup | None:
@@ -207,7 +207,7 @@ class CompiledGraph(Workflow[Any, Any]):
             if namespace in (None, node):
                 yield node, graph
             if recurse and isinstance(graph, CompiledGraph):
-                rest = None if namespace in (None, node) else namespace[len(node) + 1 :]  # type: ignore[index]
+                rest = None if namespace in (None, node) else namespace[len(node) + 1 :]
                 for name, inner in graph.get_subgraphs(namespace=rest, recurse=True):
                     yield f"{node}|{name}", inner
 
@@ -228,7 +228,7 @@ class CompiledGraph(Workflow[Any, Any]):
             raise ValueError("No cache is set for this graph. Cannot clear cache.")
         for name, node in self._program.nodes.items():
             if nodes is None or name in nodes:
-                self.cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+                self.cache.clear(f"{node.run.qualified}:")
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""

@@ -38,9 +38,11 @@ from graph_compat.graph.writes import Writer, branch_channel
 if TYPE_CHECKING:
     from graph_compat.graph.state import StateGraph
 
+    AnyStateGraph = StateGraph[Any, Any, Any, Any]
+
 
 def lower(
-    builder: StateGraph, *, name: str, before: Sequence[str] | str, after: Sequence[str] | str
+    builder: AnyStateGraph, *, name: str, before: Sequence[str] | str, after: Sequence[str] | str
 ) -> Program:
     """The program of a graph that was validated."""
     output = builder.schema_of(builder.output_schema)
@@ -75,7 +77,7 @@ def _result(output: Schema) -> Any:
 # -- channels -------------------------------------------------------------------------------------
 
 
-def _channels(builder: StateGraph) -> dict[str, Channel]:
+def _channels(builder: AnyStateGraph) -> dict[str, Channel]:
     channels: dict[str, Channel] = {key: channel.rule for key, channel in builder.channels.items()}
     channels[START] = EphemeralValue()
     for name, spec in builder.nodes.items():
@@ -99,7 +101,7 @@ def join_channel(sources: Sequence[str], target: str) -> str:
 # -- nodes ----------------------------------------------------------------------------------------
 
 
-def _nodes(builder: StateGraph) -> dict[str, Node]:
+def _nodes(builder: AnyStateGraph) -> dict[str, Node]:
     writer = Writer(builder.channels)
     nodes = {START: _start(builder, writer)}
     for name, spec in builder.nodes.items():
@@ -114,7 +116,7 @@ def _nodes(builder: StateGraph) -> dict[str, Node]:
     return nodes
 
 
-def _start(builder: StateGraph, writer: Writer) -> Node:
+def _start(builder: AnyStateGraph, writer: Writer) -> Node:
     """The hidden node that gives the input to the state."""
     schema = builder.schema_of(builder.input_schema)
     state = builder.schema_of(builder.state_schema)
@@ -136,7 +138,7 @@ def _start(builder: StateGraph, writer: Writer) -> Node:
     )
 
 
-def _node(builder: StateGraph, name: str, spec: StateNodeSpec, step: Step) -> Node:
+def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step) -> Node:
     defaults = builder.node_defaults
     retry = spec.retry_policy if spec.retry_policy is not None else defaults.retry_policy
     timeout = spec.timeout if spec.timeout is not None else defaults.timeout
@@ -166,20 +168,16 @@ def _node(builder: StateGraph, name: str, spec: StateNodeSpec, step: Step) -> No
     return node
 
 
-def _edges(builder: StateGraph, name: str) -> tuple[Write, ...]:
+def _edges(builder: AnyStateGraph, name: str) -> tuple[Write, ...]:
     """What a node writes whatever it returned: its plain edges, and its name into the joins that wait for it."""
-    plain = [
-        Write(branch_channel(end), None)
-        for start, end in sorted(builder.edges)
-        if start == name != end and end != END
-    ]
-    loops = [Write(branch_channel(name), None)] if (name, name) in builder.edges else []
+    ends = [end for start, end in sorted(builder.edges) if start == name and end != END]
+    plain = [Write(branch_channel(end), None) for end in ends]
     joins = [
         Write(join_channel(sources, end), name)
         for sources, end in sorted(builder.waiting_edges)
         if name in sources and end != END
     ]
-    return (*plain, *loops, *joins)
+    return (*plain, *joins)
 
 
 def policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:

@@ -176,5 +176,5 @@ def fields_of(value: Any) -> list[tuple[str, Any]] | None:
 def _annotated_names(kind: type) -> list[str]:
     names: dict[str, None] = {}
     for base in reversed(kind.__mro__):
-        names.update(dict.fromkeys(base.__dict__.get("__annotations__", ())))
+        names.update(dict.fromkeys(inspect.get_annotations(base)))
     return list(names)

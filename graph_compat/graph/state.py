@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -21,6 +20,7 @@ from graph_compat.graph.compiled import CompiledStateGraph
 from graph_compat.graph.lowering import lower
 from graph_compat.graph.node import StateNodeSpec
 from graph_compat.graph.schema import AnyChannel, Schema, has_fields, read_schema
+from graph_compat.injection import body_of
 from graph_compat.managed import ManagedValue
 from graph_compat.types import All, Checkpointer, ensure_valid_checkpointer
 from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, warn
@@ -445,11 +445,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
 def inferred_schema(function: Any) -> Any:
     """What a function's first parameter is annotated with, if that is a class with fields; else None."""
-    while isinstance(function, partial):
-        function = function.func
-    body = function
-    if not inspect.isroutine(body):
-        body = getattr(type(function), "__call__", None)
+    body = body_of(function)
     if not (inspect.isfunction(body) or inspect.ismethod(body)):
         return None
     try:
@@ -472,7 +468,9 @@ def _ends(
     return command_ends(return_hint(action))
 
 
-def _renamed(deprecated: dict[str, Any], old: str, new: str, value: Any, kind: Any) -> Any:
+def _renamed(
+    deprecated: dict[str, Any], old: str, new: str, value: Any, kind: Any = LangGraphDeprecatedSinceV05
+) -> Any:
     """The value of an argument that may come by its old name."""
     if old not in deprecated:
         return value
