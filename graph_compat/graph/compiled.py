@@ -134,7 +134,7 @@ class CompiledGraph(Workflow[Any, Any]):
 
     def _written(self, node: str, values: Any, checkpoint: Checkpoint) -> list[Write]:
         """What a node writes that returns `values` at a checkpoint."""
-        step: Step = self._program.nodes[node].run.function.__self__
+        step: Step = self._program.nodes[node].run.function.__self__  # type: ignore[attr-defined]
         return step.written(values, self._program, checkpoint)
 
     def _part(self, node: str) -> Setup | None:
@@ -228,7 +228,7 @@ class CompiledGraph(Workflow[Any, Any]):
             raise ValueError("No cache is set for this graph. Cannot clear cache.")
         for name, node in self._program.nodes.items():
             if nodes is None or name in nodes:
-                self.cache.clear(f"{node.run.qualified}:")
+                self.cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
