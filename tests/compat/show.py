@@ -9,6 +9,7 @@ if the callers differ and the program doesn't say so.
 import argparse
 import difflib
 import sys
+import traceback
 from pathlib import Path
 
 from .loading import CALLERS, LANGGRAPH, Name, mark, names, run
@@ -37,7 +38,11 @@ def matches(name: Name, which: str) -> bool:
 
 def show(name: Name, library: str, *, quiet: bool) -> bool:
     """Whether the program is as it should be."""
-    first, again = ({caller: run(name, library, caller) for caller in CALLERS} for _ in range(2))
+    try:
+        first, again = ({caller: run(name, library, caller) for caller in CALLERS} for _ in range(2))
+    except Exception:
+        print(f"== {name}\n{traceback.format_exc()}")
+        return False
     blocking, asyncio = first.values()
     if not quiet:
         print(f"== {name}\n{blocking}")

@@ -19,7 +19,7 @@ from typing import Any
 Program = Callable[["Trace"], Coroutine[Any, Any, None]]
 
 WITHOUT_TRACE = (
-    (re.compile(r"\n?For troubleshooting, visit: \S+"), ""),
+    (re.compile(r"(?:\n|\\n)?For troubleshooting, visit: https://[\w./-]+"), ""),
     (re.compile(r" at 0x[0-9a-f]+"), ""),
     (re.compile(r"\b(?:langgraph|graph_compat)(?=\.)"), "<lib>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z)?"), "<T>"),
@@ -32,7 +32,7 @@ NUMBERED = (
 
 
 def differs(reason: str) -> Callable[[Program], Program]:
-    """Mark a program on which graph_compat differs from LangGraph on purpose; `reason` names a row of COMPATIBILITY.md."""
+    """Mark a program on which graph_compat differs on purpose; `reason` names a row of its COMPATIBILITY.md."""
     return _mark("differs", reason)
 
 
@@ -67,9 +67,16 @@ class Trace:
 
     # Calling a graph.
 
-    async def invoke(self, graph: Any, *args: Any, **kw: Any) -> Any:
-        """The graph's result: `invoke`, or `ainvoke` for asyncio."""
-        return await self._record("invoke", self.call(graph, "invoke", *args, **kw))
+    async def invoke(self, graph: Any, *args: Any, unordered: bool = False, **kw: Any) -> Any:
+        """The graph's result: `invoke`, or `ainvoke` for asyncio; `unordered` where parallel tasks interrupt it."""
+
+        async def result() -> Any:
+            result = await self.call(graph, "invoke", *args, **kw)
+            if unordered:
+                result["__interrupt__"] = in_order(result["__interrupt__"])
+            return result
+
+        return await self._record("invoke", result())
 
     async def stream(self, graph: Any, *args: Any, unordered: bool = False, **kw: Any) -> list[Any]:
         """The chunks, as a list; `unordered` where parallel tasks race: they are recorded sorted."""
@@ -172,10 +179,8 @@ class Trace:
         return result
 
     def _write_chunks(self, chunks: list[Any], unordered: bool) -> None:
-        if unordered:
-            chunks = sorted(chunks, key=lambda chunk: render(chunk, Mask(numbered=False)))
         self._write("stream", None)
-        for chunk in chunks:
+        for chunk in in_order(chunks) if unordered else chunks:
             self._write("  ", chunk)
 
     def _write(self, label: str, value: Any) -> None:
@@ -206,6 +211,11 @@ class Mask:
 def render(value: Any, mask: Mask) -> str:
     """A value of either library as the same text: class names and fields instead of reprs."""
     return pprint.pformat(plain(value, mask), width=110)
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """The values sorted by what a trace shows of them, whatever their ids."""
+    return sorted(values, key=lambda value: render(value, Mask(numbered=False)))
 
 
 def plain(value: Any, mask: Mask) -> Any:

@@ -1,0 +1,434 @@
+"""Questions to a human: dynamic and static interrupts, and the answers (sections 2.12 to 2.14 and 2.25)."""
+
+import operator
+from typing import Annotated, Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt, NodeInterrupt
+from langgraph.graph import END, StateGraph
+from langgraph.types import Command, Interrupt, Send, interrupt
+from typing_extensions import TypedDict
+
+from ..parts import ONE, TWO, State, edges, nodes
+from ..trace import Trace, differs
+
+
+def _ask(*questions: Any) -> Any:
+    """A node that asks all questions in turn and appends the answers."""
+    return lambda state: {"x": [interrupt(question) for question in questions]}
+
+
+def _saved(builder: StateGraph, **options: Any) -> Any:
+    return builder.compile(checkpointer=InMemorySaver(), **options)
+
+
+def _ids(snapshot: Any) -> dict[Any, str]:
+    return {interrupt.value: interrupt.id for interrupt in snapshot.interrupts}
+
+
+async def one_question(t: Trace) -> None:
+    """The run stops, the state tells the question, and the node runs from its start with the answer."""
+    ran: list[str] = []
+
+    def ask(state: State) -> Any:
+        ran.append("start")
+        answer = interrupt({"q": "name?"})
+        ran.append(answer)
+        return {"x": [answer]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), "z", ask=ask), ". ask z ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, Command(resume="Ann"), ONE)
+    await t.state(graph, ONE)
+    await t.history(graph, ONE)
+    t.note("ran", ran)
+
+
+async def values_of_answers(t: Trace) -> None:
+    """Any value but None is an answer: False, 0, an empty string, a list, a dict."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
+    for i, answer in enumerate([False, 0, "", [], [1], {"a": 1}]):
+        config = {"configurable": {"thread_id": str(i)}}
+        await t.invoke(graph, {"x": []}, config)
+        await t.invoke(graph, Command(resume=answer), config)
+
+
+async def none_in_a_map_of_answers(t: Trace) -> None:
+    """None is an answer when it's given by id."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
+    result = await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume={result["__interrupt__"][0].id: None}), ONE)
+
+
+async def several_questions_of_a_node(t: Trace) -> None:
+    """Each answer takes the node to its next question; answers are kept by position."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("1?", "2?", "3?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    for answer in ["one", "two", "three"]:
+        await t.invoke(graph, Command(resume=answer), ONE)
+        await t.state(graph, ONE)
+
+
+async def a_question_in_a_loop(t: Trace) -> None:
+    """A node asks until the answer is right."""
+
+    def ask(state: State) -> Any:
+        question = "age?"
+        while not str(answer := interrupt(question)).isdigit():
+            question = f"not {answer}"
+        return {"x": [int(answer)]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    for answer in ["old", "very old", "99"]:
+        await t.invoke(graph, Command(resume=answer), ONE)
+
+
+async def a_question_in_a_loop_of_the_graph(t: Trace) -> None:
+    """A node that the graph comes back to asks anew each time, under another id."""
+    builder = nodes(t, StateGraph(State), ask=lambda state: {"x": [interrupt(len(state["x"]))]})
+    builder.add_conditional_edges(
+        "ask", lambda state: END if state["x"][-1] == "stop" else "ask", ["ask", END]
+    )
+    graph = _saved(edges(builder, ". ask"))
+    await t.invoke(graph, {"x": []}, ONE)
+    for answer in ["on", "on", "stop"]:
+        await t.invoke(graph, Command(resume=answer), ONE)
+
+
+async def questions_of_parallel_nodes(t: Trace) -> None:
+    """All are told at once and can be answered together, by id."""
+    graph = _saved(edges(nodes(t, StateGraph(State), p=_ask("p"), q=_ask("q")), ". p .", ". q ."))
+    await t.invoke(graph, {"x": []}, ONE, unordered=True)
+    ids = _ids(await t.state(graph, ONE))
+    await t.invoke(graph, Command(resume={ids["q"]: "Q", ids["p"]: "P"}), ONE)
+
+
+async def questions_of_sends(t: Trace) -> None:
+    """Each Send asks for itself, and those answered aren't asked again."""
+    builder = nodes(t, StateGraph(State), w=lambda arg: {"x": [f"{arg}:{interrupt(arg)}"]})
+    builder.add_conditional_edges("__start__", lambda state: [Send("w", i) for i in range(3)], ["w"])
+    graph = _saved(builder)
+    await t.invoke(graph, {"x": []}, ONE, unordered=True)
+    ids = _ids(await t.state(graph, ONE))
+    await t.invoke(graph, Command(resume={ids[1]: "one"}), ONE, unordered=True)
+    ids = _ids(await t.state(graph, ONE))
+    await t.invoke(graph, Command(resume={ids[0]: "zero", ids[2]: "two"}), ONE)
+
+
+async def a_plain_answer_to_several_questions(t: Trace) -> None:
+    """It's refused, and the thread is as before."""
+    graph = _saved(edges(nodes(t, StateGraph(State), p=_ask("p"), q=_ask("q")), ". p .", ". q ."))
+    await t.invoke(graph, {"x": []}, ONE, unordered=True)
+    await t.invoke(graph, Command(resume="both"), ONE)
+    t.note("still", len((await t.state(graph, ONE)).interrupts))
+
+
+async def a_finished_sibling_isnt_run_again(t: Trace) -> None:
+    """What ran beside a question is kept, and told as cached when the run goes on."""
+    ran: list[str] = []
+
+    def side(state: State) -> Any:
+        ran.append("side")
+        return {"x": ["side"]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?"), side=side), ". ask .", ". side ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.stream(graph, Command(resume="!"), ONE, stream_mode=["updates", "values"])
+    t.note("ran", ran)
+
+
+async def a_question_without_a_checkpointer(t: Trace) -> None:
+    """It's told, and can't be answered."""
+    graph = edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask .").compile()
+    await t.invoke(graph, {"x": ["i"]})
+    await t.invoke(graph, Command(resume="!"))
+
+
+async def none_goes_on_without_an_answer(t: Trace) -> None:
+    """The node runs again and asks again, with the same id."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
+@differs("an answer is used once")
+async def a_used_answer_and_none(t: Trace) -> None:
+    """LangGraph answers the second question with the first answer when it goes on with None."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("1?", "2?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="A"), ONE)
+    await t.invoke(graph, None, ONE)
+
+
+async def new_input_instead_of_an_answer(t: Trace) -> None:
+    """The question is dropped, and the graph starts from its beginning with the state so far."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", ask=_ask("?")), ". a ask ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, {"x": ["j"]}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
+async def an_answer_that_nobody_asked_for(t: Trace) -> None:
+    """On a finished thread an answer does nothing; on an empty one it's no input."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a"), ". a ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    await t.invoke(graph, Command(resume={"0" * 32: "!"}), ONE)
+
+
+async def an_answer_by_an_unknown_id(t: Trace) -> None:
+    """The question stays."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume={"0" * 32: "!"}), ONE)
+    await t.invoke(graph, Command(resume={"short": "!"}), ONE)
+
+
+async def an_answer_with_an_update_and_a_goto(t: Trace) -> None:
+    """A Command may answer, write and route at once."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "b", ask=_ask("?")), ". ask ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, Command(resume="!", update={"x": ["u"]}, goto="b"), ONE)
+
+
+async def a_question_and_a_command(t: Trace) -> None:
+    """The usual approval: the answer decides where the node goes."""
+
+    def ask(state: State) -> Any:
+        return Command(update={"x": ["asked"]}, goto="yes" if interrupt("ok?") else "no")
+
+    graph = _saved(edges(nodes(t, StateGraph(State), "yes", "no", ask=ask), ". ask"))
+    for config, answer in [(ONE, True), (TWO, False)]:
+        await t.invoke(graph, {"x": []}, config)
+        await t.invoke(graph, Command(resume=answer), config)
+
+
+async def a_question_in_a_router(t: Trace) -> None:
+    """A router asks as part of its node's task, which runs again with the answer."""
+    ran: list[str] = []
+
+    def a(state: State) -> Any:
+        ran.append("a")
+        return {"x": ["a"]}
+
+    builder = nodes(t, StateGraph(State), "b", a=a)
+    builder.add_conditional_edges("a", t.node(lambda state: interrupt("where?")), ["b", END])
+    graph = _saved(edges(builder, ". a"))
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("state", (await t.state(graph, ONE)).interrupts)
+
+
+async def a_plain_state_and_a_question(t: Trace) -> None:
+    """Where the result isn't a dict, it's replaced by one with the questions."""
+    builder = StateGraph(Annotated[int, operator.add])
+    builder.add_node("ask", t.node(lambda state: interrupt("?")))
+    graph = _saved(edges(builder, ". ask ."))
+    await t.invoke(graph, 1, ONE)
+    await t.stream(graph, 1, TWO, stream_mode="values")
+    await t.invoke(graph, Command(resume=2), ONE)
+
+
+async def a_question_in_a_subgraph(t: Trace) -> None:
+    """It bubbles up to the caller; the answer goes down, and what the subgraph had finished isn't run again."""
+    ran: list[str] = []
+
+    def s1(state: State) -> Any:
+        ran.append("s1")
+        return {"x": ["s1"]}
+
+    sub = edges(nodes(t, StateGraph(State), s1=s1, s2=_ask("?")), ". s1 s2 .").compile()
+    graph = _saved(edges(nodes(t, StateGraph(State), "a").add_node("sub", sub), ". a sub ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.state(graph, ONE)
+    await t.state(graph, ONE, subgraphs=True)
+    await t.stream(graph, Command(resume="!"), ONE, subgraphs=True)
+    t.note("ran", ran)
+
+
+async def questions_of_a_subgraph_and_beside_it(t: Trace) -> None:
+    """Two levels ask at once and are answered by id."""
+    sub = edges(nodes(t, StateGraph(State), s=_ask("in")), ". s .").compile()
+    builder = nodes(t, StateGraph(State), out=_ask("out")).add_node("sub", sub)
+    graph = _saved(edges(builder, ". sub .", ". out ."))
+    await t.invoke(graph, {"x": []}, ONE, unordered=True)
+    ids = _ids(await t.state(graph, ONE))
+    await t.invoke(graph, Command(resume={ids["in"]: "IN"}), ONE)
+    await t.invoke(graph, Command(resume="OUT"), ONE)
+
+
+async def a_question_in_a_graph_that_a_node_calls(t: Trace) -> None:
+    """The calling node runs from its start again, the called graph goes on where it stopped."""
+    ran: list[str] = []
+
+    def s1(state: State) -> Any:
+        ran.append("s1")
+        return {"x": ["s1"]}
+
+    sub = edges(nodes(t, StateGraph(State), s1=s1, s2=_ask("?")), ". s1 s2 .").compile()
+
+    async def call(state: State) -> Any:
+        ran.append("call")
+        return await t.call(sub, "invoke", {"x": []})
+
+    graph = _saved(edges(nodes(t, StateGraph(State), call=call), ". call ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    t.note("ran", ran)
+
+
+async def a_question_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
+    """Under `checkpointer=False` the whole subgraph runs again with the answer."""
+    ran: list[str] = []
+
+    def s1(state: State) -> Any:
+        ran.append("s1")
+        return {"x": ["s1"]}
+
+    sub = edges(nodes(t, StateGraph(State), s1=s1, s2=_ask("?")), ". s1 s2 .").compile(checkpointer=False)
+    graph = _saved(edges(StateGraph(State).add_node("sub", sub), ". sub ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    t.note("ran", ran)
+
+
+async def stops_before_nodes(t: Trace) -> None:
+    """interrupt_before, at compile or for a call, stops before each named node and is passed once."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .")
+    graph = _saved(builder, interrupt_before=["a", "c"])
+    for given in [{"x": []}, None, None, None]:
+        await t.stream(graph, given, ONE, stream_mode=["updates", "values"])
+        t.note("next", (await t.call(graph, "get_state", ONE)).next)
+    graph = _saved(builder)
+    await t.invoke(graph, {"x": []}, ONE, interrupt_before=["b"])
+    await t.invoke(graph, None, ONE, interrupt_before=["c"])
+    await t.invoke(graph, None, ONE)
+
+
+async def stops_after_nodes(t: Trace) -> None:
+    """interrupt_after stops after a node, the last one too."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", "b"), ". a b ."), interrupt_after=["a", "b"])
+    for given in [{"x": []}, None, None]:
+        await t.stream(graph, given, ONE, stream_mode=["updates", "values"])
+        t.note("next", (await t.call(graph, "get_state", ONE)).next)
+
+
+async def stops_at_all_nodes(t: Trace) -> None:
+    """`"*"` is every node but START, and an empty list for a call doesn't switch the compiled one off."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .")
+    graph = _saved(builder, interrupt_before="*")
+    for given in [{"x": []}, None, None]:
+        await t.invoke(graph, given, ONE)
+    await t.invoke(graph, {"x": []}, TWO, interrupt_before=[])
+    graph = _saved(builder, interrupt_after="*")
+    for given in [{"x": []}, None, None]:
+        await t.invoke(graph, given, ONE)
+
+
+async def stops_before_one_of_two(t: Trace) -> None:
+    """A stop before one node of a superstep stops all of it."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", "b"), ". a .", ". b ."), interrupt_before=["b"])
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("next", (await t.state(graph, ONE)).next)
+    await t.invoke(graph, None, ONE)
+
+
+async def a_stop_without_a_checkpointer(t: Trace) -> None:
+    """The run ends early."""
+    graph = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .").compile(interrupt_before=["b"])
+    await t.invoke(graph, {"x": []})
+    await t.invoke(graph, {"x": []}, interrupt_before=["zz"])
+
+
+async def an_update_at_a_stop(t: Trace) -> None:
+    """The usual correction: stop before b, write as a, and go on."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", "b"), ". a b ."), interrupt_before=["b"])
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.update(graph, ONE, {"x": ["human"]})
+    await t.state(graph, ONE)
+    await t.invoke(graph, None, ONE)
+
+
+async def an_update_skips_the_asking_node(t: Trace) -> None:
+    """Written as the node that asks, an update stands for it."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "z", ask=_ask("?")), ". ask z ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.update(graph, ONE, {"x": ["human"]}, as_node="ask")
+    await t.invoke(graph, None, ONE)
+
+
+async def an_update_before_the_asking_node(t: Trace) -> None:
+    """Written as nobody, an update lets the node ask again, of the new state."""
+    builder = nodes(t, StateGraph(State), "a", ask=lambda state: {"x": [interrupt(state["x"][-1])]})
+    graph = _saved(edges(builder, ". a ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.update(graph, ONE, {"x": ["human"]})
+    await t.state(graph, ONE)
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
+async def raising_an_interrupt(t: Trace) -> None:
+    """GraphInterrupt raised by hand is told with the ids that it brings."""
+
+    def ask(state: State) -> Any:
+        raise GraphInterrupt([Interrupt(value="by hand", id="mine")])
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.state(graph, ONE)
+
+
+async def node_interrupt(t: Trace) -> None:
+    """The deprecated NodeInterrupt stops with its value; it warns when it's made, and None runs the node again."""
+
+    def ask(state: State) -> Any:
+        if len(state["x"]) < 2:
+            raise t.warns(NodeInterrupt, "too short")
+        return {"x": ["long"]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.state(graph, ONE)
+    await t.update(graph, ONE, {"x": ["j"]})
+    await t.invoke(graph, None, ONE)
+
+
+async def interrupt_outside_of_a_graph(t: Trace) -> None:
+    """Nobody is there to ask."""
+    t.raises(interrupt, "?")
+
+
+async def interrupts_are_values(t: Trace) -> None:
+    """An Interrupt compares by its fields, and has a deprecated way to its id."""
+    question = Interrupt(value="?", id="1")
+    t.note("equal", (question == Interrupt(value="?", id="1"), question == Interrupt(value="?", id="2")))
+    t.note("default", Interrupt(value="?"))
+    t.note("from a namespace", Interrupt.from_ns(value="?", ns="a:b"))
+    t.note("old id", t.warns(lambda: question.interrupt_id))
+    t.warns(Interrupt, "?", ns=["a:b"])
+
+
+async def the_second_version_of_results(t: Trace) -> None:
+    """`version="v2"` gives a GraphOutput with the questions apart, and chunks that are dicts."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE, version="v2")
+    await t.invoke(graph, Command(resume="!"), ONE, version="v2")
+    await t.stream(graph, {"x": ["i"]}, TWO, version="v2", stream_mode=["values", "updates"])
+
+
+async def an_interrupt_in_private_state(t: Trace) -> None:
+    """A graph's output schema doesn't hide the questions."""
+
+    class Out(TypedDict):
+        y: str
+
+    class Both(State, Out):
+        pass
+
+    builder = nodes(t, StateGraph(Both, output_schema=Out), ask=lambda state: {"y": interrupt("?")})
+    graph = _saved(edges(builder, ". ask ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)

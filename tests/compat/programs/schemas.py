@@ -1,0 +1,408 @@
+"""What a schema's annotations make of a graph's state: channels, roles, coercion (sections 2.6 and 7)."""
+
+import dataclasses
+import operator
+from typing import Annotated, Any, NotRequired, Required
+
+from langgraph.channels import (
+    AnyValue,
+    BinaryOperatorAggregate,
+    EphemeralValue,
+    LastValue,
+    Topic,
+    UntrackedValue,
+)
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from langgraph.managed import IsLastStep, RemainingSteps
+from langgraph.types import Overwrite
+from pydantic import BaseModel, field_validator
+from typing_extensions import TypedDict
+
+from ..parts import ONE, State, edges, nodes
+from ..trace import Trace
+
+
+def _run(t: Trace, schema: Any, *functions: Any, **schemas: Any) -> Any:
+    """A chain of functions n0, n1, ... over the schema."""
+    names = [f"n{i}" for i in range(len(functions))]
+    builder = nodes(t, StateGraph(schema, **schemas), **dict(zip(names, functions, strict=True)))
+    return edges(builder, " ".join([".", *names, "."])).compile()
+
+
+class Plain(TypedDict):
+    a: int
+    b: str
+
+
+async def keys_never_written_are_absent(t: Trace) -> None:
+    """A key without a reducer is absent until its first write; unknown keys are dropped everywhere."""
+
+    def n0(state: Plain) -> Any:
+        t.note("seen", dict(state))
+        return {"b": "b", "unknown": 1}
+
+    graph = _run(t, Plain, n0)
+    await t.invoke(graph, {"a": 1, "other": 2})
+    await t.invoke(graph, {"other": 2})
+    await t.invoke(graph, {})
+
+
+async def values_that_nothing_checks(t: Trace) -> None:
+    """A TypedDict validates nothing, be it total or not."""
+
+    class Loose(TypedDict, total=False):
+        a: Required[int]
+        b: NotRequired[Annotated[list, operator.add]]
+
+    def n0(state: Any) -> Any:
+        t.note("seen", dict(state))
+        return {"a": "text"}
+
+    await t.invoke(_run(t, Loose, n0), {"a": None, "b": [1]})
+    await t.invoke(_run(t, Loose, n0), {})
+
+
+async def a_reducer_starts_from_its_types_empty_value(t: Trace) -> None:
+    """A reduced key whose type can be made without arguments is there from the start; another one isn't."""
+
+    class Reduced(TypedDict):
+        items: Annotated[list, operator.add]
+        count: Annotated[int, operator.add]
+        text: Annotated[str, operator.add]
+        both: Annotated[dict, operator.or_]
+        maybe: Annotated[int | None, lambda a, b: (a or 0) + (b or 0)]
+
+    def n0(state: Any) -> Any:
+        t.note("seen", dict(state))
+        return {"items": [1], "count": 2, "text": "x", "both": {"k": 1}, "maybe": 3}
+
+    def n1(state: Any) -> Any:
+        t.note("seen", dict(state))
+        return {"maybe": 4, "both": {"l": 2}}
+
+    await t.invoke(_run(t, Reduced, n0, n1), {})
+
+
+async def only_the_last_annotation_reduces(t: Trace) -> None:
+    """A reducer counts as the last item of the metadata alone; before another item it's silently nothing."""
+
+    class Late(TypedDict):
+        a: Annotated[list, "doc", operator.add]
+        b: Annotated[list, operator.add, "doc"]
+
+    def n0(state: Any) -> Any:
+        return {"a": [2], "b": [2]}
+
+    await t.invoke(_run(t, Late, n0), {"a": [1], "b": [1]})
+
+
+async def reducers_of_a_wrong_signature(t: Trace) -> None:
+    """A reducer takes exactly two positional arguments; keyword-only ones may come on top."""
+
+    def one(a: Any) -> Any:
+        return a
+
+    def three(a: Any, b: Any, c: Any = None) -> Any:
+        return a
+
+    def star(*args: Any) -> Any:
+        return args
+
+    def keyword(a: list, b: list, *, reverse: bool = False) -> list:
+        return a + b
+
+    for reducer in (one, three, star, keyword, max):
+        t.note("reducer", reducer.__name__)
+        t.raises(StateGraph, TypedDict("Bad", {"k": Annotated[list, reducer]}))  # type: ignore[misc]
+
+
+async def a_plain_type_as_the_state(t: Trace) -> None:
+    """A schema without annotations is one value under the root key; any return but None is its update."""
+    total = t.warns(StateGraph, Annotated[int, operator.add])
+
+    def n0(state: Any) -> Any:
+        t.note("seen", state)
+        return 2
+
+    graph = edges(nodes(t, total, n0=n0, n1=lambda state: None), ". n0 n1 .").compile()
+    await t.invoke(graph, 1)
+    await t.stream(graph, 1, stream_mode=["values", "updates"])
+
+
+async def a_dataclass_as_the_state(t: Trace) -> None:
+    """Nodes get an instance; a default is seen and not stored; an instance as an update writes all its fields."""
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+        b: str = "default"
+        x: Annotated[list, operator.add] = dataclasses.field(default_factory=list)
+
+    def n0(state: Data) -> Any:
+        t.note("seen", state)
+        return {"a": state.a + 1, "x": [state.b]}
+
+    def n1(state: Data) -> Any:
+        t.note("seen", state)
+        return Data(a=state.a + 1, x=["n1"])
+
+    graph = _run(t, Data, n0, n1)
+    await t.invoke(graph, {"a": 1})
+    await t.invoke(graph, Data(a=5, b="given"))
+    await t.stream(graph, {"a": 1}, stream_mode="values")
+
+
+async def a_dataclass_without_a_required_field(t: Trace) -> None:
+    """A missing field fails in the first node that needs the instance, with a note that says so."""
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+
+    await t.invoke(_run(t, Data, lambda state: None), {})
+
+
+class Model(BaseModel):
+    a: int
+    b: str = "default"
+    x: Annotated[list[int], operator.add] = []
+
+
+async def pydantic_is_checked_at_a_nodes_input(t: Trace) -> None:
+    """Values are coerced for each node and kept raw; what the last node writes is never checked."""
+
+    def n0(state: Model) -> Any:
+        t.note("seen", state)
+        t.note("set", sorted(state.model_fields_set))
+        return {"a": "7"}
+
+    def n1(state: Model) -> Any:
+        t.note("seen", state)
+        return {"a": "bad"}
+
+    graph = _run(t, Model, n0, n1)
+    await t.invoke(graph, {"a": "1"})
+    await t.stream(graph, {"a": "1", "x": [1]}, stream_mode="values")
+
+
+async def pydantic_refuses_an_input(t: Trace) -> None:
+    """Bad input raises pydantic's error in the first node."""
+    await t.invoke(_run(t, Model, lambda state: None), {"a": "no"})
+
+
+async def a_thread_that_stored_what_pydantic_refuses(t: Trace) -> None:
+    """The refused input is stored, and the same error meets every later look at the thread, and an update."""
+    builder = edges(nodes(t, StateGraph(Model), n0=lambda state: None), ". n0 .")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"a": "no"}, ONE)
+    await t.state(graph, ONE)
+    await t.update(graph, ONE, {"a": 1})
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, {"a": 2}, ONE)
+
+
+async def a_model_instance_as_input_and_as_an_update(t: Trace) -> None:
+    """An instance writes its set and non-empty fields, so returning the whole state doubles a reduced key."""
+
+    def n0(state: Model) -> Any:
+        state.b = "changed"
+        return state
+
+    graph = _run(t, Model, n0)
+    await t.invoke(graph, Model(a=1, x=[1]))
+    await t.invoke(graph, Model(a=1))
+    await t.stream(graph, {"a": 1, "x": [2]}, stream_mode="updates")
+
+
+async def a_model_coerces_the_second_versions_output(t: Trace) -> None:
+    """`version="v2"` makes the output schema of the result, and raises if that's impossible."""
+    await t.invoke(_run(t, Model, lambda state: {"b": "n0"}), {"a": "1"}, version="v2")
+    await t.invoke(_run(t, Model, lambda state: {"a": "bad"}), {"a": "1"}, version="v2")
+
+
+async def a_models_validators_run_for_each_node(t: Trace) -> None:
+    """A validator is applied to what a node gets, once per node."""
+    calls: list[int] = []
+
+    class Checked(BaseModel):
+        a: int
+
+        @field_validator("a")
+        @classmethod
+        def check(cls, value: int) -> int:
+            calls.append(value)
+            return value * 10
+
+    def n(state: Checked) -> Any:
+        return {"a": state.a}
+
+    await t.invoke(_run(t, Checked, n, n), {"a": 1})
+    t.note("calls", calls)
+
+
+async def input_and_output_schemas(t: Trace) -> None:
+    """Input keys of the input schema alone are taken; invoke gives the output schema's keys, stream all."""
+
+    class In(TypedDict):
+        a: int
+
+    class Out(TypedDict):
+        b: str
+
+    class Both(In, Out):
+        c: int
+
+    def n0(state: Both) -> Any:
+        t.note("seen", dict(state))
+        return {"b": "b", "c": 3}
+
+    graph = _run(t, Both, n0, input_schema=In, output_schema=Out)
+    await t.invoke(graph, {"a": 1, "c": 9})
+    await t.stream(graph, {"a": 1, "c": 9}, stream_mode=["values", "updates"])
+
+
+async def private_keys_of_a_nodes_input(t: Trace) -> None:
+    """The class that a node's first parameter is annotated with is what it reads, and adds keys to the graph."""
+
+    class Private(TypedDict):
+        secret: str
+
+    def n0(state: Plain) -> Private:
+        return {"secret": "s", "a": state["a"] + 1}  # type: ignore[typeddict-unknown-key]
+
+    def n1(state: Private) -> Any:
+        t.note("seen", dict(state))
+        return {"b": state["secret"]}
+
+    graph = _run(t, Plain, n0, n1, output_schema=Plain)
+    await t.invoke(graph, {"a": 1})
+    await t.stream(graph, {"a": 1}, stream_mode="values")
+
+
+async def input_schema_of_a_node(t: Trace) -> None:
+    """`input_schema=` wins over the annotation, and a class of it is instantiated."""
+
+    class Part(BaseModel):
+        a: int
+
+    def n0(state: Plain) -> Any:
+        t.note("seen", state)
+        return {"b": "b"}
+
+    builder = StateGraph(Plain).add_node("n0", t.node(n0), input_schema=Part)
+    await t.invoke(edges(builder, ". n0 .").compile(), {"a": "1", "b": "x"})
+
+
+async def one_key_in_two_schemas(t: Trace) -> None:
+    """A plain key gives way to an earlier channel; a reducer over a plain key, or another reducer, is refused."""
+
+    class Added(TypedDict):
+        k: Annotated[list, operator.add]
+
+    class Bare(TypedDict):
+        k: list
+
+    class Merged(TypedDict):
+        k: Annotated[list, operator.or_]
+
+    t.raises(StateGraph, Added, input_schema=Bare)
+    t.raises(StateGraph, Bare, input_schema=Added)
+    t.raises(StateGraph, Added, output_schema=Merged)
+
+
+async def channels_in_annotations(t: Trace) -> None:
+    """A channel's instance or class in the metadata is the channel of the key."""
+
+    class Channels(TypedDict):
+        last: Annotated[int, LastValue(int)]
+        any: Annotated[int, AnyValue]
+        once: Annotated[int, EphemeralValue]
+        topic: Annotated[list, Topic(int)]
+        every: Annotated[list, Topic(int, accumulate=True)]
+        total: Annotated[int, BinaryOperatorAggregate(int, operator.add)]
+        untracked: Annotated[int, UntrackedValue]
+
+    def n0(state: Any) -> Any:
+        t.note("seen", dict(state))
+        return {"topic": [3], "every": 4, "total": 1, "last": 2}
+
+    def n1(state: Any) -> Any:
+        t.note("seen", dict(state))
+        return None
+
+    given = {"last": 1, "any": 1, "once": 1, "topic": [1, 2], "every": [1, 2], "total": 1, "untracked": 1}
+    await t.invoke(_run(t, Channels, n0, n1), given)
+
+
+async def an_untracked_value_is_not_stored(t: Trace) -> None:
+    """A key in an UntrackedValue channel is seen while the run lasts and is gone in the thread's state."""
+
+    class Untracked(TypedDict):
+        x: Annotated[list, operator.add]
+        db: Annotated[str, UntrackedValue]
+
+    builder = nodes(t, StateGraph(Untracked), a=lambda state: {"x": [state["db"]]})
+    graph = edges(builder, ". a .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"db": "connection"}, ONE)
+    await t.state(graph, ONE)
+
+
+async def values_of_guarded_channels(t: Trace) -> None:
+    """Two writes in a superstep: refused by LastValue and by guarded channels, the last by name wins elsewhere."""
+    for channel in [LastValue(int), EphemeralValue(int), UntrackedValue(int)]:
+        await _two_writers(t, channel)
+    for channel in [AnyValue(int), EphemeralValue(int, guard=False), UntrackedValue(int, guard=False)]:
+        await _two_writers(t, channel)
+
+
+async def _two_writers(t: Trace, channel: Any) -> None:
+    class Two(TypedDict):
+        k: Annotated[int, channel]
+
+    builder = nodes(t, StateGraph(Two), a=lambda state: {"k": 1}, b=lambda state: {"k": 2})
+    await t.invoke(edges(builder, ". a .", ". b .").compile(), {})
+
+
+async def overwrite_passes_the_reducer(t: Trace) -> None:
+    """Overwrite, in each of its forms, replaces a reduced value, whatever else is written in the superstep."""
+    forms = [Overwrite([0]), {"__overwrite__": [0]}, {"type": "__overwrite__", "value": [0]}]
+    for form in forms:
+        builder = nodes(t, StateGraph(State), "a", "z", b=lambda state, form=form: {"x": form})
+        await t.invoke(edges(builder, ". a .", ". b .", ". z .").compile(), {"x": ["i"]})
+
+
+async def two_overwrites_are_refused(t: Trace) -> None:
+    """One Overwrite of a key in a superstep."""
+
+    def over(state: State) -> Any:
+        return {"x": Overwrite([0])}
+
+    builder = nodes(t, StateGraph(State), a=over, b=over)
+    await t.invoke(edges(builder, ". a .", ". b .").compile(), {"x": ["i"]})
+
+
+async def managed_values(t: Trace) -> None:
+    """RemainingSteps counts down to the recursion limit and IsLastStep says when one is left; neither is state."""
+
+    class Managed(TypedDict):
+        x: Annotated[list, operator.add]
+        left: RemainingSteps
+        last: IsLastStep
+
+    def a(state: Managed) -> Any:
+        t.note("seen", (state["left"], state["last"]))
+        return {"x": [state["left"]]}
+
+    graph = edges(nodes(t, StateGraph(Managed), a=a), ". a a").compile()
+    await t.stream(graph, {"x": []}, {"recursion_limit": 4}, stream_mode="values")
+
+
+async def managed_values_outside_of_the_state(t: Trace) -> None:
+    """A managed key in an input or output schema is refused."""
+
+    class Managed(TypedDict):
+        left: RemainingSteps
+
+    t.raises(StateGraph, State, input_schema=Managed)
+    t.raises(StateGraph, State, output_schema=Managed)
