@@ -48,3 +48,12 @@ def edges(builder: Any, *arrows: str) -> Any:
         for start, end in pairwise(names):
             builder.add_edge(start, end)
     return builder
+
+
+def in_turn(t: Trace, config: dict[str, Any]) -> dict[str, Any]:
+    """The config for a run in which a node fails beside others: they run in turn.
+
+    LangGraph may lose what they finished, when they don't: in a blocking call, if their thread is the last to come
+    to its end; in asyncio, if the run is limited.
+    """
+    return config if t.asyncio else {**config, "max_concurrency": 1}

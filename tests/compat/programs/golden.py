@@ -7,7 +7,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
 from langgraph.types import Command, Send, StreamWriter, interrupt
 
-from ..parts import ONE, TWO, State, edges, nodes
+from ..parts import ONE, TWO, State, edges, in_turn, nodes
 from ..trace import Trace, differs
 
 
@@ -243,7 +243,7 @@ async def resume_after_a_failure(t: Trace) -> None:
 
     builder = edges(nodes(t, StateGraph(State), "z", ok=ok, flaky=flaky), ". ok", ". flaky", "z .")
     graph = builder.add_edge(["ok", "flaky"], "z").compile(checkpointer=InMemorySaver())
-    await t.invoke(graph, {"x": []}, {**ONE, "max_concurrency": 1})  # or LangGraph may lose what ok wrote
+    await t.invoke(graph, {"x": []}, in_turn(t, ONE))
     await t.state(graph, ONE)
     await t.invoke(graph, None, ONE)
     t.note("ran", sorted(ran))

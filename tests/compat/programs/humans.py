@@ -219,6 +219,8 @@ async def a_question_in_a_router(t: Trace) -> None:
     graph = _saved(edges(builder, ". a"))
     await t.invoke(graph, {"x": []}, ONE)
     t.note("state", (await t.state(graph, ONE)).interrupts)
+    await t.invoke(graph, Command(resume="b"), ONE)
+    t.note("ran", ran)
 
 
 async def a_plain_state_and_a_question(t: Trace) -> None:

@@ -10,7 +10,7 @@ from langgraph.types import Command, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ..parts import ONE, TWO, State, edges, nodes
+from ..parts import ONE, TWO, State, edges, in_turn, nodes
 from ..trace import Trace, differs
 
 
@@ -371,5 +371,5 @@ async def a_failure_beside_another_node(t: Trace) -> None:
 
     builder = edges(nodes(t, StateGraph(State), "b", a=fail), ". a .", ". b .")
     graph = builder.compile(checkpointer=InMemorySaver())
-    await t.invoke(graph, {"x": []}, {**ONE, "max_concurrency": 1})  # or LangGraph may lose what b wrote
+    await t.invoke(graph, {"x": []}, in_turn(t, ONE))
     t.note("next", (await t.state(graph, ONE)).next)

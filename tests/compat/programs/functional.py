@@ -1,0 +1,587 @@
+"""The functional API: entrypoints and tasks, on their own and in a graph's nodes (section 3)."""
+
+import asyncio
+from typing import Any
+
+from langgraph.cache.memory import InMemoryCache
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint, task
+from langgraph.graph import StateGraph
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import CachePolicy, Command, RetryPolicy, StreamWriter, interrupt
+from pydantic import BaseModel
+
+from ..parts import ONE, TWO, State, edges, nodes
+from ..trace import Trace, differs, differs_by_caller
+
+
+def _task(t: Trace, ran: list[Any], **options: Any) -> Any:
+    """A task that doubles a number and notes its runs."""
+
+    def double(n: int) -> int:
+        ran.append(n)
+        return 2 * n
+
+    return task(**options)(t.node(double))
+
+
+def _at_once(**options: Any) -> RetryPolicy:
+    return RetryPolicy(initial_interval=0, jitter=False, **options)
+
+
+async def a_workflow_without_a_checkpointer(t: Trace) -> None:
+    """An entrypoint is a graph: it takes an input and gives what its function returns."""
+
+    def wf(n: Any) -> Any:
+        return {"got": n}
+
+    graph = entrypoint()(t.node(wf))
+    for given in [1, "text", {"a": 1}, [1, 2]]:
+        await t.invoke(graph, given)
+    await t.invoke(graph, None)
+    await t.stream(graph, 1)
+    t.note("graph", (graph.name, list(graph.nodes), graph.stream_mode))
+
+
+async def tasks_one_after_another(t: Trace) -> None:
+    """A task gives a future; its result is the caller's value."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> Any:
+        one = await t.value(double(n))
+        return await t.value(double(one))
+
+    await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "values"])
+    t.note("ran", ran)
+
+
+async def tasks_in_parallel(t: Trace) -> None:
+    """Tasks that are called before any is waited for run side by side."""
+    double = _task(t, [])
+
+    async def wf(n: int) -> Any:
+        return [await t.value(future) for future in [double(i) for i in range(n)]]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 4, ONE)
+    await t.stream(graph, 3, ONE, stream_mode="updates", unordered=True)
+
+
+async def tasks_of_tasks(t: Trace) -> None:
+    """A task may call tasks, to any depth."""
+    double = _task(t, [])
+
+    async def outer(n: int) -> int:
+        return await t.value(double(n)) + 1
+
+    outer_task = task(t.node(outer))
+
+    async def wf(n: int) -> int:
+        return await t.value(outer_task(n)) + await t.value(outer_task(n + 1))
+
+    await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "values"])
+
+
+async def two_checkpoints_for_a_call(t: Trace) -> None:
+    """A call keeps its input and its end; the tasks' results are writes beside the input."""
+    double = _task(t, [])
+
+    async def wf(n: int) -> int:
+        return await t.value(double(n))
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, 2, ONE)
+    await t.history(graph, ONE)
+
+
+async def previous_values(t: Trace) -> None:
+    """`previous` is what the last finished call on the thread returned, or saved with final."""
+
+    def count(n: int, *, previous: Any = None) -> int:
+        return n + (previous or 0)
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(count))
+    for config in [ONE, ONE, TWO]:
+        await t.invoke(graph, 5, config)
+
+    def saved(n: int, *, previous: Any) -> Any:
+        return entrypoint.final(value={"before": previous}, save=n)
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(saved))
+    for n in [1, 2]:
+        await t.invoke(graph, n, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(entrypoint()(t.node(saved)), 3)
+
+
+async def final_of_none(t: Trace) -> None:
+    """final saves None when it's told to."""
+
+    def wf(n: int, *, previous: Any) -> Any:
+        return entrypoint.final(value=previous, save=None if n == 2 else n)
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    for n in [1, 2, 3]:
+        await t.invoke(graph, n, ONE)
+
+
+async def an_update_of_an_entrypoint(t: Trace) -> None:
+    """update_state writes the result and `previous`."""
+
+    def wf(n: int, *, previous: Any) -> Any:
+        return {"n": n, "previous": previous}
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.update(graph, ONE, "human")
+    await t.state(graph, ONE)
+    await t.invoke(graph, 2, ONE)
+
+
+async def a_workflow_asks(t: Trace) -> None:
+    """The function runs from its start again with the answer; finished tasks don't."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> Any:
+        ran.append("wf")
+        before = await t.value(double(n))
+        answer = interrupt({"doubled": before})
+        return [before, answer, await t.value(double(before))]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.state(graph, ONE)
+    await t.stream(graph, Command(resume="yes"), ONE)
+    t.note("ran", ran)
+
+
+async def a_workflow_asks_twice(t: Trace) -> None:
+    """Answers go to the questions in the order in which they're asked."""
+
+    def wf(n: int) -> Any:
+        return [interrupt("first?"), interrupt("second?")]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, Command(resume=1), ONE)
+    await t.invoke(graph, Command(resume=2), ONE)
+
+
+async def a_task_asks(t: Trace) -> None:
+    """The task runs again with the answer, those finished before it don't."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    def ask(question: str) -> Any:
+        ran.append(question)
+        return interrupt(question)
+
+    ask_task = task(t.node(ask))
+
+    async def wf(n: int) -> Any:
+        return [await t.value(double(n)), await t.value(ask_task("sure?"))]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, Command(resume="yes"), ONE)
+    t.note("ran", ran)
+
+
+async def new_input_to_a_waiting_workflow(t: Trace) -> None:
+    """It drops the question and what the tasks had done."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> Any:
+        return [await t.value(double(n)), interrupt("?")]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, 2, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    t.note("ran", ran)
+
+
+async def a_workflow_that_fails(t: Trace) -> None:
+    """Finished tasks are kept, and None runs the function again."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> Any:
+        value = await t.value(double(n))
+        ran.append("wf")
+        if ran.count("wf") == 1:
+            raise RuntimeError("boom")
+        return value
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, None, ONE)
+    t.note("ran", ran)
+
+
+async def a_task_that_fails(t: Trace) -> None:
+    """Its exception is the caller's, with a note for each level; a resume runs the task again."""
+    ran: list[Any] = []
+
+    def flaky(n: int) -> int:
+        ran.append(n)
+        if len(ran) == 1:
+            raise RuntimeError("boom")
+        return n
+
+    flaky_task = task(t.node(flaky))
+
+    async def wf(n: int) -> Any:
+        return await t.value(flaky_task(n))
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, None, ONE)
+    t.note("ran", ran)
+
+
+async def a_caught_failure_of_a_task(t: Trace) -> None:
+    """A workflow may catch it and go on."""
+
+    def fail(n: int) -> int:
+        raise ValueError(n)
+
+    fail_task = task(t.node(fail))
+
+    async def wf(n: int) -> Any:
+        try:
+            return await t.value(fail_task(n))
+        except ValueError as error:
+            return f"caught {error}"
+
+    await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "tasks"])
+
+
+async def retries_of_tasks(t: Trace) -> None:
+    """A task's retry policy retries it, and an entrypoint's retries the function."""
+    ran: list[str] = []
+
+    def flaky(n: int) -> int:
+        ran.append("flaky")
+        if len(ran) < 3:
+            raise OverflowError
+        return n
+
+    flaky_task = task(retry_policy=_at_once(max_attempts=3, retry_on=OverflowError))(t.node(flaky))
+
+    async def wf(n: int) -> Any:
+        ran.append("wf")
+        return await t.value(flaky_task(n))
+
+    await t.invoke(entrypoint()(t.node(wf)), 1)
+    t.note("ran", ran)
+
+
+async def an_entrypoints_retries(t: Trace) -> None:
+    """An entrypoint's retry policy retries its function."""
+    ran: list[int] = []
+
+    def wf(n: int) -> int:
+        ran.append(n)
+        if len(ran) < 3:
+            raise OverflowError
+        return len(ran)
+
+    await t.invoke(entrypoint(retry_policy=_at_once(retry_on=OverflowError))(t.node(wf)), 1)
+
+
+@differs("a parent's retry keeps its children's results")
+async def children_of_a_retried_entrypoint(t: Trace) -> None:
+    """LangGraph runs the tasks of a retried function again."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> int:
+        value: int = await t.value(double(n))
+        ran.append("wf")
+        if ran.count("wf") < 3:
+            raise OverflowError
+        return value
+
+    await t.invoke(entrypoint(retry_policy=_at_once(retry_on=OverflowError))(t.node(wf)), 1)
+    t.note("ran", ran)
+
+
+async def cached_tasks(t: Trace) -> None:
+    """A task with a cache policy isn't run again for equal arguments, until its cache is cleared."""
+    ran: list[Any] = []
+    double = _task(t, ran, cache_policy=CachePolicy())
+    cache = InMemoryCache()
+
+    async def wf(n: int) -> Any:
+        return [await t.value(double(n)), await t.value(double(n)), await t.value(double(n + 1))]
+
+    graph = entrypoint(cache=cache)(t.node(wf))
+    await t.stream(graph, 1)
+    await t.stream(graph, 1)
+    t.note("ran", ran)
+    double.clear_cache(cache)
+    await t.invoke(graph, 1)
+    t.note("ran", ran)
+
+
+async def injected_parameters(t: Trace) -> None:
+    """Tasks and entrypoints get config, writer, store, previous and runtime by name."""
+    store = InMemoryStore()
+    store.put(("ns",), "k", {"v": 1})
+
+    def work(n: int, config, *, writer: StreamWriter, store: BaseStore, runtime: Runtime) -> Any:  # type: ignore[no-untyped-def]
+        writer("task")
+        return [config["configurable"]["thread_id"], store.get(("ns",), "k").value, runtime.previous]  # type: ignore[union-attr]
+
+    work_task = task(t.node(work))
+
+    async def wf(n: int, writer: StreamWriter, *, previous: Any, runtime: Runtime, config) -> Any:  # type: ignore[no-untyped-def]
+        writer("wf")
+        get_stream_writer()("same")
+        return [previous, runtime.previous, config["configurable"]["thread_id"], await t.value(work_task(n))]
+
+    graph = entrypoint(checkpointer=InMemorySaver(), store=store)(t.node(wf))
+    await t.stream(graph, 1, ONE, stream_mode=["custom", "values"])
+    await t.invoke(graph, 1, ONE)
+
+
+async def names_of_tasks(t: Trace) -> None:
+    """A task is called like its function, or as it's told."""
+
+    def first(n: int) -> int:
+        return n
+
+    class Speaker:
+        def method(self, n: int) -> int:
+            return n
+
+    tasks = [task(t.node(first)), task(name="renamed")(t.node(lambda n: n)), task(t.node(Speaker().method))]
+
+    async def wf(n: int) -> Any:
+        return [await t.value(each(n)) for each in tasks]
+
+    await t.stream(entrypoint()(t.node(wf)), 1)
+
+
+async def arguments_of_tasks(t: Trace) -> None:
+    """Arguments are given by position and by name, and defaults hold."""
+
+    def show(*args: int, a: int = 1, **kw: int) -> Any:
+        return [list(args), a, kw]
+
+    show_task = task(t.node(show))
+
+    async def wf(n: int) -> Any:
+        return [await t.value(show_task()), await t.value(show_task(1, 2, a=3, b=4))]
+
+    await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "tasks"])
+
+
+async def a_task_outside_of_a_workflow(t: Trace) -> None:
+    """There's nobody to run it."""
+    t.raises(_task(t, []), 1)
+
+
+async def an_unawaited_task(t: Trace) -> None:
+    """A task that nobody waits for is finished before the call returns."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    def wf(n: int) -> str:
+        double(n)
+        return "done"
+
+    await t.invoke(entrypoint(checkpointer=InMemorySaver())(t.node(wf)), 1, ONE)
+    t.note("ran", ran)
+
+
+async def what_cannot_be_an_entrypoint(t: Trace) -> None:
+    """Generators and functions without a parameter are refused."""
+
+    def generator(n: int) -> Any:
+        yield n
+
+    async def async_generator(n: int) -> Any:
+        yield n
+
+    def nothing() -> None:
+        return None
+
+    for function in [generator, async_generator, nothing]:
+        t.raises(entrypoint(), function)
+
+
+async def an_entrypoint_with_a_second_parameter(t: Trace) -> None:
+    """A second required parameter that nobody gives is the call's TypeError."""
+
+    def wf(n: int, other: int) -> int:
+        return n
+
+    await t.invoke(entrypoint()(t.node(wf)), 1)
+
+
+async def an_async_task_in_a_blocking_call(t: Trace) -> None:
+    """It can't be run."""
+
+    @task
+    async def slow(n: int) -> int:
+        return n
+
+    @entrypoint()
+    def wf(n: int) -> int:
+        return slow(n).result()  # type: ignore[no-any-return, union-attr]
+
+    t.raises(wf.invoke, 1)
+
+
+async def an_async_entrypoint_in_a_blocking_call(t: Trace) -> None:
+    """It can't be invoked."""
+
+    @entrypoint()
+    async def wf(n: int) -> int:
+        return n
+
+    t.raises(wf.invoke, 1)
+
+
+@differs_by_caller("a blocking caller has no futures to gather")
+async def gathered_tasks(t: Trace) -> None:
+    """In asyncio a task's future can be awaited with others."""
+    double = _task(t, [])
+
+    async def wf(n: int) -> Any:
+        return await asyncio.gather(*(double(i) for i in range(n)))
+
+    if t.asyncio:
+        await t.invoke(entrypoint()(wf), 3)
+
+
+async def timeouts_of_tasks(t: Trace) -> None:
+    """A sync task or entrypoint can't have one."""
+    t.raises(task(timeout=1), lambda n: n)
+    t.raises(entrypoint(timeout=1), lambda n: n)
+
+
+async def pydantic_inputs(t: Trace) -> None:
+    """An input is given as it is, whatever the annotation says."""
+
+    class Model(BaseModel):
+        a: int
+
+    def wf(model: Model) -> Any:
+        return model
+
+    graph = entrypoint()(t.node(wf))
+    await t.invoke(graph, Model(a=1))
+    await t.invoke(graph, {"a": "1"})
+
+
+async def tasks_in_a_graphs_node(t: Trace) -> None:
+    """A node may call tasks; what they finished isn't run again when the node asks."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def a(state: State) -> Any:
+        value = await t.value(double(3))
+        return {"x": [value, interrupt("?")]}
+
+    graph = edges(nodes(t, StateGraph(State), "z", a=a), ". a z .").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, ONE, stream_mode=["updates", "values"])
+    await t.state(graph, ONE)
+    await t.stream(graph, Command(resume="!"), ONE, stream_mode=["updates", "values"])
+    t.note("ran", ran)
+
+
+async def a_workflow_in_a_graphs_node(t: Trace) -> None:
+    """A node may call an entrypoint, whose question bubbles up."""
+    double = _task(t, [])
+
+    async def inner(n: int) -> Any:
+        return [await t.value(double(n)), interrupt("inner?")]
+
+    workflow = entrypoint()(t.node(inner))
+
+    async def a(state: State) -> Any:
+        return {"x": await t.call(workflow, "invoke", 1)}
+
+    graph = edges(nodes(t, StateGraph(State), a=a), ". a .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
+async def a_graph_in_a_workflow(t: Trace) -> None:
+    """An entrypoint may call a graph; what that had finished isn't run again after its question."""
+    ran: list[str] = []
+
+    def a(state: State) -> Any:
+        ran.append("a")
+        return {"x": ["a"]}
+
+    builder = nodes(t, StateGraph(State), a=a, b=lambda state: {"x": [interrupt("?")]})
+    sub = edges(builder, ". a b .").compile()
+
+    async def wf(n: int) -> Any:
+        return await t.call(sub, "invoke", {"x": [n]})
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.stream(graph, Command(resume="!"), ONE, subgraphs=True)
+    t.note("ran", ran)
+
+
+async def workflows_in_workflows(t: Trace) -> None:
+    """An entrypoint that is called twice in another asks each time, in turn."""
+
+    def inner(n: int) -> Any:
+        return [n, interrupt(n)]
+
+    inner_workflow = entrypoint()(t.node(inner))
+
+    async def outer(n: int) -> Any:
+        first = await t.call(inner_workflow, "invoke", n)
+        return [first, await t.call(inner_workflow, "invoke", n + 1)]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(outer))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, Command(resume="one"), ONE)
+    await t.invoke(graph, Command(resume="two"), ONE)
+
+
+async def deprecated_arguments_of_tasks(t: Trace) -> None:
+    """`retry` is called retry_policy now."""
+    t.warns(task, retry=RetryPolicy())
+    t.warns(entrypoint, retry=RetryPolicy())
+    t.warns(entrypoint, config_schema=dict)
+
+
+async def a_failing_task_beside_another(t: Trace) -> None:
+    """The one that finished is kept for the resume."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    def fail(n: int) -> int:
+        if "failed" not in ran:
+            ran.append("failed")
+            raise RuntimeError("boom")
+        return n
+
+    fail_task = task(t.node(fail))
+
+    async def wf(n: int) -> Any:
+        one = await t.value(double(n))
+        return [one, await t.value(fail_task(n))]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, None, ONE)
+    t.note("ran", ran)
