@@ -1,0 +1,230 @@
+"""State of a thread: get_state and get_state_history (behaviour of section 2.27)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+class Two(TypedDict):
+    x: Annotated[list, operator.add]
+    y: str
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def says(word):
+    """A node that appends its word."""
+
+    def node(state):
+        return {"x": [word]}
+
+    return node
+
+
+def chain(t, *names):
+    builder = StateGraph(State)
+    builder.add_sequence([(name, t.node(says(name))) for name in names])
+    builder.add_edge(START, names[0])
+    return builder
+
+
+async def state_without_saver(t):
+    """A graph without a saver has no state to show."""
+    graph = chain(t, "a").compile()
+    await t.state(graph, THREAD)
+    await t.history(graph, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+
+
+async def state_of_an_unknown_thread(t):
+    """A thread that never ran shows no values, no next nodes and no metadata."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.state(graph, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def state_after_a_run(t):
+    """The last checkpoint of a finished thread has no next nodes."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+
+
+async def history_newest_first(t):
+    """The history has one snapshot for each superstep, newest first, the input's last."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def history_of_two_runs(t):
+    """A second input continues the numbers of the steps of its thread."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def history_is_filtered_by_metadata(t):
+    """`filter` compares metadata, in which scalars of the config are found too."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    first = {"configurable": {"thread_id": "1", "user": "ann"}}
+    second = {"configurable": {"thread_id": "1"}, "metadata": {"user": "bob"}}
+    await t.invoke(graph, {"x": ["i"]}, first)
+    await t.invoke(graph, {"x": ["j"]}, second)
+    await t.history(graph, THREAD, filter={"source": "input"})
+    await t.history(graph, THREAD, filter={"user": "ann", "step": 1})
+    await t.history(graph, THREAD, filter={"user": "bob", "source": "loop"})
+    await t.history(graph, THREAD, filter={"user": "eve"})
+
+
+async def history_before_and_limit(t):
+    """`before` is exclusive and `limit` counts from the newest of what remains."""
+    graph = chain(t, "a", "b", "c").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    snapshots = await t.history(graph, THREAD, limit=2)
+    await t.history(graph, THREAD, before=snapshots[1].config)
+    await t.history(graph, THREAD, before=snapshots[1].config, limit=1)
+
+
+async def history_of_one_checkpoint(t):
+    """A config with a checkpoint id has a history of that checkpoint alone."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    snapshots = await t.history(graph, THREAD)
+    await t.history(graph, snapshots[1].config)
+    await t.state(graph, snapshots[1].config)
+
+
+async def state_of_a_missing_checkpoint(t):
+    """A checkpoint id that doesn't exist gives an empty snapshot."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_id": "0"}})
+
+
+async def threads_are_apart(t):
+    """A thread sees nothing of another's; a number is the same thread as its string."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, {"configurable": {"thread_id": 1}})
+    await t.invoke(graph, {"x": ["j"]}, {"configurable": {"thread_id": "2"}})
+    await t.state(graph, THREAD)
+    await t.state(graph, {"configurable": {"thread_id": 2}})
+
+
+async def thread_is_required(t):
+    """A graph with a saver wants a thread."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]})
+    await t.state(graph, {"configurable": {"checkpoint_ns": ""}})
+
+
+async def interrupted_state_is_ahead(t):
+    """A sibling's stored writes are in the values of the head, and not in those of the checkpoint by its id."""
+
+    def ask(state):
+        return {"x": [interrupt({"q": 1})]}
+
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(ask))
+    builder.add_node("side", t.node(says("side")))
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "side")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    head = await t.state(graph, THREAD)
+    await t.state(graph, head.config)
+    await t.history(graph, THREAD, limit=1)
+
+
+async def static_interrupt_in_the_state(t):
+    """A breakpoint leaves next nodes and no interrupts."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+
+
+async def resumed_interrupts_remain_in_history(t):
+    """A historic task keeps both its old interrupt and its result."""
+
+    def ask(state):
+        return {"x": [interrupt("ok?")]}
+
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(ask))
+    builder.add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    await t.history(graph, THREAD)
+
+
+async def results_of_sends_and_commands(t):
+    """A task's result is what it wrote to state keys; Sends are tasks of their own path."""
+
+    def fan(state):
+        return Command(update={"y": "fanned", "x": ["f"]}, goto=[Send("w", {"n": n}) for n in (2, 1)])
+
+    def worker(sent):
+        return {"x": [sent["n"]]}
+
+    builder = StateGraph(Two)
+    builder.add_node("fan", t.node(fan))
+    builder.add_node("w", t.node(worker))
+    builder.add_edge(START, "fan")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def a_key_written_twice_by_one_task(t):
+    """Several updates of one node fold to `$writes` in the result of its task."""
+
+    def twice(state):
+        return [Command(update={"x": ["1"]}), Command(update={"x": ["2"]}), {"y": "z"}]
+
+    builder = StateGraph(Two)
+    builder.add_node("twice", t.node(twice))
+    builder.add_edge(START, "twice")
+    builder.add_edge("twice", END)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, THREAD)
+    await t.history(graph, THREAD, limit=2)
+
+
+async def metadata_of_the_config(t):
+    """Scalars of metadata and configurable are stored with each checkpoint; other values and dunder keys aren't."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    config = {
+        "metadata": {"team": "red", "n": 1, "ok": True, "no": [1], "langgraph_step": 9},
+        "configurable": {"thread_id": "1", "team": "blue", "user": "u", "__secret": "s", "obj": {"a": 1}},
+        "tags": ["t"],
+        "run_name": "r",
+    }
+    await t.invoke(graph, {"x": ["i"]}, config)
+    snapshot = await t.state(graph, THREAD)
+    t.note("metadata", snapshot.metadata)
+
+
+async def durability_exit_keeps_the_last(t):
+    """With durability `exit` a run leaves one checkpoint, which has no parent."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD, durability="exit")
+    await t.history(graph, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, THREAD, durability="exit")
+    await t.history(graph, THREAD)
+
+
+async def durability_sync_keeps_all(t):
+    """With durability `sync` the history is that of the default."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD, durability="sync")
+    await t.history(graph, THREAD)

@@ -1,0 +1,298 @@
+"""Writing a thread's state: update_state and bulk_update_state (behaviour of section 2.28)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, StateUpdate, interrupt
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def says(word):
+    """A node that appends its word."""
+
+    def node(state):
+        return {"x": [word]}
+
+    return node
+
+
+def chain(t, *names, **kwargs):
+    builder = StateGraph(State)
+    builder.add_sequence([(name, t.node(says(name))) for name in names])
+    builder.add_edge(START, names[0])
+    return builder.compile(checkpointer=InMemorySaver(), **kwargs)
+
+
+def fork(t):
+    """a to b and c, which both lead to d."""
+    builder = StateGraph(State)
+    for name in "abcd":
+        builder.add_node(name, t.node(says(name)))
+    for edge in ((START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")):
+        builder.add_edge(*edge)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+async def update_of_a_finished_thread(t):
+    """An update of a finished thread is inferred to be of the last node, whose edges fire."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
+    await t.history(graph, THREAD, limit=2)
+
+
+async def update_of_a_fresh_thread(t):
+    """The first update of a thread stands for its input."""
+    graph = chain(t, "a", "b")
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def update_as_a_node(t):
+    """An update as a node fires the edges of that node."""
+    graph = chain(t, "a", "b", "c")
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def update_runs_the_router(t):
+    """An update as a node runs the conditional edges of that node on the updated state."""
+    seen = []
+
+    def route(state):
+        seen.append(list(state["x"]))
+        return "c" if "u" in state["x"] else "b"
+
+    builder = StateGraph(State)
+    for name in "abc":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_conditional_edges("a", route, ["b", "c"])
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+    await t.state(graph, THREAD)
+    t.note("seen", seen)
+
+
+async def update_at_a_breakpoint(t):
+    """An update at a breakpoint is inferred to be of the node before it."""
+    graph = chain(t, "a", "b", interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def update_of_nothing(t):
+    """An update with None only routes."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, None, as_node="a")
+    await t.state(graph, THREAD)
+
+
+async def update_with_unknown_keys(t):
+    """Unknown keys of an update are dropped; a value that is no dict is refused."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"nope": 1}, as_node="a")
+    await t.state(graph, THREAD)
+    await t.update(graph, THREAD, 5, as_node="a")
+
+
+async def update_of_an_unknown_node(t):
+    """An update as a node that isn't there is refused."""
+    graph = chain(t, "a", "b")
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="z")
+    await t.state(graph, THREAD)
+
+
+async def ambiguous_update(t):
+    """After two nodes ran in one step nobody can tell whose update it is."""
+    graph = fork(t)
+    await t.invoke(graph, {"x": ["i"]}, THREAD, interrupt_before=["d"])
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def update_before_a_pending_interrupt(t):
+    """An update of an interrupted thread runs the asking node again, which can still be answered."""
+
+    def ask(state):
+        return {"x": [interrupt(len(state["x"]))]}
+
+    builder = StateGraph(State)
+    builder.add_sequence([("a", t.node(says("a"))), ("ask", t.node(ask)), ("z", t.node(says("z")))])
+    builder.add_edge(START, "a")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    await t.history(graph, THREAD)
+
+
+async def update_in_the_place_of_the_asking_node(t):
+    """An update as the node that asks answers for it."""
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    builder = StateGraph(State)
+    builder.add_sequence([("ask", t.node(ask)), ("z", t.node(says("z")))])
+    builder.add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["by hand"]}, as_node="ask")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def update_as_the_end(t):
+    """An update of None as END finishes the thread; with values it is refused."""
+    graph = chain(t, "a", "b", interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node=END)
+    await t.state(graph, THREAD)
+    await t.update(graph, THREAD, None, as_node=END)
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def end_keeps_what_siblings_did(t):
+    """An update as END applies the stored writes of the tasks that finished."""
+
+    def ask(state):
+        interrupt("?")
+
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(ask))
+    builder.add_node("side", t.node(says("side")))
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "side")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, None, as_node=END)
+    await t.state(graph, THREAD)
+
+
+async def update_as_the_input(t):
+    """An update as `__input__` is an input that hasn't run yet."""
+    graph = chain(t, "a", "b", interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["j"]}, as_node="__input__")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def input_of_nothing(t):
+    """An update of None as `__input__` is refused."""
+    graph = chain(t, "a", "b")
+    await t.update(graph, THREAD, None, as_node="__input__")
+    await t.state(graph, THREAD)
+
+
+async def update_as_start(t):
+    """An update as START writes state and fires the edges from START."""
+    graph = chain(t, "a", "b")
+    await t.update(graph, THREAD, {"x": ["s"]}, as_node=START)
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def copy_of_a_checkpoint(t):
+    """An update as `__copy__` clones a checkpoint next to it."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    snapshots = await t.history(graph, THREAD)
+    await t.update(graph, snapshots[1].config, None, as_node="__copy__")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def copy_of_nothing(t):
+    """A thread without a checkpoint can't be copied."""
+    graph = chain(t, "a")
+    await t.update(graph, THREAD, None, as_node="__copy__")
+    await t.state(graph, THREAD)
+
+
+async def copy_with_updates(t):
+    """A copy with a list of updates applies them to the copy."""
+    graph = chain(t, "a", "b", "c")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    snapshots = await t.history(graph, THREAD)
+    await t.update(graph, snapshots[2].config, [({"x": ["A2"]}, "a")], as_node="__copy__")
+    await t.state(graph, THREAD)
+    await t.history(graph, THREAD, limit=3)
+
+
+async def bulk_of_two_supersteps(t):
+    """A bulk update is one checkpoint for each superstep."""
+    graph = chain(t, "a", "b", "c")
+    await t.bulk(
+        graph,
+        THREAD,
+        [[StateUpdate({"x": ["i"]}, "__input__")], [StateUpdate({"x": ["i"]}, START)]]
+        + [[StateUpdate(values={"x": ["A"]}, as_node="a")], [StateUpdate({"x": ["B"]}, "b")]],
+    )
+    await t.history(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
+async def bulk_of_two_updates_in_one_superstep(t):
+    """Updates of one superstep are applied at once, in the order of the list."""
+    graph = fork(t)
+    await t.invoke(graph, {"x": ["i"]}, THREAD, interrupt_before=["b", "c"])
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["C"]}, "c"), StateUpdate({"x": ["B"]}, "b")]])
+    await t.state(graph, THREAD)
+    await t.history(graph, THREAD, limit=2)
+    await t.invoke(graph, None, THREAD)
+
+
+async def bulk_is_checked(t):
+    """A bulk update wants supersteps, updates, and a node for each of several."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.bulk(graph, THREAD, [])
+    await t.bulk(graph, THREAD, [[]])
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["1"]}), StateUpdate({"x": ["2"]})]])
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["1"]}, "a"), StateUpdate(None, END)]])
+    await t.bulk(graph, THREAD, [[StateUpdate(None, END), StateUpdate({"x": ["1"]}, "a")]])
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["1"]}, "__input__"), StateUpdate({"x": ["2"]}, "a")]])
+    await t.bulk(graph, THREAD, [[StateUpdate(None, "__copy__"), StateUpdate({"x": ["2"]}, "a")]])
+    await t.state(graph, THREAD)
+
+
+async def update_of_an_entrypoint(t):
+    """An update of an entrypoint's thread is both its value and the next run's previous."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    def flow(number, *, previous=None):
+        return (previous or 0) + number
+
+    await t.invoke(flow, 1, THREAD)
+    await t.update(flow, THREAD, 40)
+    await t.state(flow, THREAD)
+    await t.invoke(flow, 2, THREAD)
