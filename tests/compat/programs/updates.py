@@ -253,8 +253,12 @@ async def bulk_of_two_supersteps(t):
     await t.bulk(
         graph,
         THREAD,
-        [[StateUpdate({"x": ["i"]}, "__input__")], [StateUpdate({"x": ["i"]}, START)]]
-        + [[StateUpdate(values={"x": ["A"]}, as_node="a")], [StateUpdate({"x": ["B"]}, "b")]],
+        [
+            [StateUpdate({"x": ["i"]}, "__input__")],
+            [StateUpdate({"x": ["i"]}, START)],
+            [StateUpdate(values={"x": ["A"]}, as_node="a")],
+            [StateUpdate({"x": ["B"]}, "b")],
+        ],
     )
     await t.history(graph, THREAD)
     await t.invoke(graph, None, THREAD)

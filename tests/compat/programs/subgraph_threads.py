@@ -1,0 +1,315 @@
+"""Persistence of graphs inside graphs: savers, namespaces, interrupts and time travel (sections 2.25 and 2.26)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+class Note(TypedDict):
+    word: str
+    notes: Annotated[list, operator.add]
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def says(word):
+    """A node that appends its word."""
+
+    def node(state):
+        return {"x": [word]}
+
+    return node
+
+
+def asks(question, log=None):
+    """A node that appends the answer to its question."""
+
+    def node(state):
+        if log is not None:
+            log.append(question)
+        return {"x": [interrupt(question)]}
+
+    return node
+
+
+def chain(t, *nodes):
+    """A builder of nodes one after the other: names, or pairs of a name and a node."""
+    builder = StateGraph(State)
+    builder.add_sequence([(n, t.node(says(n))) if isinstance(n, str) else n for n in nodes])
+    builder.add_edge(START, nodes[0] if isinstance(nodes[0], str) else nodes[0][0])
+    return builder
+
+
+def memory(t):
+    """A builder of a graph that notes the words it's given."""
+
+    def note(state):
+        return {"notes": [state["word"]]}
+
+    builder = StateGraph(Note)
+    builder.add_node("note", t.node(note))
+    builder.add_edge(START, "note")
+    return builder
+
+
+def remembering(t, sub):
+    """A graph whose node calls the subgraph with the last word, and appends how many notes it has."""
+
+    async def node(state):
+        result = await t.call(sub, "invoke", {"word": state["x"][-1]})
+        return {"x": [len(result["notes"])]}
+
+    return chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+
+
+async def subgraph_starts_fresh_in_each_run(t):
+    """A subgraph without a saver of its own remembers nothing of the thread's last run."""
+    graph = remembering(t, memory(t).compile())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, THREAD)
+
+
+async def subgraph_with_memory(t):
+    """A subgraph compiled with `checkpointer=True` keeps its state for the whole thread."""
+    graph = remembering(t, memory(t).compile(checkpointer=True))
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, THREAD)
+    await t.invoke(graph, {"x": ["k"]}, {"configurable": {"thread_id": "2"}})
+
+
+async def subgraph_with_memory_as_a_node(t):
+    """The memory of a subgraph that is a node has the name of the node as its namespace."""
+    sub = chain(t, "s").compile(checkpointer=True)
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.stream(graph, {"x": ["j"]}, THREAD, subgraphs=True)
+    await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_ns": "sub"}})
+    await t.history(graph, {"configurable": {"thread_id": "1", "checkpoint_ns": "sub"}})
+
+
+async def memory_at_the_root(t):
+    """`checkpointer=True` is for subgraphs; a root graph refuses it."""
+    await t.invoke(chain(t, "a").compile(checkpointer=True), {"x": []}, THREAD)
+
+
+async def state_of_a_subgraph_that_waits(t):
+    """With `subgraphs` the task of a waiting subgraph shows its snapshot, and without it only its config."""
+    sub = chain(t, "s", ("ask", t.node(asks("?")))).compile()
+    graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+    inside = await t.state(graph, THREAD, subgraphs=True)
+    await t.state(graph, inside.tasks[0].state.config)
+    await t.history(graph, inside.tasks[0].state.config)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    await t.state(graph, THREAD, subgraphs=True)
+
+
+async def history_of_a_subgraph(t):
+    """The history of a subgraph's namespace is that of its own supersteps."""
+    sub = chain(t, "s", ("ask", t.node(asks("?")))).compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD)
+    await t.history(graph, waiting.tasks[0].state)
+
+
+async def unknown_subgraph(t):
+    """A namespace in which nothing ran has an empty state."""
+    sub = chain(t, "s").compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_ns": "nope"}})
+
+
+async def interrupt_in_a_subgraph(t):
+    """An interrupt inside stops the parent; what ran before it inside doesn't run again."""
+    log = []
+
+    def first(state):
+        log.append("first")
+        return {"x": ["first"]}
+
+    sub = chain(t, ("first", t.node(first)), ("ask", t.node(asks("?", log)))).compile()
+    graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=["values", "updates"], subgraphs=True)
+    await t.stream(graph, Command(resume="yes"), THREAD, stream_mode=["values", "updates"], subgraphs=True)
+    t.note("ran", log)
+    await t.history(graph, THREAD)
+
+
+async def interrupt_in_a_subgraph_without_saver(t):
+    """With `checkpointer=False` the whole subgraph runs again for an answer."""
+    log = []
+
+    def first(state):
+        log.append("first")
+        return {"x": ["first"]}
+
+    sub = chain(t, ("first", t.node(first)), ("ask", t.node(asks("?", log)))).compile(checkpointer=False)
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD, subgraphs=True)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    t.note("ran", log)
+
+
+async def interrupt_two_levels_down(t):
+    """An interrupt passes through all levels with one id."""
+    leaf = chain(t, ("ask", t.node(asks("deep?")))).compile()
+    middle = chain(t, "m", ("leaf", leaf)).compile()
+    graph = chain(t, ("middle", middle), "z").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD, subgraphs=True)
+    await t.stream(graph, Command(resume="yes"), THREAD, subgraphs=True)
+
+
+async def interrupts_of_two_subgraphs(t):
+    """Two subgraphs that wait in one step are answered by the ids of their interrupts."""
+    builder = StateGraph(State)
+    for name in ("p", "q"):
+        builder.add_node(name, chain(t, ("ask", t.node(asks(name)))).compile())
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    result = await t.invoke(graph, {"x": []}, {**THREAD, "max_concurrency": 1})
+    await t.invoke(graph, Command(resume="both?"), THREAD)
+    answers = {i.id: i.value.upper() for i in result["__interrupt__"]}
+    await t.invoke(graph, Command(resume=answers), THREAD)
+
+
+async def two_calls_that_ask(t):
+    """A node that calls a graph twice is asked twice, one after the other."""
+    sub = chain(t, ("ask", t.node(asks("?")))).compile()
+
+    async def node(state):
+        one = await t.call(sub, "invoke", {"x": []})
+        two = await t.call(sub, "invoke", {"x": []})
+        return {"x": one["x"] + two["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD)
+    await t.invoke(graph, Command(resume="1"), THREAD)
+    await t.invoke(graph, Command(resume="2"), THREAD)
+
+
+async def interrupt_before_a_node_of_a_subgraph(t):
+    """A breakpoint compiled into a subgraph stops the parent too."""
+    sub = chain(t, "s1", "s2").compile(interrupt_before=["s2"])
+    graph = chain(t, ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, subgraphs=True)
+    await t.state(graph, THREAD, subgraphs=True)
+    await t.stream(graph, None, THREAD, subgraphs=True)
+
+
+async def update_of_a_waiting_subgraph(t):
+    """The state of a waiting subgraph can be edited by the config of its snapshot."""
+    sub = chain(t, "s1", "s2").compile(interrupt_before=["s2"])
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD, subgraphs=True)
+    await t.update(graph, waiting.tasks[0].state.config, {"x": ["edited"]})
+    await t.state(graph, THREAD, subgraphs=True)
+    await t.invoke(graph, None, THREAD)
+
+
+async def update_of_a_subgraph_as_its_node(t):
+    """An update as the node of a waiting subgraph stands for the subgraph's whole result."""
+    sub = chain(t, ("ask", t.node(asks("?")))).compile()
+    graph = chain(t, ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["by hand"]}, as_node="sub")
+    await t.invoke(graph, None, THREAD)
+    await t.history(graph, THREAD)
+
+
+async def replay_before_a_subgraph(t):
+    """A replay of a checkpoint before a subgraph runs the subgraph from its start, which asks again."""
+    log = []
+    sub = chain(t, "s", ("ask", t.node(asks("?", log)))).compile()
+    graph = chain(t, "a", ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, Command(resume="one"), THREAD)
+    before = next(s for s in await t.history(graph, THREAD) if s.next == ("sub",))
+    await t.stream(graph, None, before.config, subgraphs=True)
+    await t.invoke(graph, Command(resume="two"), THREAD)
+    t.note("ran", log)
+
+
+def stepping(t, log, checkpointer):
+    """A graph with a subgraph of three steps, the last of which asks; and the log of what ran."""
+
+    def noted(word):
+        def node(state):
+            log.append(word)
+            return {"x": [word]}
+
+        return (word, t.node(node))
+
+    sub = chain(t, noted("s1"), noted("s2"), ("ask", t.node(asks("?", log))))
+    return chain(t, noted("a"), ("sub", sub.compile(checkpointer=checkpointer)), noted("z")).compile(
+        checkpointer=InMemorySaver()
+    )
+
+
+async def replay_inside_a_subgraph(t):
+    """A replay by a subgraph's own config runs all of it: the parent's fork gives it a new namespace."""
+    log = []
+    graph = stepping(t, log, None)
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD)
+    inside = await t.history(graph, waiting.tasks[0].state)
+    del log[:]
+    before = next(s for s in inside if s.next == ("s2",))
+    await t.stream(graph, None, before.config, subgraphs=True)
+    t.note("ran", log)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    t.note("ran", log)
+
+
+async def replay_inside_a_subgraph_with_memory(t):
+    """A replay by the config of a subgraph with memory starts inside, and the parent goes on after it."""
+    log = []
+    graph = stepping(t, log, True)
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD)
+    inside = await t.history(graph, waiting.tasks[0].state)
+    await t.invoke(graph, Command(resume="one"), THREAD)
+    del log[:]
+    before = next(s for s in inside if s.next == ("s2",))
+    await t.stream(graph, None, before.config, subgraphs=True)
+    t.note("ran", log)
+    await t.invoke(graph, Command(resume="two"), THREAD)
+    t.note("ran", log)
+
+
+async def replay_with_memory(t):
+    """A replay shows a subgraph with memory what it knew at that time."""
+    graph = remembering(t, memory(t).compile(checkpointer=True))
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, THREAD)
+    await t.invoke(graph, {"x": ["k"]}, THREAD)
+    second = [s for s in await t.history(graph, THREAD) if s.next == ("node",)][1]
+    await t.invoke(graph, None, second.config)
+
+
+async def thread_of_its_own(t):
+    """A subgraph that's called with a thread of its own is a root run with its own saver."""
+    sub = memory(t).compile(checkpointer=InMemorySaver())
+
+    async def node(state):
+        config = {"configurable": {"thread_id": "inner"}}
+        result = await t.call(sub, "invoke", {"word": state["x"][-1]}, config)
+        return {"x": [len(result["notes"])]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, {"x": ["j"]}, {"configurable": {"thread_id": "2"}})
+    await t.state(sub, {"configurable": {"thread_id": "inner"}})

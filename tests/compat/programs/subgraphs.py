@@ -1,0 +1,320 @@
+"""Graphs inside graphs: how they are called, what they see and what they give back (behaviour of section 2.25)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, Send
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+class Inner(TypedDict):
+    word: str
+    secret: str
+
+
+class InnerInput(TypedDict):
+    word: str
+
+
+class Outer(TypedDict):
+    word: str
+    other: str
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def says(word):
+    """A node that appends its word."""
+
+    def node(state):
+        return {"x": [word]}
+
+    return node
+
+
+def chain(t, *nodes):
+    """A builder of nodes one after the other: names, or pairs of a name and a node."""
+    builder = StateGraph(State)
+    builder.add_sequence([(n, t.node(says(n))) if isinstance(n, str) else n for n in nodes])
+    builder.add_edge(START, nodes[0] if isinstance(nodes[0], str) else nodes[0][0])
+    return builder
+
+
+async def subgraph_as_a_node(t):
+    """A subgraph's whole output is its node's update: a shared reducer's key is applied again."""
+    sub = chain(t, "s1", "s2").compile()
+    graph = chain(t, "a", ("sub", sub), "z").compile()
+    await t.invoke(graph, {"x": ["i"]})
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "updates"])
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "updates"], subgraphs=True)
+
+
+async def subgraph_called_by_a_node(t):
+    """A node may call a graph as a function, and map its state to the graph's and back."""
+
+    def shout(state):
+        return {"word": state["word"].upper(), "secret": "s"}
+
+    builder = StateGraph(Inner)
+    builder.add_node("shout", t.node(shout))
+    builder.add_edge(START, "shout")
+    sub = builder.compile()
+
+    async def node(state):
+        result = await t.call(sub, "invoke", {"word": state["word"]})
+        return {"other": f"{result['word']}!{result['secret']}"}
+
+    builder = StateGraph(Outer)
+    builder.add_node("node", t.node(node))
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"word": "hi"}, THREAD, subgraphs=True)
+    await t.state(graph, THREAD, subgraphs=True)
+    await t.history(graph, THREAD, limit=2)
+
+
+async def subgraph_with_another_schema(t):
+    """A subgraph as a node shares the keys that both schemas have; its own ones stay inside."""
+
+    def inner(state):
+        return {"word": state["word"] + "?", "secret": "s"}
+
+    builder = StateGraph(Inner, input_schema=InnerInput)
+    builder.add_node("inner", t.node(inner))
+    builder.add_edge(START, "inner")
+    sub = builder.compile()
+    builder = StateGraph(Outer)
+    builder.add_node("sub", sub)
+    builder.add_edge(START, "sub")
+    graph = builder.compile()
+    await t.invoke(graph, {"word": "w", "other": "o"})
+    await t.stream(graph, {"word": "w", "other": "o"}, stream_mode="values", subgraphs=True)
+
+
+async def two_levels(t):
+    """The namespace of a graph in a graph in a graph has a segment for each level."""
+    leaf = chain(t, "leaf").compile()
+    middle = chain(t, "m", ("deep", leaf)).compile()
+    graph = chain(t, "a", ("middle", middle)).compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode="updates", subgraphs=True)
+    await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode="checkpoints", subgraphs=True)
+    await t.state(graph, THREAD, subgraphs=True)
+
+
+async def names_of_subgraphs(t):
+    """get_subgraphs finds graphs by node, and with `recurse` those inside them."""
+    leaf = chain(t, "leaf").compile()
+    middle = chain(t, "m", ("deep", leaf)).compile(name="middle graph")
+    graph = chain(t, ("one", middle), "b", ("two", leaf)).compile()
+    t.note("all", [(name, sub.name) for name, sub in graph.get_subgraphs()])
+    t.note("recursive", [(name, sub.name) for name, sub in graph.get_subgraphs(recurse=True)])
+    t.note("of one", [name for name, _ in graph.get_subgraphs(namespace="two")])
+    t.note("of a path", [name for name, _ in graph.get_subgraphs(namespace="one|deep", recurse=True)])
+    t.note("of none", [name for name, _ in graph.get_subgraphs(namespace="nope")])
+
+
+async def two_calls_in_one_node(t):
+    """A second graph called by one task has a namespace with a number."""
+    first = chain(t, "p").compile()
+    second = chain(t, "q").compile()
+
+    async def node(state):
+        one = await t.call(first, "invoke", {"x": []})
+        two = await t.call(second, "invoke", one)
+        three = await t.call(first, "invoke", two)
+        return {"x": three["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, subgraphs=True)
+
+
+async def parent_command(t):
+    """A Command for the parent skips the subgraph's own output, and the parent goes where it says."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]}, goto="other")
+
+    sub = chain(t, "s1", ("leave", t.node(leave)), "never").compile()
+    builder = StateGraph(State)
+    builder.add_node("sub", sub, destinations=("other",))
+    builder.add_node("other", t.node(says("other")))
+    builder.add_edge(START, "sub")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=["values", "updates"], subgraphs=True)
+    await t.history(graph, THREAD)
+
+
+async def parent_command_from_two_levels(t):
+    """A Command for the parent goes up by one level only."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]})
+
+    leaf = chain(t, ("leave", t.node(leave))).compile()
+    middle = chain(t, ("deep", leaf), "m").compile()
+    graph = chain(t, ("middle", middle), "z").compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode="updates", subgraphs=True)
+
+
+async def parent_command_and_static_edges(t):
+    """The static edges of the subgraph's node fire besides the Command's goto."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]}, goto="b")
+
+    sub = chain(t, ("leave", t.node(leave))).compile()
+    builder = StateGraph(State)
+    builder.add_node("sub", sub)
+    builder.add_node("b", t.node(says("b")))
+    builder.add_node("c", t.node(says("c")))
+    builder.add_edge(START, "sub")
+    builder.add_edge("sub", "c")
+    await t.invoke(builder.compile(), {"x": []})
+
+
+async def parent_command_with_sends(t):
+    """A Command for the parent may send to the parent's nodes."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, goto=[Send("w", 2), Send("w", 1)])
+
+    def worker(number):
+        return {"x": [number]}
+
+    sub = chain(t, ("leave", t.node(leave))).compile()
+    builder = chain(t, ("sub", sub))
+    builder.add_node("w", t.node(worker))
+    await t.invoke(builder.compile(), {"x": []})
+
+
+async def parent_command_at_the_root(t):
+    """At the root a Command for the parent is raised; as an input it's refused."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]})
+
+    graph = chain(t, ("leave", t.node(leave))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, Command(graph=Command.PARENT, update={"x": ["u"]}), THREAD)
+
+
+async def command_for_a_graph_by_name(t):
+    """A Command for any graph but the parent is for the graph of its own node."""
+
+    def leave(state):
+        return Command(graph="elsewhere", update={"x": ["left"]}, goto="z")
+
+    sub = chain(t, ("leave", t.node(leave))).compile()
+    graph = chain(t, ("sub", sub), "z").compile()
+    await t.invoke(graph, {"x": ["i"]})
+
+
+async def failure_in_a_subgraph(t):
+    """A failure inside a subgraph has a note for each level."""
+
+    def fail(state):
+        raise RuntimeError("boom")
+
+    leaf = chain(t, "s", ("fail", t.node(fail))).compile()
+    graph = chain(t, ("sub", leaf)).compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, subgraphs=True)
+    await t.state(graph, THREAD, subgraphs=True)
+
+
+async def failure_in_a_subgraph_resumes_inside(t):
+    """A subgraph with the parent's saver resumes at its own node that failed."""
+    log = []
+
+    def first(state):
+        log.append("first")
+        return {"x": ["first"]}
+
+    def flaky(state):
+        log.append("flaky")
+        if log.count("flaky") == 1:
+            raise RuntimeError("boom")
+        return {"x": ["flaky"]}
+
+    sub = chain(t, ("first", t.node(first)), ("flaky", t.node(flaky))).compile()
+    graph = chain(t, "a", ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, None, THREAD)
+    t.note("ran", log)
+
+
+async def subgraph_in_a_send(t):
+    """A subgraph as the target of Sends runs once for each, in a namespace of its own."""
+    sub = chain(t, "s").compile()
+    builder = StateGraph(State)
+    builder.add_node("sub", sub)
+    builder.add_conditional_edges(START, lambda state: [Send("sub", {"x": [n]}) for n in (2, 1)], ["sub"])
+    graph = builder.compile()
+    await t.invoke(graph, {"x": ["i"]})
+    await t.stream(graph, {"x": ["i"]}, subgraphs=True, unordered=True)
+
+
+async def recursion_limit_of_a_subgraph(t):
+    """A subgraph counts its own steps against the limit of the call."""
+    sub = chain(t, "s1", "s2", "s3").compile()
+    graph = chain(t, ("sub", sub)).compile()
+    await t.invoke(graph, {"x": ["i"]}, {"recursion_limit": 3})
+    await t.invoke(graph, {"x": ["i"]}, {"recursion_limit": 4})
+
+
+async def entrypoint_in_a_graph(t):
+    """A node may call an entrypoint, whose tasks stream in the namespace of the node's task."""
+
+    @task
+    @t.node
+    def double(n):
+        return 2 * n
+
+    @entrypoint()
+    @t.node
+    async def flow(n):
+        return await t.value(double(n))
+
+    async def node(state):
+        return {"x": [await t.call(flow, "invoke", 4)]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, THREAD, stream_mode="updates", subgraphs=True)
+
+
+async def graph_in_an_entrypoint(t):
+    """A task may call a graph."""
+    sub = chain(t, "s").compile()
+
+    @task
+    @t.node
+    async def ask_graph(word):
+        return (await t.call(sub, "invoke", {"x": [word]}))["x"]
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    async def flow(word):
+        return await t.value(ask_graph(word))
+
+    await t.stream(flow, "w", THREAD, stream_mode="updates", subgraphs=True)
+    await t.state(flow, THREAD)
+
+
+async def a_graph_that_calls_itself(t):
+    """A graph may call itself through a node, while its input says so."""
+
+    async def node(state):
+        if len(state["x"]) >= 3:
+            return {"x": ["end"]}
+        result = await t.call(graph, "invoke", {"x": [*state["x"], len(state["x"])]})
+        return {"x": result["x"][len(state["x"]) :]}
+
+    graph = chain(t, ("node", t.node(node))).compile()
+    await t.invoke(graph, {"x": []})
+    await t.stream(graph, {"x": []}, stream_mode="updates", subgraphs=True)
