@@ -1,0 +1,366 @@
+"""Streams: modes, framing and order of chunks (behaviour of section 4)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, StreamWriter, interrupt
+from pydantic import BaseModel
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+class Wide(TypedDict):
+    x: Annotated[list, operator.add]
+    y: str
+    private: str
+
+
+class Narrow(TypedDict):
+    y: str
+
+
+class Model(BaseModel):
+    count: int = 0
+    name: str = "n"
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def says(word):
+    """A node that appends its word."""
+
+    def node(state):
+        return {"x": [word]}
+
+    return node
+
+
+def chain(t, *nodes, schema=State, **kwargs):
+    """A builder of nodes one after the other: names, or pairs of a name and a node."""
+    builder = StateGraph(schema, **kwargs)
+    builder.add_sequence([(n, t.node(says(n))) if isinstance(n, str) else n for n in nodes])
+    builder.add_edge(START, nodes[0] if isinstance(nodes[0], str) else nodes[0][0])
+    return builder
+
+
+async def _first(t, count, graph, *args, **kw):
+    """The first chunks of a stream that is then closed."""
+    chunks = []
+    if t.asyncio:
+        stream = graph.astream(*args, **kw)
+        async for chunk in stream:
+            chunks.append(chunk)
+            if len(chunks) == count:
+                break
+        await stream.aclose()
+    else:
+        stream = graph.stream(*args, **kw)
+        for chunk in stream:
+            chunks.append(chunk)
+            if len(chunks) == count:
+                break
+        stream.close()
+    return chunks
+
+
+async def default_mode(t):
+    """A state graph streams updates unless told otherwise."""
+    graph = chain(t, "a", "b").compile()
+    await t.stream(graph, {"x": ["i"]})
+    t.note("mode", graph.stream_mode)
+
+
+async def each_mode(t):
+    """Each mode alone is framed by nothing but its payload."""
+    for mode in ("values", "updates", "tasks", "checkpoints", "custom", "messages"):
+        graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode)
+
+
+async def debug_mode(t):
+    """Debug is checkpoints and tasks with their steps."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode="debug")
+
+
+async def debug_mode_without_saver(t):
+    """Without a saver there are no checkpoints to show."""
+    graph = chain(t, "a").compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode="debug")
+    await t.stream(graph, {"x": ["i"]}, stream_mode="checkpoints")
+
+
+async def a_list_of_modes(t):
+    """A list of modes names the mode of each chunk, also a list of one."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=["values", "updates", "tasks", "checkpoints"])
+    await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"])
+    await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"], subgraphs=True)
+
+
+async def all_keys_are_streamed(t):
+    """A stream shows all keys, a result those of the output schema."""
+
+    def write(state):
+        return {"y": "y", "private": "p", "x": ["w"]}
+
+    graph = chain(t, ("write", t.node(write)), schema=Wide, output_schema=Narrow).compile()
+    await t.invoke(graph, {"x": ["i"]})
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "updates"])
+
+
+async def output_keys(t):
+    """`output_keys` narrows values and updates, for a result too; a wrong one is refused."""
+
+    def write(state):
+        return {"y": "y", "private": "p"}
+
+    graph = chain(t, "a", ("write", t.node(write)), schema=Wide).compile()
+    await t.stream(graph, {"x": ["i"]}, output_keys=["y"], stream_mode=["values", "updates", "tasks"])
+    await t.stream(graph, {"x": ["i"]}, output_keys="y", stream_mode=["values", "updates", "tasks"])
+    await t.invoke(graph, {"x": ["i"]}, output_keys=["y", "private"])
+    await t.invoke(graph, {"x": ["i"]}, output_keys="y")
+    await t.invoke(graph, {"x": ["i"]}, output_keys=["nope"])
+
+
+async def updates_of_nothing(t):
+    """A node that writes nothing has an update of None, and makes no values."""
+
+    def nothing(state):
+        return None
+
+    def empty(state):
+        return {}
+
+    graph = chain(t, ("nothing", t.node(nothing)), ("empty", t.node(empty)), "z").compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "updates"])
+
+
+async def several_updates_of_one_node(t):
+    """A node that returns a list of Commands has a list as its update."""
+
+    def several(state):
+        return [Command(update={"x": ["1"]}), Command(update={"x": ["2"]})]
+
+    graph = chain(t, ("several", t.node(several))).compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "updates", "tasks"])
+
+
+async def custom_chunks(t):
+    """The writer's chunks come out at once, between those of other modes; without the mode they're dropped."""
+
+    def injected(state, writer: StreamWriter):
+        writer({"from": "parameter"})
+        return {"x": ["a"]}
+
+    def looked_up(state):
+        writer = get_stream_writer()
+        writer("one")
+        writer(2)
+        return {"x": ["b"]}
+
+    graph = chain(t, ("a", t.node(injected)), ("b", t.node(looked_up))).compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode="custom")
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["updates", "custom"])
+    await t.stream(graph, {"x": ["i"]}, stream_mode="updates")
+    await t.invoke(graph, {"x": ["i"]}, stream_mode="custom")
+
+
+async def custom_chunks_of_a_subgraph(t):
+    """A subgraph's custom chunks come out only with `subgraphs`."""
+
+    def inner(state):
+        get_stream_writer()("inside")
+        return {"x": ["s"]}
+
+    sub = chain(t, ("inner", t.node(inner))).compile()
+    graph = chain(t, ("sub", sub)).compile()
+    await t.stream(graph, {"x": []}, stream_mode=["custom"])
+    await t.stream(graph, {"x": []}, stream_mode=["custom"], subgraphs=True)
+    await t.stream(graph, {"x": []}, stream_mode="custom", subgraphs=True)
+
+
+async def subgraphs_in_each_mode(t):
+    """With `subgraphs` each chunk has its namespace first, in every mode."""
+    sub = chain(t, "s").compile()
+    for mode in ("values", "updates", "tasks", "checkpoints"):
+        graph = chain(t, "a", ("sub", sub)).compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode, subgraphs=True)
+
+
+async def interrupts_in_each_mode(t):
+    """An interrupt is a tuple in updates and in values, and a list of dicts in the result of its task."""
+
+    def ask(state):
+        return {"x": [interrupt({"q": "?"})]}
+
+    for mode in ("values", "updates", "tasks", "checkpoints", ["values", "updates"]):
+        graph = chain(t, "a", ("ask", t.node(ask))).compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode)
+        await t.stream(graph, Command(resume="yes"), THREAD, stream_mode=mode)
+
+
+async def breakpoints_in_each_mode(t):
+    """A breakpoint is an empty interrupt in updates, and nothing elsewhere."""
+    for mode in ("values", "updates", "tasks", "debug"):
+        graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+        await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode)
+        await t.stream(graph, None, THREAD, stream_mode=mode)
+
+
+async def version_2(t):
+    """Version 2 makes every chunk a dict of type, namespace and data."""
+    sub = chain(t, "s").compile()
+    graph = chain(t, "a", ("sub", sub)).compile(checkpointer=InMemorySaver())
+    modes = ["values", "updates", "tasks", "checkpoints", "debug"]
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=modes, version="v2")
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode="updates", version="v2", subgraphs=True)
+
+
+async def version_2_interrupts(t):
+    """Version 2 shows interrupts next to the values, and GraphOutput as the result."""
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    graph = chain(t, "a", ("ask", t.node(ask))).compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=["values", "updates"], version="v2")
+    output = await t.invoke(graph, Command(resume="yes"), THREAD, version="v2")
+    t.note("value", output.value)
+    t.note("interrupts", output.interrupts)
+    await t.invoke(graph, {"x": ["j"]}, THREAD, version="v2")
+    await t.invoke(graph, Command(resume="yes"), THREAD, version="v2", stream_mode="updates")
+
+
+async def version_2_coerces_values(t):
+    """Version 2 gives models where the output schema is one."""
+
+    def count(state: Model):
+        return {"count": state.count + 1}
+
+    graph = chain(t, ("count", t.node(count)), schema=Model).compile()
+    await t.invoke(graph, {"count": "3"})
+    await t.invoke(graph, {"count": "3"}, version="v2")
+    await t.stream(graph, {"count": 3}, stream_mode=["values", "updates"], version="v2")
+    await t.stream(graph, {"count": 3}, stream_mode=["values", "updates"])
+
+
+async def unknown_version(t):
+    """A version that there isn't is taken as the first."""
+    graph = chain(t, "a").compile()
+    await t.stream(graph, {"x": []}, version="v9")
+
+
+async def invoke_in_another_mode(t):
+    """`invoke` with another mode than values returns the chunks as a list."""
+    graph = chain(t, "a", "b").compile()
+    await t.invoke(graph, {"x": ["i"]}, stream_mode="updates")
+    await t.invoke(graph, {"x": ["i"]}, stream_mode=["values", "updates"])
+    await t.invoke(graph, {"x": ["i"]}, stream_mode=["values"])
+
+
+async def a_stream_that_is_stopped(t):
+    """A stream that's closed early keeps the steps that finished, and the thread can go on."""
+    log = []
+
+    def noted(word):
+        def node(state):
+            log.append(word)
+            return {"x": [word]}
+
+        return (word, t.node(node))
+
+    graph = chain(t, noted("a"), noted("b"), noted("c")).compile(checkpointer=InMemorySaver())
+    t.note("chunks", await _first(t, 1, graph, {"x": ["i"]}, THREAD, durability="sync"))
+    t.note("ran", log)
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+    t.note("ran", log)
+
+
+async def a_stream_that_is_never_read(t):
+    """A stream that nobody reads runs nothing."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    stream = graph.astream({"x": []}, THREAD) if t.asyncio else graph.stream({"x": []}, THREAD)
+    await t.state(graph, THREAD)
+    if t.asyncio:
+        await stream.aclose()
+    else:
+        stream.close()
+    await t.history(graph, THREAD)
+
+
+async def streams_of_an_entrypoint(t):
+    """An entrypoint streams the results of its tasks, and its own last."""
+
+    @task
+    @t.node
+    def double(n):
+        get_stream_writer()(f"doubling {n}")
+        return 2 * n
+
+    @entrypoint()
+    @t.node
+    async def flow(n):
+        return await t.value(double(await t.value(double(n))))
+
+    for mode in ("updates", "values", "custom", "tasks", ["updates", "custom"]):
+        await t.stream(flow, 1, stream_mode=mode)
+
+
+async def hidden_nodes(t):
+    """A node with the hidden tag is in no update."""
+    from langchain_core.runnables import RunnableLambda
+    from langgraph.constants import TAG_HIDDEN
+
+    hidden = RunnableLambda(says("hidden")).with_config(tags=[TAG_HIDDEN])
+    graph = chain(t, "a", ("hidden", hidden), "z").compile()
+    await t.stream(graph, {"x": []}, stream_mode=["updates", "values"])
+
+
+async def printed_modes(t):
+    """`print_mode` prints the chunks of its modes, and changes nothing else."""
+    import contextlib
+    import io
+
+    graph = chain(t, "a").compile()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        await t.stream(graph, {"x": ["i"]}, print_mode=["values", "updates"])
+        await t.stream(graph, {"x": ["i"]}, print_mode="updates", subgraphs=True)
+    t.note("printed", out.getvalue())
+
+
+async def debug_prints(t):
+    """`debug=True` prints values and updates."""
+    import contextlib
+    import io
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        await t.stream(chain(t, "a").compile(), {"x": ["i"]}, debug=True)
+        await t.invoke(chain(t, "a").compile(debug=True), {"x": ["i"]})
+    t.note("printed", out.getvalue())
+
+
+async def unknown_mode(t):
+    """A mode that there isn't streams nothing."""
+    await t.stream(chain(t, "a").compile(), {"x": []}, stream_mode="nope")
+
+
+async def chunks_of_parallel_nodes(t):
+    """Updates come as nodes finish; values once a superstep, in the order of names."""
+    builder = StateGraph(State)
+    for name in ("zeta", "alpha", "mid"):
+        builder.add_node(name, t.node(says(name)))
+        builder.add_edge(START, name)
+    graph = builder.compile()
+    await t.stream(graph, {"x": []}, unordered=True)
+    await t.stream(graph, {"x": []}, stream_mode="values")
