@@ -1,10 +1,14 @@
 """Streams: modes, framing and order of chunks (behaviour of section 4)."""
 
+import contextlib
+import io
 import operator
 from typing import Annotated, TypedDict
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.constants import TAG_HIDDEN
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, StreamWriter, interrupt
@@ -315,11 +319,8 @@ async def streams_of_an_entrypoint(t):
         await t.stream(flow, 1, stream_mode=mode)
 
 
-async def hidden_nodes(t):
-    """A node with the hidden tag is in no update."""
-    from langchain_core.runnables import RunnableLambda
-    from langgraph.constants import TAG_HIDDEN
-
+async def hidden_tag_of_a_runnable(t):
+    """The hidden tag is for nodes: on the Runnable that a node runs it hides nothing."""
     hidden = RunnableLambda(says("hidden")).with_config(tags=[TAG_HIDDEN])
     graph = chain(t, "a", ("hidden", hidden), "z").compile()
     await t.stream(graph, {"x": []}, stream_mode=["updates", "values"])
@@ -327,9 +328,6 @@ async def hidden_nodes(t):
 
 async def printed_modes(t):
     """`print_mode` prints the chunks of its modes, and changes nothing else."""
-    import contextlib
-    import io
-
     graph = chain(t, "a").compile()
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -340,9 +338,6 @@ async def printed_modes(t):
 
 async def debug_prints(t):
     """`debug=True` prints values and updates."""
-    import contextlib
-    import io
-
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         await t.stream(chain(t, "a").compile(), {"x": ["i"]}, debug=True)
