@@ -1,0 +1,285 @@
+"""Savers used by themselves: put, put_writes, get and list (behaviour of sections 6.1 to 6.3)."""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    CheckpointTuple,
+    copy_checkpoint,
+    empty_checkpoint,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.memory import InMemorySaver, MemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+
+THREAD = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+
+
+class State(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+def config(thread="1", namespace="", id=None):
+    configurable = {"thread_id": thread, "checkpoint_ns": namespace}
+    return {"configurable": configurable | ({"checkpoint_id": id} if id else {})}
+
+
+def checkpoint(id, **values):
+    """A checkpoint of an id in which each channel has version 1."""
+    return {
+        **empty_checkpoint(),
+        "id": id,
+        "ts": "2024-05-04T06:32:42.235444+00:00",
+        "channel_values": values,
+        "channel_versions": dict.fromkeys(values, "1"),
+    }
+
+
+def metadata(step, **more):
+    return {"source": "loop", "step": step, "parents": {}, **more}
+
+
+async def _list(t, saver, *args, **kw):
+    if t.asyncio:
+        return [found async for found in saver.alist(*args, **kw)]
+    return list(saver.list(*args, **kw))
+
+
+async def _put(t, saver, config, checkpoint, metadata):
+    return await t.call(saver, "put", config, checkpoint, metadata, checkpoint["channel_versions"])
+
+
+async def _ids(t, saver, *args, **kw):
+    return [found.config["configurable"]["checkpoint_id"] for found in await _list(t, saver, *args, **kw)]
+
+
+async def put_and_get(t):
+    """What was put comes back, by its id or as the newest; a missing one is None."""
+    saver = InMemorySaver()
+    t.note("none", await t.call(saver, "get_tuple", config()))
+    first = await _put(t, saver, config(), checkpoint("1", a=[1], b="x"), metadata(-1))
+    t.note("config", first)
+    t.note("config", await _put(t, saver, first, checkpoint("2", a=[1, 2]), metadata(0)))
+    t.note("newest", await t.call(saver, "get_tuple", config()))
+    t.note("first", await t.call(saver, "get_tuple", config(id="1")))
+    t.note("missing", await t.call(saver, "get_tuple", config(id="9")))
+    t.note("checkpoint", await t.call(saver, "get", config()))
+
+
+async def values_are_copies(t):
+    """What comes back is another object than what was put."""
+    saver = InMemorySaver()
+    value = [1]
+    await _put(t, saver, config(), checkpoint("1", a=value), metadata(0))
+    value.append(2)
+    found = await t.call(saver, "get", config())
+    found["channel_values"]["a"].append(3)
+    t.note("again", (await t.call(saver, "get", config()))["channel_values"])
+
+
+async def only_new_versions_are_stored(t):
+    """A channel without a new version has the value that was stored for its version."""
+    saver = InMemorySaver()
+    first = checkpoint("1", a="one", b="one")
+    where = await _put(t, saver, config(), first, metadata(0))
+    second = checkpoint("2", a="not stored", b="two")
+    second["channel_versions"]["b"] = "2"
+    await t.call(saver, "put", where, second, metadata(1), {"b": "2"})
+    t.note("values", (await t.call(saver, "get", config()))["channel_values"])
+
+
+async def writes(t):
+    """Writes belong to a checkpoint; a repeated one is ignored, one of a special channel replaces the old."""
+    saver = InMemorySaver()
+    where = await _put(t, saver, config(), checkpoint("1", a=1), metadata(0))
+    await t.call(saver, "put_writes", where, [("a", 1), ("b", [2])], "task1")
+    await t.call(saver, "put_writes", where, [("a", "again"), ("b", "again"), ("c", 3)], "task1")
+    await t.call(saver, "put_writes", where, [("__interrupt__", "one")], "task2", "path")
+    await t.call(saver, "put_writes", where, [("__interrupt__", "two")], "task2", "path")
+    await t.call(saver, "put_writes", where, [("__error__", "e"), ("__resume__", ["r"])], "task2")
+    found = await t.call(saver, "get_tuple", where)
+    t.note("writes", found.pending_writes)
+    await _put(t, saver, where, checkpoint("2", a=2), metadata(1))
+    t.note("of the next", (await t.call(saver, "get_tuple", config())).pending_writes)
+
+
+async def listing(t):
+    """A list is newest first; filter, before and limit narrow it."""
+    saver = InMemorySaver()
+    where = config()
+    for n in range(1, 5):
+        where = await _put(
+            t, saver, where, checkpoint(str(n), a=n), metadata(n, kind="even odd".split()[n % 2])
+        )
+    t.note("all", await _list(t, saver, config()))
+    t.note("even", await _ids(t, saver, config(), filter={"kind": "even"}))
+    t.note("two keys", await _ids(t, saver, config(), filter={"kind": "even", "step": 2}))
+    t.note("no such", await _ids(t, saver, config(), filter={"nope": 1}))
+    t.note("before", await _ids(t, saver, config(), before=config(id="3")))
+    t.note("limit", await _ids(t, saver, config(), limit=2))
+    t.note("before, limit", await _ids(t, saver, config(), before=config(id="3"), limit=1))
+    t.note("one", await _ids(t, saver, config(id="2")))
+    t.note("limit 0", await _ids(t, saver, config(), limit=0))
+
+
+async def listing_of_everything(t):
+    """Without a config all threads are listed, and without a namespace all of a thread's."""
+    saver = InMemorySaver()
+    for thread, namespace, id in (("1", "", "1"), ("1", "sub", "2"), ("2", "", "3")):
+        await _put(t, saver, config(thread, namespace), checkpoint(id), metadata(0))
+    t.note("all", sorted(await _ids(t, saver, None)))
+    t.note("thread", sorted(await _ids(t, saver, {"configurable": {"thread_id": "1"}})))
+    t.note("namespace", await _ids(t, saver, config("1", "sub")))
+    t.note("root", await _ids(t, saver, config("1")))
+
+
+async def deleting_a_thread(t):
+    """A deleted thread is gone with all its namespaces; others stay."""
+    saver = InMemorySaver()
+    for thread, namespace in (("1", ""), ("1", "sub"), ("2", "")):
+        where = await _put(t, saver, config(thread, namespace), checkpoint("1", a=1), metadata(0))
+        await t.call(saver, "put_writes", where, [("a", 1)], "task")
+    await t.call(saver, "delete_thread", "1")
+    await t.call(saver, "delete_thread", "unknown")
+    left = [found.config["configurable"]["thread_id"] for found in await _list(t, saver, None)]
+    t.note("left", left)
+    t.note("namespace", await t.call(saver, "get_tuple", config("1", "sub")))
+
+
+async def stored_metadata(t):
+    """The scalars of a config's metadata and configurable are stored with a checkpoint."""
+    saver = InMemorySaver()
+    where = config() | {"metadata": {"team": "red", "list": [1], "step": 9}}
+    where["configurable"] |= {"user": "ann", "__private": 1, "checkpoint_map": {}}
+    await _put(t, saver, where, checkpoint("1"), metadata(0))
+    t.note("metadata", (await t.call(saver, "get_tuple", config())).metadata)
+    t.note("function", get_checkpoint_metadata(where, {"source": "input", "step": -1, "parents": {}}))
+
+
+async def versions(t):
+    """Versions of the shipped savers are strings that grow; those of the base class are numbers."""
+    saver = InMemorySaver()
+    first = saver.get_next_version(None, None)
+    second = saver.get_next_version(first, None)
+    tenth = saver.get_next_version(9, None)
+    t.note("types", [type(version).__name__ for version in (first, second, tenth)])
+    t.note("numbers", [int(version.split(".")[0]) for version in (first, second, tenth)])
+    t.note("order", first < second < tenth)
+    base = BaseCheckpointSaver()
+    t.note("base", [base.get_next_version(None, None), base.get_next_version(1, None)])
+    t.raises(base.get_next_version, "1", None)
+
+
+async def base_class(t):
+    """The base class has nothing but its interface."""
+    base = BaseCheckpointSaver()
+    t.raises(base.get_tuple, config())
+    t.raises(base.put, config(), checkpoint("1"), metadata(0), {})
+    t.raises(base.put_writes, config(), [], "task")
+    t.raises(base.delete_thread, "1")
+    t.raises(lambda: list(base.list(config())))
+    t.note("alias", MemorySaver is InMemorySaver)
+
+
+async def helpers(t):
+    """An empty checkpoint has no channels; a copy shares none of them."""
+    empty = empty_checkpoint()
+    t.note("keys", sorted(empty))
+    t.note("version", empty["v"])
+    original = checkpoint("1", a=1)
+    copy = copy_checkpoint(original)
+    copy["channel_values"]["a"] = 2
+    copy["channel_versions"]["b"] = 1
+    t.note("original", original["channel_values"])
+    t.note("id", (get_checkpoint_id(config(id="7")), get_checkpoint_id(config())))
+    t.note("tuple", CheckpointTuple(config(), original, metadata(0)))
+
+
+async def what_a_run_puts(t):
+    """A run puts its input, and then a checkpoint for each superstep whose writes it kept."""
+    builder = StateGraph(State)
+    builder.add_sequence([(name, t.node(lambda state, name=name: {"x": [name]})) for name in "ab"])
+    builder.add_edge(START, "a")
+    saver = InMemorySaver()
+    await t.invoke(builder.compile(checkpointer=saver), {"x": ["i"]}, THREAD)
+    for found in await _list(t, saver, THREAD):
+        t.note("metadata", found.metadata)
+        t.note("values", found.checkpoint["channel_values"])
+        t.note("updated", found.checkpoint["updated_channels"])
+        t.note("versions of", sorted(found.checkpoint["channel_versions"]))
+        t.note("seen by", sorted(found.checkpoint["versions_seen"]))
+        t.note("writes", [(channel, value) for _, channel, value in found.pending_writes])
+
+
+async def what_an_interrupt_puts(t):
+    """An interrupt and its answer are writes of the task that asked."""
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "ask")
+    saver = InMemorySaver()
+    graph = builder.compile(checkpointer=saver)
+    await t.invoke(graph, {"x": []}, THREAD)
+    asked = await t.call(saver, "get_tuple", THREAD)
+    t.note("writes", asked.pending_writes)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    t.note("writes", (await t.call(saver, "get_tuple", asked.config)).pending_writes)
+
+
+async def sqlite(t):
+    """A graph runs, waits and goes on with a saver of SQLite as with one in memory."""
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"x": ["a"]}))
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "ask")
+
+    async def run(saver):
+        graph = builder.compile(checkpointer=saver)
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        await t.state(graph, THREAD)
+        await t.invoke(graph, Command(resume="yes"), THREAD)
+        await t.history(graph, THREAD)
+        t.note("inputs", len(await _list(t, saver, THREAD, filter={"source": "input"})))
+        await t.call(saver, "delete_thread", "1")
+        await t.state(graph, THREAD)
+
+    if t.asyncio:
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            await run(saver)
+    else:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            await run(saver)
+
+
+async def sqlite_puts_and_lists(t):
+    """A saver of SQLite keeps checkpoints and writes like any."""
+
+    async def use(saver):
+        where = config()
+        for n in range(1, 4):
+            where = await _put(t, saver, where, checkpoint(str(n), a=[n]), metadata(n))
+            await t.call(saver, "put_writes", where, [("a", n)], "task")
+            await t.call(saver, "put_writes", where, [("a", "again")], "task")
+        t.note("newest", await t.call(saver, "get_tuple", config()))
+        t.note("ids", await _ids(t, saver, config(), before=config(id="3")))
+        t.note("filtered", await _ids(t, saver, None, filter={"step": 2}))
+
+    if t.asyncio:
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            await use(saver)
+    else:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            await use(saver)
+
+
+async def sqlite_has_two_colours(t):
+    """The blocking saver of SQLite refuses asyncio, and a file that's closed stays closed."""
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        saver.setup()
+        t.raises(lambda: saver.aget_tuple(config()).send(None))
+    t.raises(saver.get_tuple, config())
