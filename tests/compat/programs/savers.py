@@ -113,9 +113,7 @@ async def listing(t):
     saver = InMemorySaver()
     where = config()
     for n in range(1, 5):
-        where = await _put(
-            t, saver, where, checkpoint(str(n), a=n), metadata(n, kind="even odd".split()[n % 2])
-        )
+        where = await _put(t, saver, where, checkpoint(str(n), a=n), metadata(n, kind=["even", "odd"][n % 2]))
     t.note("all", await _list(t, saver, config()))
     t.note("even", await _ids(t, saver, config(), filter={"kind": "even"}))
     t.note("two keys", await _ids(t, saver, config(), filter={"kind": "even", "step": 2}))
