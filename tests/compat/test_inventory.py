@@ -172,7 +172,8 @@ def test_a_difference_is_seen() -> None:
 
 if __name__ == "__main__":
     for module in PUBLIC:
-        print(*(f"absent: {name}" for name in absent(module)), sep="\n", end="")
+        for full in absent(module):
+            print(f"absent: {full}")
     for module in COMPARED:
         for full, (theirs, ours) in differences(module).items():
             if ours != "absent":
