@@ -9,8 +9,8 @@ PUBLIC = {
     "types": "Send Command interrupt Interrupt RetryPolicy CachePolicy TimeoutPolicy TracePolicy omit_payload "
     "Overwrite StateSnapshot PregelTask StateUpdate PregelExecutableTask CacheKey GraphOutput StreamMode StreamWriter "
     "StreamPart ValuesStreamPart UpdatesStreamPart MessagesStreamPart CustomStreamPart CheckpointStreamPart "
-    "TasksStreamPart DebugStreamPart TaskPayload TaskResultPayload CheckpointTask CheckpointPayload DebugPayload Durability All "
-    "Checkpointer ensure_valid_checkpointer default_retry_on",
+    "TasksStreamPart DebugStreamPart TaskPayload TaskResultPayload CheckpointTask CheckpointPayload DebugPayload "
+    "Durability All Checkpointer ensure_valid_checkpointer default_retry_on",
     "errors": "GraphRecursionError InvalidUpdateError EmptyInputError EmptyChannelError GraphBubbleUp GraphInterrupt "
     "NodeInterrupt ParentCommand GraphDrained NodeError NodeTimeoutError NodeCancelledError TaskNotFound ErrorCode "
     "create_error_message UnknownInterruptError is_invalid_resume",
