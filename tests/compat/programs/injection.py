@@ -107,7 +107,7 @@ async def store_parameter(t):
 
 
 async def store_that_is_missing(t):
-    """A node that requires a store fails in a graph without one; an optional store is None."""
+    """In a graph without a store the parameter is None, whether it says that it may be or not."""
 
     def required(state, *, store: BaseStore):
         return {"x": [store]}

@@ -143,7 +143,7 @@ async def fork_fires_the_interrupt_again(t):
 
 
 async def answer_at_an_old_checkpoint(t):
-    """An answer given to an old checkpoint, whose interrupt was answered before, takes another branch."""
+    """An answer to an old checkpoint whose interrupt was answered is dropped: the old answer is used again."""
     log = []
     graph = asking(t, log)
     await t.invoke(graph, {"x": ["i"]}, THREAD)

@@ -195,7 +195,7 @@ async def end_keeps_what_siblings_did(t):
 
 
 async def update_as_the_input(t):
-    """An update as `__input__` is an input that hasn't run yet."""
+    """An update as `__input__` is an input that hasn't run yet; what was due before stays due."""
     graph = chain(t, "a", "b", interrupt_before=["b"])
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.update(graph, THREAD, {"x": ["j"]}, as_node="__input__")
