@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from typing_extensions import is_typeddict
 
-from .inventory import LEFT_OUT, METHODS, OWN, PUBLIC
+from .inventory import EVENTS, LEFT_OUT, METHODS, OWN, PUBLIC
 from .loading import GRAPH_COMPAT, LANGGRAPH
 from .trace import Mask, render
 
@@ -156,6 +156,15 @@ def test_what_is_left_out_says_so(path: str) -> None:
     name = path.rpartition(".")[2]
     with pytest.raises(NotImplementedError, match=rf"{name}.*{LEFT_OUT[path]}"):
         OURS.find(path)
+
+
+def test_the_third_version_of_events_says_so() -> None:
+    """Asking a graph for stream events v3 raises what reaching for their classes does."""
+    builder = OURS.find("graph.StateGraph")(dict)
+    builder.add_node("node", lambda state: state)
+    builder.set_entry_point("node")
+    with pytest.raises(NotImplementedError, match=EVENTS):
+        builder.compile().stream_events({}, version="v3")
 
 
 def test_a_difference_is_seen() -> None:
