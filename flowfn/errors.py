@@ -21,6 +21,10 @@ class InvalidInput(FlowError, TypeError):
     """An input, a config or an option does not fit; nothing was recorded."""
 
 
+class UnknownChannel(FlowError, ValueError):
+    """A name that should be a channel's, and isn't."""
+
+
 class EmptyCommand(FlowError, ValueError):
     """A `Command` with nothing in it."""
 
@@ -184,7 +188,10 @@ class Signal(BaseException):
 
 
 class Suspended(Signal):
-    """Unwinds user code when `interrupt()` has no answer yet; `args[0]`, if any, holds its questions."""
+    """Unwinds user code when `interrupt()` has no answer yet; `args[0]` holds its questions."""
+
+    def __init__(self, interrupts: Any = ()) -> None:
+        super().__init__(interrupts)
 
 
 class Drained(Signal):

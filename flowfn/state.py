@@ -131,7 +131,9 @@ def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) 
     setup = part_at(setup, where.checkpoint_ns)
     loaded = load(saver, where)
     if loaded is None:
-        config = {"configurable": {"thread_id": where.thread_id, "checkpoint_ns": where.checkpoint_ns}}
+        config = {"configurable": {"thread_id": where.thread_id}}
+        if where.checkpoint_ns:
+            config["configurable"]["checkpoint_ns"] = where.checkpoint_ns
         return StateSnapshot(shown(setup.program, {}), (), config, None, None, None, (), ())
     return _Reading(setup, saver, loaded).snapshot(ahead=where.checkpoint_id is None, parts=parts)
 
@@ -169,8 +171,7 @@ class _Reading:
         self.loaded = loaded
         self.namespace = loaded.checkpoint.namespace
         self.ledger = Ledger(loaded.writes, saver.serde)
-        checkpoint = decode_checkpoint(saver.serde, loaded.checkpoint, self.program.channels)
-        self.checkpoint = _amended(self.program, checkpoint, self.ledger.commanded)
+        self.checkpoint = decode_checkpoint(saver.serde, loaded.checkpoint, self.program.channels)
         self.root = self._root()
         self.pending = read_pending(saver.serde, self.root.writes)
 
@@ -185,11 +186,11 @@ class _Reading:
     def snapshot(self, *, ahead: bool, parts: bool) -> StateSnapshot:
         """The snapshot; `ahead` of the checkpoint by what its finished tasks have written."""
         row, program = self.loaded.checkpoint, self.program
-        found = due(program, self.checkpoint)
-        tasks = tuple(self._task(name, path, parts) for name, path, _ in found)
+        at = _amended(program, self.checkpoint, self.ledger.commanded)
+        found = due(program, replace(at if ahead else self.checkpoint, updated=None))
+        tasks = tuple(self._task(name, path, ahead, parts) for name, path, _ in found)
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
         open_names = tuple(name for name, path, _ in found if self.ledger.writes_at(path) is None)
-        at = self.checkpoint
         if ahead and done:
             at = advance(at, apply(program, at, [Batch(name, writes, path) for name, path, writes in done]))
         return StateSnapshot(
@@ -211,7 +212,7 @@ class _Reading:
             config["configurable"]["checkpoint_map"] = {**parents, self.namespace: checkpoint}
         return config
 
-    def _task(self, name: str, path: tuple[Any, ...], parts: bool) -> PregelTask:
+    def _task(self, name: str, path: tuple[Any, ...], ahead: bool, parts: bool) -> PregelTask:
         scope = node_scope(path)
         node = self.ledger.nodes.get(scope)
         finished = node is not None and node.finished
@@ -221,7 +222,7 @@ class _Reading:
             name,
             ("__pregel_" + path[0], *path[1:], *((False,) if path[0] == PUSH and len(path) == 2 else ())),
             None if finished else self._error(node),
-            self._questions(scope),
+            self._questions(scope, ahead),
             self._part(name, task, parts),
             gathered(node.writes, self.program.stream_channels) if node is not None and finished else None,
             recorded_calls(self.ledger, scope),
@@ -230,15 +231,15 @@ class _Reading:
     def _error(self, node: NodeRecord | None) -> Any:
         """What the task failed with: of a node, as text; of an entrypoint, the error."""
         if node is not None:
-            return None if node.error is None else repr(node.error)
+            return node.error_text
         rows = [row for row in self.loaded.writes if row.task == RUN_TASK and row.channel == ERROR]
         recorded = not self.program.lone
         return None if recorded or not rows else self.saver.serde.loads(rows[-1].value)
 
-    def _questions(self, scope: str) -> tuple[Interrupt, ...]:
-        """What the task waits for; of one that waits no more, what it asked last."""
-        waiting = [q.interrupt for q in self.pending if (self.namespace, scope) in q.under]
-        return tuple(waiting) if waiting else last_asked(self.ledger, scope)
+    def _questions(self, scope: str, ahead: bool) -> tuple[Interrupt, ...]:
+        """What the task waits for; in the past, what it asked last."""
+        waiting = tuple(q.interrupt for q in self.pending if (self.namespace, scope) in q.under)
+        return waiting or (() if ahead else last_asked(self.ledger, scope))
 
     def _part(self, name: str, task: str, parts: bool) -> Any:
         """Where the state of the program nested in a node is, or that state."""
@@ -310,12 +311,14 @@ def apply_updates(
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
     stored = (
-        Checkpoint("")
+        Checkpoint("", step=-1)
         if loaded is None
         else decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
     )
     before = _amended(program, stored, ledger.commanded)
     amendment = setup.updates(before, updates)
+    if ledger.nodes and where.checkpoint_id is not None and not _is_head(saver, where):
+        ledger = Ledger()
     changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
     after = advance(before, changes)
     after.id, after.parent = new_id(), before.id or None
@@ -334,6 +337,12 @@ def apply_updates(
     status: Status = "interrupted" if due(program, after) else "done"
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     return dict(coordinates(thread, where.checkpoint_ns, after.id))
+
+
+def _is_head(saver: Saver, where: RunConfig) -> bool:
+    assert where.thread_id is not None
+    head = saver.load(where.thread_id, where.checkpoint_ns)
+    return head is not None and head.checkpoint.id == where.checkpoint_id
 
 
 def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amendment) -> list[Batch]:

@@ -60,7 +60,8 @@ class Shaper:
     ) -> None:
         check_option("version", version, Version)
         self._single = isinstance(mode, str)
-        self._modes: tuple[str, ...] = (mode,) if isinstance(mode, str) else tuple(mode)
+        modes = (mode,) if isinstance(mode, str) else tuple(mode)
+        self._modes = tuple(sorted(modes, key=lambda name: name == "values"))
         self._subgraphs = subgraphs
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
@@ -72,7 +73,7 @@ class Shaper:
                 )
 
     def chunks(self, event: Event) -> Iterator[Any]:
-        """The chunks of one event, in the order of the modes."""
+        """The chunks of one event, in the order of the modes; `values` come last."""
         if event.namespace and not self._subgraphs:
             return
         keys = None if event.namespace else self._keys
@@ -94,7 +95,7 @@ class Shaper:
             if isinstance(payload, Mapping) and "__interrupt__" in payload:
                 part["interrupts"] = payload["__interrupt__"]
                 part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
-        if self._coerce is not None and not namespace:
+        if self._coerce is not None and not namespace and not part.get("interrupts"):
             part["data"] = self._coerce(mode, part["data"])
         return part
 

@@ -59,6 +59,10 @@ class Send:
     arg: Any
     timeout: float | None = None
 
+    def __repr__(self) -> str:
+        timeout = "" if self.timeout is None else f", timeout={self.timeout!r}"
+        return f"Send(node={self.node!r}, arg={self.arg!r}{timeout})"
+
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
@@ -72,16 +76,18 @@ class Interrupt:
     """A question that a run waits on.
 
     `id` is stable: the same question of the same run has the same id on every attempt.
-    `key` is what the code named it by, if it did.
+    `key` is what the code named it by, if it did; `response_schema` the JSON schema of its answer, if it says.
     """
 
     value: Any
-    id: str
+    id: str = "placeholder-id"
     key: str | None = field(default=None, compare=False)
+    response_schema: Any = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        key = "" if self.key is None else f", key={self.key!r}"
-        return f"Interrupt(value={self.value!r}, id={self.id!r}{key})"
+        more = ((name, getattr(self, name)) for name in ("key", "response_schema"))
+        shown = "".join(f", {name}={value!r}" for name, value in more if value is not None)
+        return f"Interrupt(value={self.value!r}, id={self.id!r}{shown})"
 
 
 N = TypeVar("N")

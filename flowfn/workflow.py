@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Durability, OnBusy, RunConfig, read_config
-from flowfn.errors import InvalidInput, NoCheckpointer
+from flowfn.errors import InvalidInput, NoCheckpointer, UnknownChannel
 from flowfn.values import MISSING, GraphOutput, StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Workflow(Generic[P, R]):
         on_busy: OnBusy | None = None,
         control: RunControl | None = None,
         version: Version = "v1",
+        **others: Any,
     ) -> Any:
         """Run and return the result, or `{"__interrupt__": [...]}` where the run waits for answers.
 
@@ -85,8 +86,17 @@ class Workflow(Generic[P, R]):
         from flowfn.invocation import run_blocking
 
         order = self._order(
-            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+            input,
+            config,
+            thread_id,
+            context,
+            self._durability(durability, others),
+            on_busy,
+            interrupt_before,
+            interrupt_after,
+            control,
         )
+        self._known(output_keys)
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
@@ -110,13 +120,23 @@ class Workflow(Generic[P, R]):
         on_busy: OnBusy | None = None,
         control: RunControl | None = None,
         version: Version = "v1",
+        **others: Any,
     ) -> Any:
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
         from flowfn.invocation import run_awaiting
 
         order = self._order(
-            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+            input,
+            config,
+            thread_id,
+            context,
+            self._durability(durability, others),
+            on_busy,
+            interrupt_before,
+            interrupt_after,
+            control,
         )
+        self._known(output_keys)
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
@@ -142,6 +162,7 @@ class Workflow(Generic[P, R]):
         version: Version = "v1",
         subgraphs: bool = False,
         debug: bool = False,
+        **others: Any,
     ) -> Iterator[Any]:
         """Run and yield what happens, as `stream_mode` says: one mode, or a list for `(mode, chunk)` pairs.
 
@@ -156,7 +177,15 @@ class Workflow(Generic[P, R]):
         The other arguments and the errors are those of `invoke`.
         """
         order = self._order(
-            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+            input,
+            config,
+            thread_id,
+            context,
+            self._durability(durability, others),
+            on_busy,
+            interrupt_before,
+            interrupt_after,
+            control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         yield from self._blocking(order, shaper, print_mode or (("updates", "values") if debug else ()), [])
@@ -179,10 +208,19 @@ class Workflow(Generic[P, R]):
         version: Version = "v1",
         subgraphs: bool = False,
         debug: bool = False,
+        **others: Any,
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
         order = self._order(
-            input, config, thread_id, context, durability, on_busy, interrupt_before, interrupt_after, control
+            input,
+            config,
+            thread_id,
+            context,
+            self._durability(durability, others),
+            on_busy,
+            interrupt_before,
+            interrupt_after,
+            control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         printed = print_mode or (("updates", "values") if debug else ())
@@ -215,6 +253,27 @@ class Workflow(Generic[P, R]):
             control=control,
         )
 
+    def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
+        """The durability of a call, after a look at the arguments that nobody knows.
+
+        Raises:
+            TypeError: there are some.
+        """
+        for name in others:
+            raise TypeError(f"a call of {self._self_setup.name!r} takes no argument {name!r}")
+        return durability
+
+    def _known(self, keys: str | Sequence[str] | None) -> None:
+        """Refuse keys that name no channel.
+
+        Raises:
+            UnknownChannel: one doesn't.
+        """
+        channels = self._self_setup.program.channels
+        for key in () if keys is None else (keys,) if isinstance(keys, str) else keys:
+            if key not in channels:
+                raise UnknownChannel(f"Key {key} not in channels. Those of the program: {list(channels)}")
+
     def _shaper(
         self,
         mode: str | Sequence[str] | None,
@@ -224,7 +283,12 @@ class Workflow(Generic[P, R]):
     ) -> Shaper:
         from flowfn.streams import Shaper
 
-        return Shaper(mode or self._self_setup.stream_mode, subgraphs, output_keys, version)
+        self._known(output_keys)
+        return Shaper(mode or self._self_setup.stream_mode, subgraphs, output_keys, version, self._coerce)
+
+    def _coerce(self, mode: str, data: Any) -> Any:
+        """The data of a chunk of `version="v2"`, as the type that it should have."""
+        return data
 
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
@@ -274,9 +338,17 @@ class Workflow(Generic[P, R]):
                 raise setup.translated(trimmed(error)) from error.__cause__
 
     def batch(
-        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+        self,
+        inputs: Sequence[Any],
+        config: Config | Sequence[Config] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **options: Any,
     ) -> list[Any]:
-        """`invoke` for each input, in parallel; the results in the order of the inputs."""
+        """`invoke` for each input, in parallel; the results in the order of the inputs.
+
+        `return_exceptions` puts an error into the place of its result; else the first one is raised.
+        """
         from flowfn.hosts.threads import ThreadHost
 
         configs = _per_input(inputs, config)
@@ -287,17 +359,24 @@ class Workflow(Generic[P, R]):
         ]
         for future in futures:
             threads.start(future)
-        return [future.result() for future in futures]
+        if not return_exceptions:
+            return [future.result() for future in futures]
+        return [error if isinstance(error := f.exception(), Exception) else f.result() for f in futures]
 
     async def abatch(
-        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+        self,
+        inputs: Sequence[Any],
+        config: Config | Sequence[Config] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **options: Any,
     ) -> list[Any]:
         """`batch` for asyncio."""
         import asyncio
 
         configs = _per_input(inputs, config)
         runs = [self.ainvoke(item, one, **options) for item, one in zip(inputs, configs, strict=True)]
-        return list(await asyncio.gather(*runs))
+        return list(await asyncio.gather(*runs, return_exceptions=return_exceptions))
 
     # -- the state of a thread ------------------------------------------------------------------
 

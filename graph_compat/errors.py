@@ -6,7 +6,7 @@ derive from `BaseException`, so that `except Exception` in a node can't swallow 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,11 +20,11 @@ from flowfn.errors import (
     InvalidUpdateError,
     NoCheckpointer,
     Signal,
-    Suspended,
     TaskTimeout,
     UnknownThread,
 )
 from flowfn.errors import Drained as GraphDrained
+from flowfn.errors import Suspended as GraphInterrupt
 from flowfn.values import Command, Interrupt
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
@@ -69,13 +69,6 @@ class EmptyInputError(FlowError):
     """A graph got no input, and has nothing to go on with."""
 
 
-class GraphInterrupt(Suspended):
-    """Unwinds a node that asked a question; `args[0]` holds its `Interrupt`s."""
-
-    def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
-        super().__init__(interrupts)
-
-
 class NodeInterrupt(GraphInterrupt):
     """Raised by a node to stop its graph with a question. Deprecated in favour of `interrupt()`."""
 
@@ -89,6 +82,10 @@ class ParentCommand(GraphBubbleUp):
 
     def __init__(self, command: Command[Any]) -> None:
         super().__init__(command)
+
+
+class Arrived(ParentCommand):
+    """A `ParentCommand` that has left its graph: its command is for the node that the graph runs in."""
 
 
 class NodeTimeoutError(Exception):
@@ -149,10 +146,10 @@ def _timeout(error: Any) -> BaseException:
 
 
 _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
-    UnknownThread: lambda error: EmptyInputError(f"Received no input for __start__: {error}"),
-    EmptyCommand: lambda error: EmptyInputError(f"Received empty Command input: {error}"),
+    UnknownThread: lambda error: EmptyInputError(f"Received no input for __start__. {error}"),
+    EmptyCommand: lambda error: EmptyInputError(f"Received empty Command input. {error}"),
     NoCheckpointer: lambda error: RuntimeError(
-        f"Cannot use Command(resume=...) without checkpointer: {error}"
+        f"Cannot use Command(resume=...) without checkpointer. {error}"
     ),
     AmbiguousAnswer: lambda error: RuntimeError(
         "When there are multiple pending interrupts, you must specify the interrupt id when resuming."

@@ -34,11 +34,10 @@ _NAMES: dict[str, tuple[str, ...] | None] = {
 
 
 class Wanted(NamedTuple):
-    """A parameter to fill; `default` where it has one."""
+    """A parameter to fill; `default` stands in where there is nothing to fill it with."""
 
     name: str
     default: Any
-    required: bool
 
 
 def wanted_by(function: Callable[..., Any]) -> tuple[Wanted, ...]:
@@ -53,7 +52,7 @@ def wanted_by(function: Callable[..., Any]) -> tuple[Wanted, ...]:
         is_state = place == 0 and parameter.kind is not parameter.KEYWORD_ONLY
         if parameter.name in _NAMES and fillable and not is_state and _fits(function, parameter):
             given = parameter.default is not parameter.empty
-            found.append(Wanted(parameter.name, parameter.default if given else None, not given))
+            found.append(Wanted(parameter.name, parameter.default if given else None))
     return tuple(found)
 
 
@@ -90,22 +89,12 @@ def _spelled(annotation: Any) -> str:
     return str(getattr(annotation, "__name__", annotation))
 
 
-def filled(frame: Frame, wanted: tuple[Wanted, ...], name: str) -> dict[str, Any]:
-    """The keyword arguments of one call.
-
-    Raises:
-        ValueError: something is asked for that the graph doesn't have.
-    """
+def filled(frame: Frame, wanted: tuple[Wanted, ...]) -> dict[str, Any]:
+    """The keyword arguments of one call."""
     arguments = {}
     for parameter in wanted:
         value = _PROVIDERS[parameter.name](frame)
-        if value is None:
-            if parameter.required and parameter.name == "store":
-                raise ValueError(
-                    f"Missing required config key '{parameter.name}' for '{name}': compile the graph with store=…"
-                )
-            value = parameter.default
-        arguments[parameter.name] = value
+        arguments[parameter.name] = parameter.default if value is None else value
     return arguments
 
 
@@ -167,7 +156,7 @@ _PROVIDERS: Mapping[str, Callable[[Frame], Any]] = {
 }
 
 
-def caller(function: Callable[..., Any], name: str) -> Callable[[Any], Any]:
+def caller(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """The function of its state alone, filled from the frame that it is called in."""
     wanted = wanted_by(function)
     if not wanted:
@@ -176,7 +165,7 @@ def caller(function: Callable[..., Any], name: str) -> Callable[[Any], Any]:
     def call(state: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
-        return function(state, **filled(frame, wanted, name))
+        return function(state, **filled(frame, wanted))
 
     return call
 

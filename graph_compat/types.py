@@ -79,7 +79,7 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     Raises:
         TypeError: says what is.
     """
-    if checkpointer is None or isinstance(checkpointer, bool) or hasattr(checkpointer, "get_tuple"):
+    if checkpointer is None or isinstance(checkpointer, bool) or _is_saver(checkpointer):
         return checkpointer
     import os
 
@@ -89,6 +89,10 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
         "Invalid checkpointer provided. Expected an instance of `BaseCheckpointSaver`, `True`, `False`, or `None`."
         f" Received {type(checkpointer).__name__}. Pass a proper saver (e.g., InMemorySaver, AsyncPostgresSaver)."
     )
+
+
+def _is_saver(value: Any) -> bool:
+    return hasattr(value, "get_tuple") and not isinstance(value, type)
 
 
 def _is_place(text: str) -> bool:

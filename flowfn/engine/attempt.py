@@ -236,6 +236,8 @@ def _log_unseen(frame: Frame) -> None:
 
 def _tell_failure(call: Call, error: BaseException) -> None:
     run, parent = call.run, call.parent
+    if isinstance(error, Exception):
+        call.blame(error)
     if isinstance(error, Exception) and parent is not None and call.future is not None:
         parent.failures.append((call, error))
     if run.root.post is not None:

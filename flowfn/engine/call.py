@@ -101,6 +101,10 @@ class Call:
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"
 
+    def blame(self, error: Exception) -> None:
+        """Note on an error whose it is."""
+        error.add_note(f"During task with name '{self.definition.name}' and id '{self.id}'")
+
     @property
     def is_handler(self) -> bool:
         """Whether it handles the error of another node's task."""

@@ -191,8 +191,20 @@ class NodeRecord:
     @property
     def error(self) -> Any:
         """The error that it last failed with; None if it didn't."""
+        return self._failure[0]
+
+    @property
+    def error_text(self) -> str | None:
+        """That error, as it showed itself."""
+        return self._failure[1]
+
+    @property
+    def _failure(self) -> tuple[Any, str | None]:
         found = [row for row in self.rows if row.channel == ERROR]
-        return self._serde.loads(found[-1].value) if found else None
+        if not found:
+            return None, None
+        error, text = self._serde.loads(found[-1].value)
+        return error, text
 
 
 class Ledger:

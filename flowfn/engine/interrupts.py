@@ -60,13 +60,14 @@ class Asked:
         self.rejected = rejected
 
 
-def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
-    """The answer to a question, or `Suspended` where there is none yet."""
+def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str, id: str | None = None) -> Any:
+    """The answer to a question, or `Suspended` where there is none yet. `id` is what to show it under."""
     frame.check()
     if frame.run.journal is None:
         if frame.run.frame is not None:
-            return _ask_around(frame, frame.run.frame, value, key, kind, site)
-        _wait_for(frame, Asked(Pending(Interrupt(value, _unstored_id(frame), key), "", "", ""), None, True))
+            return _ask_around(frame, frame.run.frame, value, key, kind, site, id)
+        shown = Interrupt(value, id or _unstored_id(frame), key)
+        _wait_for(frame, Asked(Pending(shown, "", "", ""), None, True))
     info, task, record = _identify(frame, value, key, site)
     if record is not None and _answered(record):
         answer, problem = _validated(record.value(), kind)
@@ -74,15 +75,17 @@ def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
             frame.run.reused.add()
             return answer
         frame.run.root.rejected = InvalidAnswer(f"the answer to {value!r} does not fit: {problem}")
-        _wait_for(frame, _asked(frame, value, key, task, info, known=True, rejected=True))
+        _wait_for(frame, _asked(frame, value, key, task, info, id, known=True, rejected=True))
     known = record is not None and record.question is not None
-    _wait_for(frame, _asked(frame, value, key, task, info, known=known))
+    _wait_for(frame, _asked(frame, value, key, task, info, id, known=known))
 
 
-def _ask_around(frame: Frame, around: Frame, value: Any, key: str | None, kind: Any, site: str) -> Any:
+def _ask_around(
+    frame: Frame, around: Frame, value: Any, key: str | None, kind: Any, site: str, id: str | None
+) -> Any:
     """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered."""
     try:
-        return ask(around, value, key, kind, site)
+        return ask(around, value, key, kind, site, id)
     except Suspended:
         frame.suspended = True
         frame.tell()
@@ -142,6 +145,7 @@ def _asked(
     key: str | None,
     task: str,
     info: CallInfo,
+    id: str | None,
     *,
     known: bool,
     rejected: bool = False,
@@ -149,7 +153,8 @@ def _asked(
     run = frame.run
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
-    interrupt = Interrupt(value, instance_id(run.thread, run.namespace, run.checkpoint.id, task), key)
+    shown = id or instance_id(run.thread, run.namespace, run.checkpoint.id, task)
+    interrupt = Interrupt(value, shown, key)
     pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
     return Asked(pending, note, known, rejected)
 

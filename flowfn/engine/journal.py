@@ -2,7 +2,8 @@
 
 Rule: recorded before seen. `record` returns when the outcome is committed (`durability="sync"`), and
 only then may a future resolve. With "async" it returns at once and commits in the background, in
-order; with "exit" everything is committed when the run ends, fails or suspends.
+order; with "exit" the last checkpoint and what is recorded under it are committed when the run ends,
+fails or suspends.
 
 That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
 none of its own: what runs alone when the process dies leaves no trace, and simply runs again.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -198,7 +200,7 @@ class Journal:
             SaverError: the backend could not.
         """
         if self.durability != "sync":
-            self._backlog.extend(items)
+            self._lay_by(items)
             if written is not None:
                 written()
             if status is None and not release:
@@ -210,6 +212,29 @@ class Journal:
         commit = Commit(self.thread, self.lease, list(items), begin, status, release, written)
         await host.commit(self.saver, commit)
         self.released = self.released or release
+
+    def _lay_by(self, items: Sequence[CheckpointRow | Writes]) -> None:
+        """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
+        if self.durability == "exit":
+            for item in items:
+                if isinstance(item, CheckpointRow):
+                    item = self._in_place_of_the_last(item)
+                self._backlog.append(item)
+        else:
+            self._backlog.extend(items)
+
+    def _in_place_of_the_last(self, row: CheckpointRow) -> CheckpointRow:
+        """A checkpoint that stands for the one before it as well, which nobody has stored."""
+        before = next(
+            (old for old in self._backlog if isinstance(old, CheckpointRow) and old.id == row.parent), None
+        )
+        if before is None or before.namespace != row.namespace:
+            return row
+        kept = {name: v for name, v in before.values.items() if row.versions.get(name) == v.version}
+        place = (before.namespace, before.id)
+        left = [item for item in self._backlog if (item.namespace, _checkpoint_of(item)) != place]
+        self._backlog = deque(left)
+        return replace(row, parent=before.parent, values={**kept, **row.values})
 
     def _flush_soon(self, host: Host) -> None:
         """Commit the backlog beside the run; what comes meanwhile goes with the next write."""
@@ -253,6 +278,10 @@ class Journal:
     def encode(self, value: Any, owner: str) -> bytes:
         """Bytes of a value; an error names whose value it is and where inside it the trouble lies."""
         return encode(self.serde, value, owner)
+
+
+def _checkpoint_of(item: CheckpointRow | Writes) -> str:
+    return item.id if isinstance(item, CheckpointRow) else item.checkpoint
 
 
 def encode(serde: Serializer, value: Any, owner: str) -> bytes:

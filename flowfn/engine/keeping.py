@@ -36,7 +36,7 @@ def failure_rows(
     serde: Serializer, call: Call, error: BaseException, *, handed_over: bool = False
 ) -> list[WriteRow]:
     """The rows of a task that has failed, and whether another node handles that."""
-    rows = [WriteRow(call.task, -1, ERROR, serde.dumps(error), call.path)]
+    rows = [WriteRow(call.task, -1, ERROR, serde.dumps((error, repr(error))), call.path)]
     if handed_over:
         rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
     return rows

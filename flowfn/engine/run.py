@@ -310,6 +310,6 @@ class Run:
 def refused_async(name: str) -> AsyncInBlockingRun:
     """The error of a blocking run that meets an async function."""
     return AsyncInBlockingRun(
-        f'No synchronous function provided to "{name}": it is async, and this run is blocking. Call the workflow '
+        f'No synchronous function provided to "{name}". It is async, and this run is blocking: call the workflow '
         "by ainvoke() or astream() (or await it), or make the function a plain def"
     )

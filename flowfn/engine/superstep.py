@@ -2,8 +2,8 @@
 
 Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
 superstep's only task wrote goes with the checkpoint that it makes, in one commit. The first task that
-fails stops the superstep: what had not started doesn't, and coroutines under way are cancelled; the
-finished ones are kept for the next attempt.
+fails stops the superstep: coroutines under way are cancelled, code on threads runs to its end; what has
+finished is kept for the next attempt.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
 from flowfn.engine.identity import node_path, node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
-from flowfn.errors import Drained, GraphRecursionError, Suspended
+from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused
+from flowfn.futures import Future
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
@@ -44,8 +45,8 @@ async def go_on(run: Run) -> Any:
     while True:
         if run.step + 1 > run.stop:
             raise GraphRecursionError(
-                f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition in "
-                f"{run.program.name!r}: look for a loop without an exit, or raise config['recursion_limit']"
+                f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition. Look for "
+                f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
             )
         tasks = plan(run.program, run.checkpoint, run.managed)
         run.tell_checkpoint()
@@ -93,7 +94,11 @@ def _call_of(run: Run, task: Task) -> Call:
     call = Call(run, None, definition, args, kwargs, node_scope(task.path))
     call.node, call.triggers, call.node_task = task.node, task.triggers, task
     call.path, call.timeout = node_path(task.path), task.timeout
-    call.future = run.host_of(definition).future(partial(attempt, call))
+    try:
+        call.future = run.host_of(definition).future(partial(attempt, call))
+    except AsyncInBlockingRun as error:
+        call.blame(error)
+        call.future = Future.failed(error)
     return call
 
 
@@ -129,7 +134,8 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
     for call in calls:
         assert call.future is not None
         call.future.add_done_callback(partial(look, call=call))
-        run.host_of(call.definition).start(call.future)
+        if not call.future.done():
+            run.host_of(call.definition).start(call.future)
     try:
         await run.host.settle([call.future for call in calls])
     except BaseException:
@@ -139,9 +145,9 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
 
 
 def _give_up(calls: Sequence[Call]) -> None:
-    """Start nothing more, and stop what can be stopped."""
+    """Stop the coroutines that are under way; code on threads can't be stopped, and ends for the record."""
     for call in calls:
-        if call.future is not None and not call.future.done():
+        if call.definition.is_async and call.future is not None and not call.future.done():
             call.future.cancel()
 
 

@@ -48,7 +48,7 @@ def action_of(source: Any, name: str) -> Action:
         raise TypeError(
             f"Expected a Runnable, callable or dict.Instead got an unsupported type: {type(source)}"
         )
-    call = caller(source, name)
+    call = caller(source)
     if is_coroutine_function(source):
         return Action(source, name, None, call)
     return Action(source, name, call, None)
@@ -58,8 +58,6 @@ def name_of(source: Any) -> str | None:
     """The name that an action goes by where its author gives none."""
     if hasattr(source, "get_name") and hasattr(source, "invoke"):
         return str(source.get_name())
-    while isinstance(source, partial):
-        source = source.func
     name = getattr(source, "__name__", None)
     return str(name) if name is not None else type(source).__name__ if callable(source) else None
 

@@ -38,7 +38,7 @@ class BranchSpec:
         destinations = [self._destination(item) for item in (result if several else (result,))]
         if any(target is None or target == START for target in destinations):
             raise ValueError(
-                f"Branch did not return a valid destination: {self.path.name!r} returned {result!r}"
+                f"Branch did not return a valid destination. {self.path.name!r} returned {result!r}"
             )
         return [
             sent(target) if isinstance(target, Send) else Write(branch_channel(target), None)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flowfn.config import RunConfig, read_config
+from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
-from flowfn.values import Command, Write
+from flowfn.values import Command, GraphOutput, Write
 from flowfn.workflow import Workflow
 from graph_compat.constants import START
-from graph_compat.errors import InvalidUpdateError, ParentCommand, translated
+from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
-from graph_compat.graph.node import Step, arrived
+from graph_compat.graph.node import Step
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
+    from flowfn.ports import Saver
     from flowfn.pregel import Program
     from flowfn.state import Amendment
+    from flowfn.streams import Version
     from flowfn.values import Checkpoint, StateUpdate
     from graph_compat.graph.state import StateGraph
 
@@ -31,7 +35,7 @@ OutputT = TypeVar("OutputT")
 
 _NO_THREAD = (
     "Checkpointer requires one or more of the following 'configurable' keys: thread_id, checkpoint_ns,"
-    " checkpoint_id: pass config={'configurable': {'thread_id': '…'}}"
+    " checkpoint_id. Pass config={'configurable': {'thread_id': '…'}}"
 )
 
 
@@ -94,7 +98,7 @@ class CompiledGraph(Workflow[Any, Any]):
             settings=Settings(on_divergence="reuse", cache=self.cache, store=self.store, positional=True),
             stream_mode=self.stream_mode,
             context_schema=self.context_schema,
-            writes=self._program.input,
+            writes=self._given,
             updates=self._amendment,
             call=lambda given: "",
             inside=self._inside,
@@ -120,7 +124,13 @@ class CompiledGraph(Workflow[Any, Any]):
                 recorded=self.checkpointer is not False,
             )
         except ParentCommand as signal:
-            raise arrived(signal) from None
+            raise Arrived(replace(signal.args[0], graph=None)) from None
+
+    def _given(self, given: Any) -> Sequence[Write]:
+        """What an input writes."""
+        if isinstance(given, Command):
+            _refuse_parent(given)
+        return self._program.input(given)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
         """What a caller's command writes."""
@@ -150,8 +160,37 @@ class CompiledGraph(Workflow[Any, Any]):
         action: Action | None = getattr(getattr(step, "__self__", None), "action", None)
         return None if action is None else action.graph
 
+    def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
+        """The durability of a call, which may come by its old name."""
+        during = others.pop("checkpoint_during", None)
+        if during is not None:
+            warn(
+                "`checkpoint_during` is deprecated and will be removed. Please use `durability` instead.",
+                LangGraphDeprecatedSinceV10,
+                depth=5,
+            )
+            if durability is not None:
+                raise ValueError(
+                    "Cannot use both `checkpoint_during` and `durability` parameters. Please use `durability` instead."
+                )
+            durability = "async" if during else "exit"
+        if durability is not None and self.checkpointer in (None, False) and current_frame.get() is None:
+            warnings.warn(
+                "`durability` has no effect when no checkpointer is present.", UserWarning, stacklevel=4
+            )
+        return durability
+
+    def _saver(self) -> Saver:
+        saver = self._self_setup.saver
+        if saver is None:
+            raise ValueError(f"No checkpointer set. {self.name!r} keeps no past: compile(checkpointer=…)")
+        return saver
+
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
         merged = config if self.config is None else merged_config(self.config, config)
+        limit = (merged or {}).get("recursion_limit")
+        if limit is not None and limit < 1:
+            raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
         if read.thread_id is None and current_frame.get() is None:
             if self.checkpointer is True:
@@ -171,6 +210,11 @@ class CompiledGraph(Workflow[Any, Any]):
     def interrupt_after_nodes(self) -> Any:
         """The nodes that a run stops after."""
         return self._program.interrupt_after
+
+    @property
+    def stream_channels(self) -> Any:
+        """The channels that streams show: a name where it is one value."""
+        return self.stream_channels_asis
 
     @property
     def stream_channels_list(self) -> list[str]:
@@ -263,9 +307,28 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         """The channels that a result shows: a name where it is one value."""
         return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
 
+    def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
+        found = super()._returned(ending, output_keys, version)
+        if version == "v2" and isinstance(found, GraphOutput) and output_keys is None:
+            return replace(found, value=self._coerced(self.builder.output_schema, found.value))
+        return found
+
+    def _coerce(self, mode: str, data: Any) -> Any:
+        if mode == "values":
+            return self._coerced(self.builder.output_schema, data)
+        if mode == "checkpoints" and START not in data["next"]:
+            return {**data, "values": self._coerced(self.builder.state_schema, data["values"])}
+        return data
+
+    def _coerced(self, schema: Any, values: Any) -> Any:
+        """Values as the class of a schema, if that is one to make instances of."""
+        read = self.builder.schema_of(schema)
+        if read.make is None or not isinstance(values, dict):
+            return values
+        return read.make({key: value for key, value in values.items() if key in read.channels})
+
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        if command.graph == Command.PARENT:
-            raise InvalidUpdateError("There is no parent graph")
+        _refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
     def attach_node(self, key: str, node: Any) -> None:
@@ -273,6 +336,13 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
 
     attach_edge = attach_branch = attach_node
+
+
+def _refuse_parent(command: Command[Any]) -> None:
+    if command.graph == Command.PARENT:
+        raise InvalidUpdateError(
+            "There is no parent graph. A caller's command is for the graph that it calls"
+        )
 
 
 def returned(ending: Ending, value: Any) -> Any:

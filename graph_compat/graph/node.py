@@ -7,7 +7,7 @@ node that has finished has decided where to go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,8 +16,8 @@ from flowfn.definition import Definition
 from flowfn.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, View, peek
-from flowfn.values import MISSING, Checkpoint, Command, Write
-from graph_compat.errors import NodeCancelledError, NodeInterrupt, ParentCommand
+from flowfn.values import MISSING, Checkpoint, Write
+from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
@@ -71,7 +71,7 @@ class Step:
         assert call is not None
         try:
             value = call(state)
-        except (ParentCommand, NodeInterrupt) as signal:
+        except (Arrived, GraphInterrupt) as signal:
             value = _unwound(signal)
         writes = [*self.writer.writes(value), *self.edges]
         for branch in self.branches:
@@ -85,7 +85,7 @@ class Step:
 
         try:
             value = await awaited(self.action, state)
-        except (ParentCommand, NodeInterrupt) as signal:
+        except (Arrived, GraphInterrupt) as signal:
             value = _unwound(signal)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -133,22 +133,17 @@ def _awaited_here(coroutine: Any) -> Any:
     return asyncio.run(coroutine)
 
 
-def _unwound(signal: ParentCommand | NodeInterrupt) -> Any:
+def _unwound(signal: Arrived | GraphInterrupt) -> Any:
     """What a node comes to whose code a signal unwound: a command from the graph in it, or a question."""
-    if isinstance(signal, NodeInterrupt):
-        frame = current_frame.get()
-        assert frame is not None
-        while True:  # an answer doesn't end what the node raises again
-            frame.ask(signal.args[0][0].value, None, None, "")
-    command = signal.args[0]
-    if command.graph == Command.PARENT:
+    if isinstance(signal, Arrived):
+        return signal.args[0]
+    frame = current_frame.get()
+    assert frame is not None
+    if frame.told:
         raise signal
-    return command
-
-
-def arrived(signal: ParentCommand) -> ParentCommand:
-    """A command as the graph around gets it: its own."""
-    return ParentCommand(replace(signal.args[0], graph=None))
+    while True:  # an answer doesn't end what the node raises again
+        for interrupt in signal.args[0]:
+            frame.ask(interrupt.value, None, None, "", id=interrupt.id)
 
 
 def definition_of(

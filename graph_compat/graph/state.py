@@ -176,6 +176,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
         Raises:
             ValueError: the name is taken, reserved, or can't be told.
+            RuntimeError: there is a name and no action.
             TypeError: `action` can't be called.
         """
         retry_policy = _renamed(
@@ -214,7 +215,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
     def _named(self, node: Any, action: Any) -> tuple[str, Any]:
         if isinstance(node, str):
             if action is None:
-                raise ValueError(f"Node '{node}' has no action: write add_node({node!r}, function)")
+                raise RuntimeError(f"Node '{node}' has no action: write add_node({node!r}, function)")
             return node, action
         name = name_of(node)
         if name is None or action is not None:

@@ -6,7 +6,7 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flowfn.values import Command, Send, Write
@@ -48,7 +48,7 @@ class Writer:
 
     def _of_command(self, command: Command[Any]) -> list[Write]:
         if command.graph == Command.PARENT:
-            raise ParentCommand(command)
+            raise ParentCommand(replace(command, graph=None))
         return [*self.of_update(command.update), *goto(command.goto)]
 
     def of_update(self, update: Any) -> list[Write]:
@@ -101,7 +101,7 @@ def goto(targets: Any) -> list[Write]:
         if isinstance(target, Send):
             found.append(sent(target))
         elif not isinstance(target, str):
-            raise TypeError(f"In Command.goto, expected Send/str, got {target}")
+            raise TypeError(f"In Command.goto, expected Send/str, got {type(target).__name__}")
         elif target != END:
             found.append(Write(branch_channel(target), None))
     return found

@@ -6,6 +6,8 @@ by design is masked, in order of first appearance: UUIDs as <U0>, 32-digit hex i
 addresses and the library's name without a number.
 """
 
+import asyncio
+import builtins
 import dataclasses
 import functools
 import inspect
@@ -16,7 +18,15 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import langgraph.errors
+
 Program = Callable[["Trace"], Coroutine[Any, Any, None]]
+
+ADDED = {("PregelTask", "calls"), ("Interrupt", "key")}
+"""Fields that graph_compat's values have beside LangGraph's."""
+
+NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+"""What ends a program rather than being recorded; graph_compat's control signals are no `Exception`."""
 
 WITHOUT_TRACE = (
     (re.compile(r"(?:\n|\\n)?For troubleshooting, visit: https://[\w./-]+"), ""),
@@ -87,7 +97,9 @@ class Trace:
                     chunks.append(chunk)
             else:
                 chunks.extend(graph.stream(*args, **kw))
-        except Exception as error:
+        except NOT_OURS:
+            raise
+        except BaseException as error:
             self._write_chunks(chunks, unordered)
             self._write("stream raised", raised(error))
         else:
@@ -155,7 +167,9 @@ class Trace:
         """Record what a plain call came to: its exception, or that there was none. Returns its result."""
         try:
             result = function(*args, **kw)
-        except Exception as error:
+        except NOT_OURS:
+            raise
+        except BaseException as error:
             self._write("raises", raised(error))
             return None
         self._write("raises", "nothing")
@@ -172,7 +186,9 @@ class Trace:
     async def _record(self, label: str, outcome: Coroutine[Any, Any, Any]) -> Any:
         try:
             result = await outcome
-        except Exception as error:
+        except NOT_OURS:
+            raise
+        except BaseException as error:
             self._write(f"{label} raised", raised(error))
             return None
         self._write(label, result)
@@ -231,13 +247,13 @@ def plain(value: Any, mask: Mask) -> Any:
         case Mapping():
             return {again(key): again(value[key]) for key in sorted(value, key=str)}
         case tuple() if hasattr(value, "_fields"):
-            return named(type(value).__name__, {key: again(getattr(value, key)) for key in value._fields})
+            fields = list(value._fields)
         case tuple():
             return tuple(map(again, value))
         case set() | frozenset():
             return {"set": sorted(map(again, value), key=repr)}
         case BaseException():
-            return named(type(value).__name__, {"message": mask(str(value))})
+            return named(known_class(value), {"message": mask(first_sentence(str(value)))})
         case _ if dataclasses.is_dataclass(value):
             fields = [field.name for field in dataclasses.fields(value)]
         case _ if hasattr(type(value), "model_fields"):
@@ -248,7 +264,21 @@ def plain(value: Any, mask: Mask) -> Any:
             fields = [key for key in value.__slots__ if not key.startswith("_")]
         case _:
             return named("object", {"repr": mask(repr(value))})
-    return named(type(value).__name__, {key: again(getattr(value, key)) for key in fields})
+    name = type(value).__name__
+    return named(name, {key: again(getattr(value, key)) for key in fields if (name, key) not in ADDED})
+
+
+def known_class(error: BaseException) -> str:
+    """The name that users catch an error by: the first of its classes that is builtin or LangGraph's too."""
+    names = (kind.__name__ for kind in type(error).__mro__)
+    if type(error).__module__.split(".")[0] not in ("flowfn", "graph_compat"):
+        return next(names)
+    return next(name for name in names if hasattr(builtins, name) or hasattr(langgraph.errors, name))
+
+
+def first_sentence(text: str) -> str:
+    """What users match on: what comes after it is each library's own advice."""
+    return re.split(r"(?<=[.!?])\s|\n", text, maxsplit=1)[0].rstrip(".")
 
 
 def named(name: str, fields: dict[str, Any]) -> SimpleNamespace:
@@ -257,7 +287,7 @@ def named(name: str, fields: dict[str, Any]) -> SimpleNamespace:
     return record
 
 
-def raised(error: Exception) -> dict[str, Any]:
+def raised(error: BaseException) -> dict[str, Any]:
     """An exception and the notes on it."""
     return {"error": error, "notes": getattr(error, "__notes__", [])}
 
