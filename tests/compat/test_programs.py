@@ -1,5 +1,7 @@
 """Programs written for LangGraph do the same on graph_compat when the prefix of their imports is replaced."""
 
+import functools
+
 import pytest
 
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
@@ -7,11 +9,16 @@ from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 PROGRAMS = [pytest.param(name, id=str(name)) for name in names()]
 
 
+@functools.cache
+def langgraphs(name: Name, caller: str) -> str:
+    return run(name, LANGGRAPH, caller)
+
+
 @pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_libraries_leave_the_same_trace(name: Name, caller: str) -> None:
     """Results, chunks, snapshots, errors and their messages are those of LangGraph, unless the program says why not."""
-    theirs = run(name, LANGGRAPH, caller)
+    theirs = langgraphs(name, caller)
     ours = run(name, GRAPH_COMPAT, caller)
     if reason := mark(name, "differs"):
         assert ours != theirs, f"{name} no longer differs: take away @differs({reason!r})"
@@ -22,7 +29,7 @@ def test_both_libraries_leave_the_same_trace(name: Name, caller: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_langgraph_treats_both_callers_alike(name: Name) -> None:
     """A program of which this isn't true says so, so that no difference between callers is ours unnoticed."""
-    blocking, asyncio = (run(name, LANGGRAPH, caller) for caller in CALLERS)
+    blocking, asyncio = (langgraphs(name, caller) for caller in CALLERS)
     if reason := mark(name, "differs_by_caller"):
         assert blocking != asyncio, f"{name} no longer differs: take away @differs_by_caller({reason!r})"
     else:

@@ -323,7 +323,7 @@ async def cached_tasks(t: Trace) -> None:
     cache = InMemoryCache()
 
     async def wf(n: int) -> Any:
-        return [await t.value(double(n)), await t.value(double(n)), await t.value(double(n + 1))]
+        return [await t.value(double(n)), await t.value(double(n + 1))]
 
     graph = entrypoint(cache=cache)(t.node(wf))
     await t.stream(graph, 1)
@@ -584,4 +584,77 @@ async def a_failing_task_beside_another(t: Trace) -> None:
     graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
     await t.invoke(graph, 1, ONE)
     await t.invoke(graph, None, ONE)
+    t.note("ran", ran)
+
+
+async def json_schemas_of_an_entrypoint(t: Trace) -> None:
+    """They come from the annotations, final's two parameters too."""
+
+    def wf(n: int) -> str:
+        return str(n)
+
+    def saved(n: int) -> entrypoint.final[str, int]:
+        return entrypoint.final(value=str(n), save=n)
+
+    for function in [wf, saved]:
+        graph = entrypoint()(t.node(function))
+        t.note("input", graph.get_input_jsonschema())
+        t.note("output", graph.get_output_jsonschema())
+
+
+async def annotations_of_final(t: Trace) -> None:
+    """final takes two parameters or none in an annotation."""
+
+    def bare(n: int) -> entrypoint.final:
+        return entrypoint.final(value=n, save=n + 1)
+
+    await t.invoke(entrypoint(checkpointer=InMemorySaver())(t.node(bare)), 1, ONE)
+    t.raises(lambda: entrypoint.final[int])
+    t.raises(entrypoint.final, 1, 2)
+
+
+async def explicit_arguments_win(t: Trace) -> None:
+    """What a caller gives for an injected parameter is what the task gets."""
+
+    def work(n: int, *, store: Any = None, runtime: Any = None) -> Any:
+        return [n, store, runtime]
+
+    work_task = task(t.node(work))
+
+    async def wf(n: int) -> Any:
+        return await t.value(work_task(n, store="mine", runtime="too"))
+
+    await t.invoke(entrypoint()(t.node(wf)), 1)
+
+
+async def a_context_for_a_workflow(t: Trace) -> None:
+    """A context is given to the function and its tasks."""
+
+    class Context(BaseModel):
+        user: str
+
+    def work(n: int, runtime: Runtime[Context]) -> str:
+        return runtime.context.user
+
+    work_task = task(t.node(work))
+
+    async def wf(n: int, runtime: Runtime[Context]) -> Any:
+        return [runtime.context, await t.value(work_task(n))]
+
+    await t.invoke(entrypoint(context_schema=Context)(t.node(wf)), 1, context={"user": "u"})
+
+
+async def time_travel_of_a_workflow(t: Trace) -> None:
+    """From the checkpoint of its input a workflow runs again, with all its tasks."""
+    ran: list[Any] = []
+    double = _task(t, ran)
+
+    async def wf(n: int) -> Any:
+        return await t.value(double(n))
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, 2, ONE)
+    first = (await t.history(graph, ONE))[-1]
+    await t.invoke(graph, None, first.config)
     t.note("ran", ran)

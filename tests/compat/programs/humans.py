@@ -1,5 +1,6 @@
 """Questions to a human: dynamic and static interrupts, and the answers (sections 2.12 to 2.14 and 2.25)."""
 
+import dataclasses
 import operator
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt, NodeInterrupt
 from langgraph.graph import END, StateGraph
 from langgraph.types import Command, Interrupt, Send, interrupt
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from ..parts import ONE, TWO, State, edges, nodes
@@ -434,3 +436,72 @@ async def an_interrupt_in_private_state(t: Trace) -> None:
     graph = _saved(edges(builder, ". ask ."))
     await t.invoke(graph, {"x": ["i"]}, ONE)
     await t.invoke(graph, Command(resume="!"), ONE)
+
+
+async def answers_that_are_checked(t: Trace) -> None:
+    """With a type as its response_schema an answer is made an instance, or refused and may be given again."""
+
+    class Approval(BaseModel):
+        ok: bool
+
+    def ask(state: State) -> Any:
+        return {"x": [interrupt("ok?", response_schema=Approval).ok]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume={"ok": "perhaps"}), ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, Command(resume={"ok": "yes"}), ONE)
+
+
+async def schemas_of_answers(t: Trace) -> None:
+    """A question shows the JSON schema of its answer; one that is given as a dict checks nothing."""
+
+    class Typed(TypedDict):
+        ok: bool
+
+    @dataclasses.dataclass
+    class Data:
+        ok: bool
+
+    for schema in [Typed, Data, int, {"type": "object"}]:
+        node = t.node(lambda state, schema=schema: {"x": [str(interrupt("?", response_schema=schema))]})
+        graph = _saved(edges(StateGraph(State).add_node("ask", node), ". ask ."))
+        await t.invoke(graph, {"x": []}, ONE)
+        await t.invoke(graph, Command(resume="text"), ONE)
+
+
+async def an_answer_in_vain_isnt_lost(t: Trace) -> None:
+    """A node that fails after it was answered is answered again by None."""
+    tries: list[int] = []
+
+    def ask(state: State) -> Any:
+        answer = interrupt("?")
+        tries.append(1)
+        if len(tries) == 1:
+            raise RuntimeError("boom")
+        return {"x": [answer]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    await t.invoke(graph, None, ONE)
+
+
+async def a_stop_in_a_subgraph(t: Trace) -> None:
+    """A subgraph's own breakpoint stops the whole run."""
+    builder = edges(nodes(t, StateGraph(State), "s1", "s2"), ". s1 s2 .")
+    sub = builder.compile(interrupt_before=["s2"])
+    graph = _saved(edges(nodes(t, StateGraph(State), "z").add_node("sub", sub), ". sub z ."))
+    await t.stream(graph, {"x": []}, ONE, subgraphs=True)
+    t.note("next", (await t.state(graph, ONE)).next)
+    await t.stream(graph, None, ONE, subgraphs=True)
+
+
+async def questions_through_two_levels(t: Trace) -> None:
+    """A question of a graph in a graph in a graph."""
+    inner = edges(nodes(t, StateGraph(State), ask=_ask("deep?")), ". ask .").compile()
+    middle = edges(StateGraph(State).add_node("inner", inner), ". inner .").compile()
+    graph = _saved(edges(StateGraph(State).add_node("middle", middle), ". middle ."))
+    await t.stream(graph, {"x": []}, ONE, subgraphs=True)
+    await t.stream(graph, Command(resume="!"), ONE, subgraphs=True)

@@ -373,3 +373,74 @@ async def a_failure_beside_another_node(t: Trace) -> None:
     graph = builder.compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": []}, in_turn(t, ONE))
     t.note("next", (await t.state(graph, ONE)).next)
+
+
+async def sends_to_a_deferred_node(t: Trace) -> None:
+    """A Send to a deferred node isn't deferred."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .")
+    builder.add_node("d", t.node(lambda arg: {"x": ["d"]}), defer=True)
+    builder.add_conditional_edges("a", lambda state: Send("d", {}), ["d"])
+    await t.stream(builder.compile(), {"x": []}, stream_mode="values")
+
+
+async def a_drain_in_a_subgraph(t: Trace) -> None:
+    """It stops the whole run, and None goes on in the subgraph."""
+
+    def s1(state: State, runtime: Runtime) -> Any:
+        runtime.control.request_drain("deploy")  # type: ignore[union-attr]
+        return {"x": ["s1"]}
+
+    sub = edges(nodes(t, StateGraph(State), "s2", s1=s1), ". s1 s2 .").compile()
+    builder = nodes(t, StateGraph(State), "z").add_node("sub", sub)
+    graph = edges(builder, ". sub z .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("next", (await t.state(graph, ONE)).next)
+    await t.invoke(graph, None, ONE)
+
+
+async def threads_with_odd_ids(t: Trace) -> None:
+    """A thread's id is made a string, and an unknown key of the config is a configurable one."""
+
+    def a(state: State, config) -> Any:  # type: ignore[no-untyped-def]
+        return {"x": [config["configurable"]["thread_id"], config["configurable"].get("odd")]}
+
+    graph = edges(nodes(t, StateGraph(State), a=a), ". a .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, {"configurable": {"thread_id": 1}, "odd": 2})
+    await t.invoke(graph, {"x": []}, ONE)
+
+
+async def recursion_limits_of_subgraphs(t: Trace) -> None:
+    """A subgraph counts its own supersteps, with the limit of the whole run."""
+    sub = edges(nodes(t, StateGraph(State), "s1", "s2"), ". s1 s2 .").compile()
+    graph = edges(nodes(t, StateGraph(State), "a").add_node("sub", sub), ". sub a .").compile()
+    for limit in [2, 3]:
+        await t.invoke(graph, {"x": []}, {"recursion_limit": limit})
+
+
+async def metadata_of_checkpoints(t: Trace) -> None:
+    """A run's metadata and its own configurable keys are kept with each checkpoint."""
+    graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile(checkpointer=InMemorySaver())
+    config = {
+        "configurable": {"thread_id": "1", "mine": 1, "__hidden": 2},
+        "metadata": {"owner": "me", "deep": [1]},
+    }
+    await t.invoke(graph, {"x": []}, config)
+    t.note("metadata", (await t.state(graph, ONE)).metadata)
+
+
+async def a_run_that_is_left_early(t: Trace) -> None:
+    """Who stops reading a stream keeps what was finished, and None goes on."""
+    graph = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .").compile(
+        checkpointer=InMemorySaver()
+    )
+    if t.asyncio:
+        stream = graph.astream({"x": []}, ONE, durability="sync")
+        async for chunk in stream:
+            t.note("chunk", chunk)
+            break
+        await stream.aclose()
+    else:
+        for chunk in graph.stream({"x": []}, ONE, durability="sync"):
+            t.note("chunk", chunk)
+            break
+    await t.invoke(graph, None, ONE)

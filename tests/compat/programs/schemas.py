@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, Required
 from langgraph.channels import (
     AnyValue,
     BinaryOperatorAggregate,
+    DeltaChannel,
     EphemeralValue,
     LastValue,
     Topic,
@@ -16,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps
 from langgraph.types import Overwrite
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, Field, field_validator
 from typing_extensions import TypedDict
 
 from ..parts import ONE, State, edges, nodes
@@ -406,3 +407,97 @@ async def managed_values_outside_of_the_state(t: Trace) -> None:
 
     t.raises(StateGraph, State, input_schema=Managed)
     t.raises(StateGraph, State, output_schema=Managed)
+
+
+async def json_schemas(t: Trace) -> None:
+    """Input, output and context of a graph as JSON schemas, of each kind of schema."""
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+        b: str = "b"
+
+    for schema in [Plain, Model, Data]:
+        graph = edges(
+            StateGraph(schema, context_schema=schema).add_node("a", lambda state: None), ". a ."
+        ).compile()
+        t.note("input", graph.get_input_jsonschema())
+        t.note("output", graph.get_output_jsonschema())
+        t.note("context", graph.get_context_jsonschema())
+    graph = edges(StateGraph(State).add_node("a", lambda state: None), ". a .").compile()
+    t.note("context", graph.get_context_jsonschema())
+
+
+async def models_in_a_typed_dict(t: Trace) -> None:
+    """A model as a value stays an instance; a dict in its place stays a dict."""
+
+    class Holder(TypedDict):
+        model: Model
+
+    def n0(state: Holder) -> Any:
+        t.note("seen", state["model"])
+        return {"model": {"a": 2}}
+
+    graph = _run(t, Holder, n0)
+    await t.invoke(graph, {"model": Model(a=1)})
+
+
+async def aliases_of_a_models_fields(t: Trace) -> None:
+    """Keys of the state are the fields' names, whatever their aliases."""
+
+    class Aliased(BaseModel):
+        model_config = {"populate_by_name": True}
+        a: int = Field(alias="first")
+
+    def n0(state: Aliased) -> Any:
+        t.note("seen", state)
+        return {"a": 2}
+
+    await t.invoke(_run(t, Aliased, n0), {"a": 1})
+    await t.invoke(_run(t, Aliased, n0), {"first": 1})
+
+
+async def forward_references(t: Trace) -> None:
+    """Annotations may be strings."""
+
+    class Later(TypedDict):
+        x: "Annotated[list, operator.add]"
+
+    def n0(state: "Later") -> Any:
+        return {"x": [1]}
+
+    await t.invoke(_run(t, Later, n0), {"x": [0]})
+
+
+async def inherited_keys(t: Trace) -> None:
+    """A schema has its bases' keys."""
+
+    class Child(State):
+        y: int
+
+    await t.invoke(_run(t, Child, lambda state: {"x": [1], "y": 2}), {"x": [0]})
+
+
+async def an_overwrite_of_an_input(t: Trace) -> None:
+    """An Overwrite in a run's input or in an update starts a reduced value anew."""
+    builder = edges(nodes(t, StateGraph(State), "a"), ". a .")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, {"x": Overwrite(["anew"])}, ONE)
+    await t.update(graph, ONE, {"x": Overwrite(["updated"])})
+    t.note("values", (await t.state(graph, ONE)).values)
+
+
+async def delta_channels(t: Trace) -> None:
+    """A DeltaChannel's reducer gets all writes of a superstep at once; the state is the same as any."""
+
+    def merge(state: list, writes: list) -> list:
+        t.note("merged", (list(state), list(writes)))
+        return [*state, *(item for write in writes for item in write)]
+
+    class Delta(TypedDict):
+        x: Annotated[list, DeltaChannel(merge)]
+
+    said = {name: lambda state, name=name: {"x": [name]} for name in "abc"}
+    graph = edges(nodes(t, StateGraph(Delta), **said), ". a c .", ". b c").compile()
+    await t.invoke(graph, {"x": ["i"]})

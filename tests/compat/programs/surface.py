@@ -1,0 +1,219 @@
+"""What can be imported from where, and called with which arguments (section 1)."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..trace import Trace
+
+PLAIN = (type(None), bool, int, float, str, tuple)
+
+
+def _has(t: Trace, module: Any, names: str) -> None:
+    """Which of the names the module has, and which of them are classes."""
+    kinds = {name: "class" if inspect.isclass(getattr(module, name)) else "there" for name in names.split()}
+    t.note(module.__name__.partition(".")[2], kinds)
+
+
+def _takes(t: Trace, function: Callable[..., Any]) -> None:
+    """The parameters that a caller may give by name, in order, with their defaults where those are plain."""
+    parameters = [
+        (name, p.default if isinstance(p.default, PLAIN) else p.default is p.empty)
+        for name, p in inspect.signature(function).parameters.items()
+        if name != "self" and p.kind is not p.VAR_KEYWORD and not name.startswith("_")
+    ]
+    t.note(getattr(function, "__name__", "?"), parameters)
+
+
+async def names_for_building(t: Trace) -> None:
+    """Names that programs import to build graphs."""
+    from langgraph import constants, func, graph, managed, pregel
+    from langgraph.graph import message, state
+
+    _has(t, graph, "StateGraph START END MessagesState add_messages")
+    _has(t, state, "StateGraph CompiledStateGraph")
+    _has(t, message, "add_messages REMOVE_ALL_MESSAGES push_message MessagesState")
+    _has(t, func, "entrypoint task")
+    _has(t, managed, "IsLastStep RemainingSteps")
+    _has(t, pregel, "Pregel NodeBuilder")
+    _has(t, constants, "START END TAG_HIDDEN TAG_NOSTREAM")
+
+
+async def names_for_running(t: Trace) -> None:
+    """Names that programs import to run graphs and in nodes."""
+    from langgraph import callbacks, config, runtime, types
+
+    _has(
+        t,
+        types,
+        "Send Command interrupt Interrupt RetryPolicy CachePolicy TimeoutPolicy Overwrite StateSnapshot",
+    )
+    _has(
+        t,
+        types,
+        "PregelTask StateUpdate GraphOutput StreamMode StreamWriter Durability All Checkpointer TracePolicy",
+    )
+    _has(t, config, "get_config get_store get_stream_writer")
+    _has(t, runtime, "Runtime get_runtime ExecutionInfo ServerInfo RunControl")
+    _has(t, callbacks, "GraphCallbackHandler GraphInterruptEvent GraphResumeEvent")
+
+
+async def names_of_errors(t: Trace) -> None:
+    """Names of errors and warnings."""
+    from langgraph import errors
+    from langgraph import warnings as deprecations
+
+    _has(
+        t,
+        errors,
+        "GraphRecursionError InvalidUpdateError EmptyInputError EmptyChannelError GraphBubbleUp GraphInterrupt",
+    )
+    _has(
+        t,
+        errors,
+        "NodeInterrupt ParentCommand GraphDrained NodeError NodeTimeoutError NodeCancelledError TaskNotFound",
+    )
+    _has(t, errors, "ErrorCode create_error_message UnknownInterruptError is_invalid_resume")
+    _has(
+        t, deprecations, "LangGraphDeprecationWarning LangGraphDeprecatedSinceV05 LangGraphDeprecatedSinceV10"
+    )
+
+
+async def names_of_what_is_kept(t: Trace) -> None:
+    """Names of savers, stores, caches and channels."""
+    from langgraph import channels
+    from langgraph.cache import memory as cache_memory
+    from langgraph.checkpoint import base as checkpoint_base
+    from langgraph.checkpoint import memory as checkpoint_memory
+    from langgraph.store import base as store_base
+    from langgraph.store import memory as store_memory
+
+    _has(
+        t,
+        checkpoint_base,
+        "BaseCheckpointSaver Checkpoint CheckpointMetadata CheckpointTuple get_checkpoint_id",
+    )
+    _has(t, checkpoint_memory, "InMemorySaver MemorySaver")
+    _has(
+        t, store_base, "BaseStore Item SearchItem GetOp PutOp SearchOp ListNamespacesOp InvalidNamespaceError"
+    )
+    _has(t, store_memory, "InMemoryStore")
+    _has(t, cache_memory, "InMemoryCache")
+    _has(
+        t,
+        channels,
+        "BaseChannel LastValue AnyValue EphemeralValue UntrackedValue Topic BinaryOperatorAggregate",
+    )
+    _has(t, channels, "NamedBarrierValue DeltaChannel")
+
+
+async def constants_of_the_library(t: Trace) -> None:
+    """Values that programs compare with."""
+    from langgraph import constants, graph, types
+    from langgraph.graph import message
+
+    t.note("nodes", (graph.START, graph.END))
+    t.note("message", message.REMOVE_ALL_MESSAGES)
+    t.note("parent", types.Command.PARENT)
+    t.note("tags", (constants.TAG_HIDDEN, constants.TAG_NOSTREAM))
+
+
+async def parameters_of_builders(t: Trace) -> None:
+    """What a builder's methods take."""
+    from langgraph import func, graph
+
+    builder = graph.StateGraph
+    for function in [
+        builder,
+        builder.add_node,
+        builder.add_edge,
+        builder.add_conditional_edges,
+        builder.add_sequence,
+    ]:
+        _takes(t, function)
+    for function in [builder.set_entry_point, builder.set_finish_point, builder.set_conditional_entry_point]:
+        _takes(t, function)
+    for function in [
+        builder.set_node_defaults,
+        builder.validate,
+        builder.compile,
+        func.task,
+        func.entrypoint,
+    ]:
+        _takes(t, function)
+
+
+async def parameters_of_graphs(t: Trace) -> None:
+    """What a compiled graph's methods take, and that each has an asyncio twin with the same parameters."""
+    from langgraph.graph import state
+
+    compiled = state.CompiledStateGraph
+    for name in [
+        "invoke",
+        "stream",
+        "get_state",
+        "get_state_history",
+        "update_state",
+        "bulk_update_state",
+        "get_graph",
+    ]:
+        function, twin = getattr(compiled, name), getattr(compiled, f"a{name}")
+        _takes(t, function)
+        t.note(
+            "twin", list(inspect.signature(function).parameters) == list(inspect.signature(twin).parameters)
+        )
+    for name in ["get_subgraphs", "clear_cache", "with_config"]:
+        _takes(t, getattr(compiled, name))
+
+
+async def parameters_of_types(t: Trace) -> None:
+    """What the types are made of."""
+    from langgraph import types
+
+    for cls in [
+        types.Send,
+        types.Command,
+        types.Interrupt,
+        types.RetryPolicy,
+        types.CachePolicy,
+        types.TimeoutPolicy,
+    ]:
+        _takes(t, cls)
+    for cls in [types.Overwrite, types.StateUpdate, types.GraphOutput, types.PregelTask, types.StateSnapshot]:
+        _takes(t, cls)
+    _takes(t, types.interrupt)
+
+
+async def values_of_types(t: Trace) -> None:
+    """They compare, hash and print by their fields."""
+    from langgraph import types
+
+    send = types.Send("a", 1)
+    t.note(
+        "send",
+        (send == types.Send("a", 1), send == types.Send("a", 2), len({send, types.Send("a", 1)}), repr(send)),
+    )
+    command = types.Command(goto="a")
+    t.note("command", (command == types.Command(goto="a"), command != types.Command(), repr(command)))
+    t.note("long command", repr(types.Command(graph="g", update={"a": 1}, resume=2, goto=["b", send])))
+    t.note("interrupt", repr(types.Interrupt(value=1, id="i")))
+    t.raises(setattr, command, "goto", "b")
+    t.note("retry", types.RetryPolicy(max_attempts=2)._replace(jitter=False)[3:5])
+
+
+async def members_of_a_graph(t: Trace) -> None:
+    """A compiled graph has the attributes that programs look at."""
+    from langgraph import graph, pregel
+    from langgraph.graph import state
+
+    names = (
+        "invoke ainvoke stream astream batch abatch get_state aget_state update_state aupdate_state get_graph"
+    )
+    names += " get_input_jsonschema get_output_jsonschema get_context_jsonschema with_config clear_cache aclear_cache"
+    names += (
+        " nodes channels checkpointer store cache name builder input_channels output_channels stream_mode"
+    )
+    compiled = graph.StateGraph(dict).add_node("a", lambda state: state).set_entry_point("a").compile()
+    t.note("missing", [name for name in names.split() if not hasattr(compiled, name)])
+    t.note("kinds", (isinstance(compiled, pregel.Pregel), isinstance(compiled, state.CompiledStateGraph)))
+    t.note("nothing", (compiled.checkpointer, compiled.store, compiled.cache))
