@@ -51,9 +51,9 @@ def edges(builder: Any, *arrows: str) -> Any:
 
 
 def in_turn(t: Trace, config: dict[str, Any]) -> dict[str, Any]:
-    """The config for a run in which a node fails beside others: they run in turn.
+    """The config for a run of which the order among parallel nodes shows: one node after another.
 
-    LangGraph may lose what they finished, when they don't: in a blocking call, if their thread is the last to come
-    to its end; in asyncio, if the run is limited.
+    In asyncio nodes that wait for nothing run so anyway. Without it LangGraph may also lose what has finished in a
+    blocking call beside a failing node; and with the limit it loses that in asyncio.
     """
     return config if t.asyncio else {**config, "max_concurrency": 1}

@@ -26,8 +26,8 @@ async def diamond_streams(t: Trace) -> None:
     graph = edges(nodes(t, StateGraph(State), "a", "b", "c", "d"), ". a b d .", "a c d").compile()
     await t.stream(graph, {"x": ["i"]}, stream_mode="values")
     for mode in ["updates", "tasks", ["values", "updates"]]:
-        await t.stream(graph, {"x": ["i"]}, stream_mode=mode, unordered=True)
-    await t.stream(graph, {"x": ["i"]}, stream_mode="updates", version="v2", unordered=True)
+        await t.stream(graph, {"x": ["i"]}, in_turn(t, {}), stream_mode=mode)
+    await t.stream(graph, {"x": ["i"]}, in_turn(t, {}), stream_mode="updates", version="v2")
 
 
 def _uneven(t: Trace, *, defer: bool = False) -> StateGraph:
@@ -50,7 +50,7 @@ async def send_map_reduce(t: Trace) -> None:
 
     builder = edges(nodes(t, StateGraph(State), "gen", "r", w=w), ". gen", "w r .")
     builder.add_conditional_edges("gen", lambda state: [Send("w", i) for i in (2, 0, 1)], ["w"])
-    await t.stream(builder.compile(), {"x": []}, stream_mode="updates", unordered=True)
+    await t.stream(builder.compile(), {"x": []}, in_turn(t, {}), stream_mode="updates")
     await t.invoke(builder.compile(), {"x": []})
 
 
@@ -64,7 +64,7 @@ async def command_and_static_edge(t: Trace) -> None:
         return {"x": [f"b{len(state['x'])}"]}
 
     builder = edges(nodes(t, StateGraph(State), "z", a=a, b=b), ". a z .")
-    await t.stream(builder.compile(), {"x": []}, stream_mode="updates", unordered=True)
+    await t.stream(builder.compile(), {"x": []}, in_turn(t, {}), stream_mode="updates")
     await t.invoke(builder.compile(), {"x": []})
 
 
@@ -90,7 +90,7 @@ async def streams_of_an_interrupt(t: Trace) -> None:
     """C5: an interrupt in each stream mode, and in the second version of invoke's result."""
     for mode in ["values", "updates"]:
         graph = _asking(t)
-        await t.stream(graph, {"x": ["i"]}, TWO, stream_mode=mode, unordered=True)
+        await t.stream(graph, {"x": ["i"]}, in_turn(t, TWO), stream_mode=mode)
     await t.invoke(_asking(t), {"x": ["i"]}, ONE, version="v2")
 
 
@@ -169,8 +169,8 @@ async def entrypoint_streams(t: Trace) -> None:
     """C8: an entrypoint and its tasks in each stream mode."""
     for mode in ["updates", "values", "tasks", "custom", ["updates", "custom"]]:
         wf, _ = _workflow(t)
-        await t.stream(wf, 10, ONE, stream_mode=mode, unordered=True)
-        await t.stream(wf, Command(resume="z"), ONE, stream_mode=mode, unordered=True)
+        await t.stream(wf, 10, ONE, stream_mode=mode)
+        await t.stream(wf, Command(resume="z"), ONE, stream_mode=mode)
 
 
 def _parent_command(t: Trace) -> tuple[Any, Any]:

@@ -216,7 +216,7 @@ async def a_cache_for_sends(t: Trace) -> None:
     builder.add_conditional_edges("__start__", lambda state: [Send("w", 1), Send("w", 2)], ["w"])
     graph = builder.compile(cache=InMemoryCache())
     await t.invoke(graph, {"x": []})
-    await t.stream(graph, {"x": []}, stream_mode="updates", unordered=True)
+    await t.stream(graph, {"x": []}, stream_mode="updates")
     t.note("ran", sorted(ran))
 
 

@@ -1,0 +1,29 @@
+"""Where graph_compat differs from LangGraph on purpose: what it does instead, for each program that says `@differs`."""
+
+import pytest
+
+from .loading import CALLERS, GRAPH_COMPAT, Name, mark, names, run
+
+INSTEAD = {
+    # What invoke has shown isn't lost: `side` had finished beside the question.
+    Name("golden", "new_input_abandons_an_interrupt"): "['i', 'a', 'side', 'new', 'a', 'side']",
+    Name("running", "a_command_on_an_empty_thread"): "invoke: {'x': ['u', 'a']}",
+    Name("running", "an_empty_command"): "EmptyInputError(message='Received empty Command input')",
+    # The second question is asked again.
+    Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
+    # The task ran once for three attempts of its parent.
+    Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",
+}
+
+
+def test_every_difference_is_here() -> None:
+    """A program that differs says what it does instead, and no other is listed."""
+    assert {name for name in names() if mark(name, "differs")} == INSTEAD.keys()
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize("name", INSTEAD, ids=str)
+def test_what_graph_compat_does_instead(name: Name, caller: str) -> None:
+    """The last thing that the program records shows it."""
+    last = run(name, GRAPH_COMPAT, caller).rpartition("\ninvoke")
+    assert INSTEAD[name] in last[1].lstrip() + last[2]
