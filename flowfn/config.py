@@ -68,9 +68,9 @@ class RunConfig:
 
     def stored_metadata(self) -> dict[str, Any]:
         """The plain values among the caller's metadata and configurable: they can be filtered by."""
-        found = {k: v for k, v in self.metadata.items() if isinstance(v, str | int | float | bool)}
-        for key, value in self.configurable.items():
-            if isinstance(value, str | int | float | bool) and not key.startswith("__"):
+        found: dict[str, Any] = {}
+        for key, value in (*self.metadata.items(), *self.configurable.items()):
+            if isinstance(value, str | int | float | bool) and not key.startswith(_OF_A_RUN):
                 found.setdefault(key, value)
         if self.run_id is not None:
             found["run_id"] = self.run_id
@@ -78,6 +78,9 @@ class RunConfig:
 
 
 _NONE = RunConfig()
+
+_OF_A_RUN = ("__", "langgraph_")
+"""What keys begin with that say where running code is, and so are no metadata of a checkpoint."""
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 

@@ -25,6 +25,10 @@ class UnknownChannel(FlowError, ValueError):
     """A name that should be a channel's, and isn't."""
 
 
+class EmptyUpdate(FlowError, ValueError):
+    """An update of a state with nothing in it."""
+
+
 class EmptyCommand(FlowError, ValueError):
     """A `Command` with nothing in it."""
 
@@ -39,6 +43,10 @@ class NoCheckpointer(FlowError, RuntimeError):
 
 class UnknownThread(FlowError, LookupError):
     """Nothing was ever recorded under this thread id, or no thread was named to go on with."""
+
+
+class UnknownPart(FlowError, LookupError):
+    """A namespace in which no program is nested."""
 
 
 class UnknownCheckpoint(FlowError, LookupError):

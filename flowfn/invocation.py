@@ -236,6 +236,7 @@ async def nest(
     run = nested(setup.program, settings, frame, hosts.own, config, remembers=remembers, recorded=recorded)
     _equip(run, order)
     token = current_frame.set(None)
+    frame.step_aside()
     try:
         value = await execute_nested(run, given.writes)
         return Ending(value, state=view(run.program, run.checkpoint))
@@ -245,6 +246,7 @@ async def nest(
         raise
     finally:
         current_frame.reset(token)
+        await frame.step_back(hosts.own)
 
 
 def _equip(run: Run, order: Order) -> None:

@@ -20,9 +20,9 @@ from flowfn.engine.identity import (
     node_scope,
     task_uuid,
 )
-from flowfn.engine.interrupts import read_pending
+from flowfn.engine.interrupts import read_asked
 from flowfn.engine.journal import checkpoint_row, decode_checkpoint
-from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
+from flowfn.errors import ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
     UNFINISHED,
@@ -112,14 +112,14 @@ def part_at(setup: Setup, namespace: str) -> Setup:
     """The setup of the program that runs in a namespace: the workflow itself, or one nested in it.
 
     Raises:
-        InvalidInput: there is none.
+        UnknownPart: there is none.
     """
     for segment in filter(None, namespace.split("|")):
         if segment.isdecimal():
             continue
         part = setup.part(segment.split(":")[0])
         if part is None:
-            raise InvalidInput(
+            raise UnknownPart(
                 f"Subgraph {namespace} not found in {setup.program.name!r}: take it from get_state()"
             )
         setup = part
@@ -173,7 +173,7 @@ class _Reading:
         self.ledger = Ledger(loaded.writes, saver.serde)
         self.checkpoint = decode_checkpoint(saver.serde, loaded.checkpoint, self.program.channels)
         self.root = self._root()
-        self.pending = read_pending(saver.serde, self.root.writes)
+        self.asked = read_asked(saver.serde, self.root.writes)
 
     def _root(self) -> Loaded:
         """The checkpoint of the outermost run, where what waits is listed."""
@@ -221,7 +221,7 @@ class _Reading:
             task,
             name,
             ("__pregel_" + path[0], *path[1:], *((False,) if path[0] == PUSH and len(path) == 2 else ())),
-            None if finished else self._error(node),
+            None if finished and ahead else self._error(node),
             self._questions(scope, ahead),
             self._part(name, task, parts),
             gathered(node.writes, self.program.stream_channels) if node is not None and finished else None,
@@ -238,8 +238,8 @@ class _Reading:
 
     def _questions(self, scope: str, ahead: bool) -> tuple[Interrupt, ...]:
         """What the task waits for; in the past, what it asked last."""
-        waiting = tuple(q.interrupt for q in self.pending if (self.namespace, scope) in q.under)
-        return waiting or (() if ahead else last_asked(self.ledger, scope))
+        asked = [question for question in self.asked if (self.namespace, scope) in question.under]
+        return tuple(question.interrupt for question in asked if not (ahead and question.answered))
 
     def _part(self, name: str, task: str, parts: bool) -> Any:
         """Where the state of the program nested in a node is, or that state."""
@@ -262,12 +262,6 @@ class _Reading:
 def _amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:
     """A checkpoint with what commands have written beside its superstep."""
     return advance(checkpoint, amend(program, checkpoint, writes)) if writes else checkpoint
-
-
-def last_asked(ledger: Ledger, scope: str) -> tuple[Interrupt, ...]:
-    """The last question that was recorded under a task."""
-    asked = [r for r in ledger.records.values() if r.question is not None and ledger.is_under(r, scope)]
-    return (asked[-1].asked(),) if asked else ()
 
 
 def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:

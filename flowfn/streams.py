@@ -220,7 +220,7 @@ def _task_end(event: TaskFinished) -> dict[str, Any]:
     return {
         "id": call.id,
         "name": call.definition.name,
-        "error": None if error is None or isinstance(error, Suspended) else repr(error),
+        "error": None if isinstance(error, Suspended) else error,
         "result": {} if error is not None else _result_of(event),
         "interrupts": [{"value": i.value, "id": i.id} for i in call.questions] if error is not None else [],
     }

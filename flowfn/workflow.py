@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Durability, OnBusy, RunConfig, read_config
-from flowfn.errors import InvalidInput, NoCheckpointer, UnknownChannel
+from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer, UnknownChannel
 from flowfn.values import MISSING, GraphOutput, StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
@@ -475,16 +475,16 @@ class Workflow(Generic[P, R]):
         """`update_state` several times over, each time with one or more updates that count as one superstep.
 
         Raises:
-            InvalidInput: there is no superstep, or one without updates.
+            EmptyUpdate: there is no superstep, or one without updates.
         """
         from flowfn.state import apply_updates
 
         where = self._coordinates(config, thread_id)
         saver, setup = self._saver(), self._self_setup
         if not supersteps:
-            raise InvalidInput("No supersteps provided: pass a list of lists of StateUpdate")
+            raise EmptyUpdate("No supersteps provided. Pass a list of lists of StateUpdate")
         if not all(supersteps):
-            raise InvalidInput("No updates provided: each superstep is a list of one StateUpdate or more")
+            raise EmptyUpdate("No updates provided. Each superstep is a list of one StateUpdate or more")
         try:
             for updates in supersteps:
                 named = apply_updates(setup, saver, where, updates)

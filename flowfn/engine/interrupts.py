@@ -39,6 +39,7 @@ class Pending(NamedTuple):
     """A question that waits, and where its answer goes.
 
     `under` lists, from the root inwards, the namespace and the task of each node that it was asked in.
+    `answered`: it waits no more.
     """
 
     interrupt: Interrupt
@@ -46,6 +47,7 @@ class Pending(NamedTuple):
     checkpoint: str
     task: str
     under: tuple[tuple[str, str], ...] = ()
+    answered: bool = False
 
 
 class Asked:
@@ -201,6 +203,11 @@ def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) 
 
 def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
     """The questions that wait, in the order in which they were asked."""
+    return [question for question in read_asked(serde, rows) if not question.answered]
+
+
+def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
+    """The questions that the run stopped for last, answered or not."""
     found: list[Pending] = []
     for row in rows:
         if row.task == RUN_TASK and row.channel == QUESTION:
@@ -209,26 +216,27 @@ def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
 
 
 def _read(question: Sequence[Any]) -> Pending:
-    interrupt, space, checkpoint, asked, under = question
-    return Pending(interrupt, space, checkpoint, asked, tuple((namespace, task) for namespace, task in under))
+    interrupt, space, checkpoint, asked, under, answered = question
+    places = tuple((namespace, task) for namespace, task in under)
+    return Pending(interrupt, space, checkpoint, asked, places, answered)
 
 
-async def answer(journal: Journal, host: Host, checkpoint: str, pending: list[Pending], resume: Any) -> None:
-    """Commit answers to waiting questions.
+async def answer(journal: Journal, host: Host, checkpoint: str, asked: list[Pending], resume: Any) -> None:
+    """Commit answers to those of the questions that wait.
 
     Raises:
         NoPendingInterrupt: nothing waits, or not under that id.
         AmbiguousAnswer: one plain answer to several questions.
     """
-    answers = assign(pending, resume)
+    answers = assign([question for question in asked if not question.answered], resume)
     writes = []
     for question, value in answers:
         data = journal.encode(value, f"the answer to {question.interrupt.value!r}")
         row = WriteRow(question.task, journal.next_order(), ANSWER, data)
         writes.append(Writes(question.namespace, question.checkpoint, [row]))
     done = {question.interrupt.id for question, _ in answers}
-    left = [question for question in pending if question.interrupt.id not in done]
-    await journal.write(host, [*writes, pending_rows(journal, checkpoint, left)])
+    now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
+    await journal.write(host, [*writes, pending_rows(journal, checkpoint, now)])
 
 
 def assign(pending: Sequence[Pending], resume: Any) -> list[tuple[Pending, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
 from flowfn.engine.identity import ERROR, FAILED, RUN_TASK
-from flowfn.engine.interrupts import answer, pending_rows, read_pending
+from flowfn.engine.interrupts import answer, pending_rows, read_asked
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
@@ -246,8 +246,8 @@ async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> No
             "Command() has nothing in it: write Command(resume=answer), or pass None to go on without an answer"
         )
     if command.resume is not MISSING:
-        pending = read_pending(journal.serde, loaded.writes)
-        await answer(journal, run.host, loaded.checkpoint.id, pending, command.resume)
+        asked = read_asked(journal.serde, loaded.writes)
+        await answer(journal, run.host, loaded.checkpoint.id, asked, command.resume)
         again = await journal.load(run.host, run.namespace, run.checkpoint.id)
         run.ledger = journal.ledger(again)
     if writes:

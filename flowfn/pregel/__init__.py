@@ -41,10 +41,11 @@ from .program import (
     Task,
 )
 from .reducer import Reducer
-from .view import View, shown, values, view
+from .view import EMPTY, View, shown, values, view
 
 __all__ = [
     "CONTROL",
+    "EMPTY",
     "ERROR",
     "ERROR_SOURCE",
     "HIDDEN",

@@ -63,6 +63,9 @@ class View(Mapping[str, Any]):
 
 _NOTHING: Mapping[str, Any] = {}
 
+EMPTY = View({}, {}, {})
+"""A state without values."""
+
 
 def view(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = _NOTHING) -> View:
     """The available values of a checkpoint; it reads through, so don't change the checkpoint under it."""

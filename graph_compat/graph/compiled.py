@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
-from flowfn.values import Command, GraphOutput, Write
+from flowfn.errors import UnknownCheckpoint, UnknownPart
+from flowfn.pregel import EMPTY
+from flowfn.values import Command, GraphOutput, StateSnapshot, Write
 from flowfn.workflow import Workflow
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
@@ -192,12 +194,27 @@ class CompiledGraph(Workflow[Any, Any]):
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
-        if read.thread_id is None and current_frame.get() is None:
+        if current_frame.get() is None:
             if self.checkpointer is True:
                 raise RuntimeError("checkpointer=True cannot be used for root graphs.")
-            if self.checkpointer not in (None, False):
+            if read.thread_id is None and self.checkpointer not in (None, False):
                 raise ValueError(_NO_THREAD)
         return read
+
+    def get_state(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        subgraphs: bool = False,
+        thread_id: str | None = None,
+    ) -> StateSnapshot:
+        """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph."""
+        try:
+            return super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
+        except (UnknownCheckpoint, UnknownPart):
+            named = (config or {}).get("configurable") or {}
+            values = self._program.result(EMPTY)
+            return StateSnapshot(values, (), {"configurable": dict(named)}, None, None, None, (), ())
 
     # -- LangGraph's other methods ----------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def amendment(graph: CompiledGraph, checkpoint: Checkpoint, updates: Sequence[St
     if first.as_node == AS_INPUT:
         _require_one(updates, "Cannot apply multiple updates when updating as input")
         if first.values is None:
-            raise InvalidUpdateError(f"Received no input writes for {list(program.input_channels)}")
+            raise InvalidUpdateError(f"Received no input writes for {', '.join(program.input_channels)}")
         return Amendment([Batch(INPUT, program.input(first.values))], source="input", gives_up=True)
     if first.as_node == COPY:
         _require_one(updates, "Cannot copy checkpoint with multiple updates")
