@@ -25,7 +25,10 @@ RECURSION_LIMIT = 10_007
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """One call's configuration. `thread_id` None means a new thread where there is a checkpointer."""
+    """One call's configuration. `thread_id` None means a new thread where there is a checkpointer.
+
+    `checkpoint_map` names, by namespace, the checkpoints around the one of `checkpoint_id`, and itself.
+    """
 
     thread_id: str | None = None
     checkpoint_id: str | None = None
@@ -35,8 +38,20 @@ class RunConfig:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     run_id: str | None = None
+    checkpoint_map: Mapping[str, str] = field(default_factory=dict)
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def replays(self) -> dict[str, str]:
+        """The checkpoints of nested runs that the caller goes back to, by namespace."""
+        return {name: id for name, id in self.checkpoint_map.items() if name}
+
+    def at_root(self) -> RunConfig:
+        """The configuration of the outermost run, where it names a checkpoint of a nested one."""
+        if not self.checkpoint_ns or "" not in self.checkpoint_map:
+            return self
+        return replace(self, checkpoint_ns="", checkpoint_id=self.checkpoint_map[""])
 
     def under(self, around: RunConfig) -> RunConfig:
         """The configuration of a call made inside a run of another: its own comes first."""
@@ -52,6 +67,7 @@ class RunConfig:
             configurable={**around.configurable, **self.configurable},
             rest={**around.rest, **self.rest},
             checkpoint_id=None,
+            checkpoint_map={},
         )
 
     def to_dict(self, **configurable: Any) -> dict[str, Any]:
@@ -116,6 +132,7 @@ def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) 
         tuple(given.pop("tags", None) or ()),
         given.pop("metadata", None) or {},
         _text(given.pop("run_id", None)),
+        configurable.get("checkpoint_map") or {},
         {key: value for key, value in configurable.items() if key not in _COORDINATES},
         given,
     )

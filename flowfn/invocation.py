@@ -188,6 +188,7 @@ async def prepare(
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
     frame = current_frame.get()
+    order.config = order.config.at_root()
     given = _given(setup, order)
     if frame is not None and isinstance(given, Fresh) and _is_part_of(frame, order.config):
         return await setup.inside(frame, given, order, hosts)

@@ -16,6 +16,7 @@ from flowfn.engine.identity import (
     Ledger,
     NodeRecord,
     Record,
+    nested_namespace,
     node_path,
     node_scope,
     task_uuid,
@@ -42,7 +43,7 @@ from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import shown, view
 from flowfn.report import Report
-from flowfn.streams import coordinates, gathered
+from flowfn.streams import gathered, located
 from flowfn.values import Checkpoint, Interrupt, PregelTask, Source, StateSnapshot, StateUpdate, Write
 
 if TYPE_CHECKING:
@@ -108,27 +109,34 @@ def load(saver: Saver, where: RunConfig) -> Loaded | None:
     return loaded
 
 
-def part_at(setup: Setup, namespace: str) -> Setup:
-    """The setup of the program that runs in a namespace: the workflow itself, or one nested in it.
+def part_at(setup: Setup, where: RunConfig) -> tuple[Setup, RunConfig]:
+    """The program that runs in the namespace of a config: the workflow itself, or one nested in it.
+
+    The config is given back with the namespace that the program's state is kept in.
 
     Raises:
         UnknownPart: there is none.
     """
-    for segment in filter(None, namespace.split("|")):
-        if segment.isdecimal():
+    namespace = ""
+    for segment in filter(None, where.checkpoint_ns.split("|")):
+        name, _, task = segment.partition(":")
+        if name.isdecimal():
+            namespace = f"{namespace}|{segment}"
             continue
-        part = setup.part(segment.split(":")[0])
+        part = setup.part(name)
         if part is None:
             raise UnknownPart(
-                f"Subgraph {namespace} not found in {setup.program.name!r}: take it from get_state()"
+                f"Subgraph {where.checkpoint_ns} not found in {setup.program.name!r}: take it from get_state()"
             )
         setup = part
-    return setup
+        kind = "remembering" if part.remembers or not task else "anew"
+        namespace = nested_namespace(namespace, name, task, kind)
+    return setup, replace(where, checkpoint_ns=namespace)
 
 
 def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) -> StateSnapshot:
     """The state of a thread at the checkpoint that a config names; with `parts`, of nested programs too."""
-    setup = part_at(setup, where.checkpoint_ns)
+    setup, where = part_at(setup, where)
     loaded = load(saver, where)
     if loaded is None:
         config = {"configurable": {"thread_id": where.thread_id}}
@@ -147,7 +155,7 @@ def history(
     limit: int | None,
 ) -> Iterator[StateSnapshot]:
     """The states of a thread, newest first."""
-    setup = part_at(setup, where.checkpoint_ns)
+    setup, where = part_at(setup, where)
     found = 0
     for loaded in saver.history(where.thread_id, where.checkpoint_ns, before=before):
         if where.checkpoint_id is not None and loaded.checkpoint.id != where.checkpoint_id:
@@ -206,11 +214,7 @@ class _Reading:
 
     def _config(self, checkpoint: str) -> dict[str, Any]:
         """A config that names a checkpoint, and those of the runs around it."""
-        config = coordinates(self.loaded.thread, self.namespace, checkpoint)
-        parents = self.checkpoint.metadata.get("parents")
-        if self.namespace and parents:
-            config["configurable"]["checkpoint_map"] = {**parents, self.namespace: checkpoint}
-        return config
+        return located(self.loaded.thread, self.namespace, checkpoint, self.checkpoint.metadata)
 
     def _task(self, name: str, path: tuple[Any, ...], ahead: bool, parts: bool) -> PregelTask:
         scope = node_scope(path)
@@ -246,12 +250,12 @@ class _Reading:
         part = self.setup.part(name)
         if part is None:
             return None
-        here = name if part.remembers else f"{name}:{task}"
-        namespace = f"{self.namespace}|{here}" if self.namespace else here
+        namespace = nested_namespace(self.namespace, name, task, "anew")
         where = {"thread_id": self.loaded.thread, "checkpoint_ns": namespace}
         if not parts:
             return {"configurable": where}
-        found = self.saver.load(self.loaded.thread, namespace)
+        kind = "remembering" if part.remembers else "anew"
+        found = self.saver.load(self.loaded.thread, nested_namespace(self.namespace, name, task, kind))
         if found is None:
             return StateSnapshot(
                 shown(part.program, {}), (), {"configurable": where}, None, None, None, (), ()
@@ -282,7 +286,8 @@ class Amendment:
     """What updates of a state come to: writes to apply as one superstep.
 
     `gives_up` says that what was due is given up; `copies` that the new checkpoint stands beside the old one
-    rather than after it; `records` are writes to keep as those of the old checkpoint's tasks, by their paths.
+    rather than after it; `records` are writes to keep as those of the old checkpoint's tasks, by their paths;
+    `then` are updates of the new checkpoint.
     """
 
     batches: Sequence[Batch]
@@ -290,6 +295,7 @@ class Amendment:
     gives_up: bool = False
     copies: bool = False
     records: Mapping[tuple[Any, ...], Sequence[Write]] = field(default_factory=dict)
+    then: Sequence[StateUpdate] = ()
 
 
 def apply_updates(
@@ -300,8 +306,9 @@ def apply_updates(
     Raises:
         ThreadBusy: a live run holds the thread.
     """
-    assert where.thread_id is not None
-    setup = part_at(setup, where.checkpoint_ns)
+    thread = where.thread_id
+    assert thread is not None
+    setup, where = part_at(setup, where)
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
     stored = (
@@ -317,8 +324,10 @@ def apply_updates(
     after = advance(before, changes)
     after.id, after.parent = new_id(), before.id or None
     after.step, after.source = before.step + 1, amendment.source
+    if amendment.source == "input" and loaded is None:
+        after.step = -1
     if amendment.copies:
-        after.parent, after.step = before.parent, before.step
+        after.parent = before.parent
     after.created_at = datetime.now(UTC).isoformat()
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
     items: list[CheckpointRow | Writes] = [
@@ -326,11 +335,13 @@ def apply_updates(
         for path, writes in amendment.records.items()
         if loaded is not None
     ]
-    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, stored, program))
-    thread = where.thread_id
+    beside = None if amendment.copies else stored
+    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, beside, program))
     status: Status = "interrupted" if due(program, after) else "done"
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
-    return dict(coordinates(thread, where.checkpoint_ns, after.id))
+    if amendment.then:
+        return apply_updates(setup, saver, replace(where, checkpoint_id=after.id), amendment.then)
+    return located(thread, where.checkpoint_ns, after.id, after.metadata)
 
 
 def _is_head(saver: Saver, where: RunConfig) -> bool:
@@ -341,11 +352,10 @@ def _is_head(saver: Saver, where: RunConfig) -> bool:
 
 def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amendment) -> list[Batch]:
     """What the due tasks add: what the finished ones have written isn't lost; the others are given up or not."""
-    updated = {batch.path for batch in amendment.batches}
     found = []
     for name, path, triggers in due(program, before):
         writes = None if amendment.copies else ledger.writes_at(path)
-        if path not in updated and (writes is not None or amendment.gives_up):
+        if path not in amendment.records and (writes is not None or amendment.gives_up):
             found.append(Batch(name, writes, path, triggers))
     return found
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from flowfn.engine.identity import nested_namespace
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
     CheckpointSaved,
@@ -253,13 +254,33 @@ def checkpoint_payload(event: CheckpointSaved, keys: Keys = None) -> dict[str, A
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
     parent = checkpoint.parent
     return {
-        "config": coordinates(event.thread, event.namespace, checkpoint.id),
-        "parent_config": None if parent is None else coordinates(event.thread, event.namespace, parent),
+        "config": located(event.thread, event.namespace, checkpoint.id, metadata),
+        "parent_config": None if parent is None else located(event.thread, event.namespace, parent, metadata),
         "values": shown(event.program, view(event.program, checkpoint), keys),
         "metadata": metadata,
         "next": [name for _, name in event.next],
-        "tasks": [{"id": task, "name": name, "interrupts": (), "state": None} for task, name in event.next],
+        "tasks": [
+            {"id": task, "name": name, "interrupts": (), "state": _state_of(event, task, name)}
+            for task, name in event.next
+        ],
     }
+
+
+def _state_of(event: CheckpointSaved, task: str, name: str) -> dict[str, Any] | None:
+    """A config that names where the state of the program nested in a task is."""
+    if event.program.nodes[name].nested is None:
+        return None
+    namespace = nested_namespace(event.namespace, name, task, "anew")
+    return {"configurable": {"thread_id": event.thread, "checkpoint_ns": namespace}}
+
+
+def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A config that names a checkpoint, and those of the runs around it."""
+    config = coordinates(thread, namespace, checkpoint)
+    parents = metadata.get("parents")
+    if namespace and parents:
+        config["configurable"]["checkpoint_map"] = {**parents, namespace: checkpoint}
+    return config
 
 
 def coordinates(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
-from flowfn.engine.identity import CallInfo
+from flowfn.engine.identity import CallInfo, task_uuid
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Call:
         "args",
         "arguments",
         "born",
+        "checkpoint",
         "definition",
         "digest",
         "from_cache",
@@ -75,6 +76,8 @@ class Call:
         self.kwargs = kwargs
         self.task = task
         self.site = site
+        self.checkpoint = run.checkpoint.id
+        """Under which its superstep began."""
         self.arguments: dict[str, Any] = {}
         self.digest: Digest | None = None
         self.occurrence = 0
@@ -152,7 +155,7 @@ class Call:
     @property
     def id(self) -> str:
         """The public id of the call, the same on every attempt: a UUID."""
-        return self.run.task_id(self.task)
+        return task_uuid(self.run.thread, self.run.namespace, self.checkpoint, self.task)
 
     @property
     def owner(self) -> str:

@@ -57,6 +57,14 @@ def task_uuid(thread: str, namespace: str, checkpoint: str, task: str) -> str:
     return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
 
 
+def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
+    """Where a program nested in a task keeps its state; without ids where it goes on from its last call."""
+    if kind == "remembering":
+        segments = [segment.split(":")[0] for segment in around.split("|") if segment]
+        return "|".join([*(segment for segment in segments if not segment.isdecimal()), name])
+    return "|".join(filter(None, [around, f"{name}:{task}"]))
+
+
 def node_scope(path: Sequence[Any]) -> str:
     """The id of a node's task within its superstep."""
     return call_id("", "/".join(map(str, path)), b"", 0)

@@ -78,8 +78,28 @@ def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str, id: str
             return answer
         frame.run.root.rejected = InvalidAnswer(f"the answer to {value!r} does not fit: {problem}")
         _wait_for(frame, _asked(frame, value, key, task, info, id, known=True, rejected=True))
+    if frame.run.root.offered is not MISSING:
+        return _take_offered(frame, task, info, kind)
     known = record is not None and record.question is not None
     _wait_for(frame, _asked(frame, value, key, task, info, id, known=known))
+
+
+def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
+    """The answer that the caller of a run that went back brought along; recorded with the next commit.
+
+    Raises:
+        InvalidAnswer: it doesn't fit.
+    """
+    run, journal = frame.run, frame.run.journal
+    assert journal is not None
+    answer, problem = _validated(run.root.offered, kind)
+    if problem is not None:
+        raise InvalidAnswer(f"the answer {run.root.offered!r} does not fit: {problem}")
+    run.root.offered = MISSING
+    note = journal.note(run.namespace, run.checkpoint.id, task, info)
+    row = WriteRow(task, journal.next_order(), ANSWER, journal.encode(answer, "an answer"))
+    journal.ride(note.namespace, note.checkpoint, [row])
+    return answer
 
 
 def _ask_around(

@@ -88,6 +88,17 @@ class Journal:
         loaded: Loaded | None = await host.blocking(self.saver.load, self.thread, namespace, checkpoint)
         return loaded
 
+    async def load_before(self, host: Host, namespace: str, bound: str) -> Loaded | None:
+        """The last stored checkpoint that is older than the one of id `bound`, of whichever namespace."""
+        await self._write_backlog(host)
+
+        def find() -> Loaded | None:
+            found = self.saver.history(self.thread, namespace)
+            return next((loaded for loaded in found if loaded.checkpoint.id < bound), None)
+
+        older: Loaded | None = find() if self.saver.inline else await host.blocking(find)
+        return older
+
     def ledger(self, loaded: Loaded | None) -> Ledger:
         """The recorded calls among a checkpoint's writes."""
         if loaded is None:

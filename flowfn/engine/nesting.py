@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.cache import PROCESS
+from flowfn.engine.identity import nested_namespace
 from flowfn.engine.run import Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend
@@ -55,21 +56,15 @@ def nested(
         parent=run,
         frame=frame,
         namespace=_namespace(frame, remembers),
+        remembers=remembers,
     )
 
 
 def _namespace(frame: Frame, remembers: bool) -> str:
     run, number = frame.run, frame.next_nested()
-    name = frame.call.definition.name
-    here = name if remembers else f"{name}:{run.task_id(frame.scope)}"
-    around = _without_ids(run.namespace) if remembers else run.namespace
-    return "|".join([*filter(None, [around]), here, *([] if remembers or not number else [str(number)])])
-
-
-def _without_ids(namespace: str) -> str:
-    """A namespace by names alone, the same on every run of the thread."""
-    segments = (segment.split(":")[0] for segment in namespace.split("|"))
-    return "|".join(segment for segment in segments if not segment.isdecimal())
+    kind = "remembering" if remembers else "anew"
+    here = nested_namespace(run.namespace, frame.call.definition.name, frame.call.id, kind)
+    return f"{here}|{number}" if number and not remembers else here
 
 
 async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
@@ -78,19 +73,37 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
     Raises:
         Suspended: something in it waits for an answer, or a breakpoint was met.
     """
-    journal = run.journal
-    loaded = None if journal is None else await journal.load(run.host, run.namespace, None)
-    if loaded is not None and journal is not None:
-        checkpoint = journal.checkpoint(loaded, run.program.channels)
-        run.stand_at(checkpoint, journal.ledger(loaded))
+    loaded, chosen = await _where_it_stands(run)
     run.set_out()
-    if loaded is not None and _is_of_this_call(run):
+    if chosen:
+        await run.fork()
+    elif loaded and _is_of_this_call(run):
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
-        run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
-        run.tell_where_it_stands()
     else:
         await run.take_input(writes)
+        return await go_on(run)
+    run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
+    run.tell_where_it_stands()
     return await go_on(run)
+
+
+async def _where_it_stands(run: Run) -> tuple[bool, bool]:
+    """Take up what the namespace holds: whether there was anything, and whether the caller chose the checkpoint.
+
+    A replay of the run around finds what was there when its checkpoint was made.
+    """
+    journal = run.journal
+    if journal is None:
+        return False, False
+    chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
+    loaded = await journal.load(run.host, run.namespace, chosen)
+    if loaded is not None and chosen is None and bound is not None and loaded.checkpoint.id > bound:
+        loaded = await journal.load_before(run.host, run.namespace, bound) if run.remembers else loaded
+    if loaded is None:
+        return False, False
+    ledger = None if chosen is not None else journal.ledger(loaded)
+    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger)
+    return True, chosen is not None
 
 
 def _is_of_this_call(run: Run) -> bool:

@@ -35,7 +35,7 @@ from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver,
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.view import view
-from flowfn.values import MISSING, Checkpoint, Command, Interrupt, Write
+from flowfn.values import MISSING, Answers, Command, Interrupt, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,12 +190,17 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         raise UnknownThread(
             f"thread {journal.thread!r} has nothing to resume: pass an input to start it, or check the thread_id"
         )
-    if loaded is not head:
-        await _fork(run)
-    else:
+    writes = _commanded(given)
+    if loaded is head and not run.config.replays:
         run.report.resumed = bool(ledger)
-    _pass_breakpoints(run)
-    await _obey(run, journal, loaded, given)
+        _pass_breakpoints(run)
+        await _obey(run, journal, loaded, given.command, writes)
+    else:
+        run.went_back = {"": loaded.checkpoint.id, **run.config.replays}
+        await run.fork(writes)
+        _pass_breakpoints(run)
+        run.offered = MISSING if given.command is None else _only_answer(given.command.resume)
+    run.tell_where_it_stands()
 
 
 async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
@@ -205,16 +210,6 @@ async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
             f"thread {journal.thread!r} has no checkpoint {checkpoint!r}: take one from get_state_history()"
         )
     return loaded
-
-
-async def _fork(run: Run) -> None:
-    """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
-    before = run.checkpoint
-    after = Checkpoint(
-        "", values=before.values, versions=before.versions, seen=before.seen, updated=before.updated,
-        metadata={**before.metadata},
-    )  # fmt: skip
-    await run.save(after, "fork")
 
 
 def _add(run: Run, writes: Sequence[Write]) -> None:
@@ -229,12 +224,16 @@ def _pass_breakpoints(run: Run) -> None:
         run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
 
 
-async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> None:
-    """Carry out what a command brings to a stopped run."""
+def _commanded(given: Resume) -> Sequence[Write]:
+    """What a command writes.
+
+    Raises:
+        InvalidInput: the program takes no such command.
+        EmptyCommand: there is nothing in it.
+    """
     command = given.command
     if command is None:
-        run.tell_where_it_stands()
-        return
+        return ()
     if given.update is None and (command.update is not None or command.goto):
         raise InvalidInput(
             f"{command!r}: an entrypoint takes no update and no goto; write Command(resume=answer), and change "
@@ -245,7 +244,14 @@ async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> No
         raise EmptyCommand(
             "Command() has nothing in it: write Command(resume=answer), or pass None to go on without an answer"
         )
-    if command.resume is not MISSING:
+    return writes
+
+
+async def _obey(
+    run: Run, journal: Journal, loaded: Loaded, command: Command[Any] | None, writes: Sequence[Write]
+) -> None:
+    """Carry out what a command brings to a stopped run."""
+    if command is not None and command.resume is not MISSING:
         asked = read_asked(journal.serde, loaded.writes)
         await answer(journal, run.host, loaded.checkpoint.id, asked, command.resume)
         again = await journal.load(run.host, run.namespace, run.checkpoint.id)
@@ -253,7 +259,11 @@ async def _obey(run: Run, journal: Journal, loaded: Loaded, given: Resume) -> No
     if writes:
         await journal.write(run.host, [_command_rows(run, journal, writes)])
         _add(run, writes)
-    run.tell_where_it_stands()
+
+
+def _only_answer(resume: Any) -> Any:
+    """The answer for whichever question a run that goes back asks first: its ids are new."""
+    return next(iter(resume.values())) if isinstance(resume, Answers) and len(resume) == 1 else resume
 
 
 def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:

@@ -22,7 +22,7 @@ from flowfn.errors import AsyncInBlockingRun
 from flowfn.events import CheckpointSaved, Event, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import Cache, CheckpointRow, Host, Serializer
-from flowfn.pregel.apply import Batch, advance, apply, begin
+from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
@@ -101,6 +101,7 @@ class Run:
         parent: Run | None = None,
         frame: Frame | None = None,
         namespace: str = "",
+        remembers: bool = False,
     ) -> None:
         self.program = program
         self.hosts = hosts
@@ -114,6 +115,8 @@ class Run:
         """The attempt that a nested run is part of."""
         self.root: Run = self if parent is None else parent.root
         self.namespace = namespace
+        self.remembers = remembers
+        """Whether, nested, it goes on from where its program was when it last ran on the thread."""
         self.thread: str = "" if journal is None else journal.thread
         if parent is not None:
             self.thread = parent.thread
@@ -139,6 +142,10 @@ class Run:
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.errors: dict[int, tuple[Exception, Call, int]] = {}
+        self.went_back: dict[str, str] = {}
+        """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
+        self.offered: Any = MISSING
+        """An answer for whichever question is asked first: of a run that goes back to before it was asked."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 
@@ -210,6 +217,12 @@ class Run:
     def result(self) -> Any:
         """What the program makes of the values that it ends on."""
         return self.program.result(view(self.program, self.checkpoint))
+
+    async def fork(self, writes: Sequence[Write] = ()) -> None:
+        """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
+        before = self.checkpoint
+        after = advance(before, amend(self.program, before, writes))
+        await self.save(after, "fork")
 
     def ahead(self) -> Checkpoint:
         """The checkpoint with what the finished tasks of the superstep under way have written."""

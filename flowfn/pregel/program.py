@@ -83,6 +83,8 @@ class Node:
     defer: bool = False
     metadata: Mapping[str, Any] | None = None
     tags: tuple[str, ...] = ()
+    nested: Literal["anew", "remembering"] | None = None
+    """Whether another program runs in it, and whether that goes on from where it was at its last call."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "triggers", tuple(sorted(set(self.triggers))))

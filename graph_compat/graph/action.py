@@ -102,7 +102,7 @@ async def awaited(action: Action, state: Any) -> Any:
 def named_graph(function: Any) -> Workflow[Any, Any] | None:
     """The first graph among the variables and the globals that a function's code names."""
     body = body_of(function)
-    function = getattr(body, "__func__", body)
+    function = inspect.unwrap(getattr(body, "__func__", body))
     if not inspect.isfunction(function):
         return None
     try:

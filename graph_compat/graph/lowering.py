@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.policies import RetryPolicy, TimeoutPolicy
 from flowfn.pregel import (
@@ -160,12 +160,21 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step) ->
         timeout=definition.timeout,
         defer=spec.defer,
         metadata=spec.metadata,
+        nested=_nested(step.action),
     )
     if spec.is_error_handler:
         return replace(
             node, spread=lambda failure: ((failure.input,), {}), shown=lambda failure: failure.input
         )
     return node
+
+
+def _nested(action: Action) -> Literal["anew", "remembering"] | None:
+    """Whether a graph runs in a node, and whether that keeps its state from call to call."""
+    graph = action.graph
+    if graph is None or getattr(graph, "checkpointer", None) is False:
+        return None
+    return "remembering" if getattr(graph, "checkpointer", None) is True else "anew"
 
 
 def _edges(builder: AnyStateGraph, name: str) -> tuple[Write, ...]:

@@ -45,16 +45,21 @@ def amendment(graph: CompiledGraph, checkpoint: Checkpoint, updates: Sequence[St
         _require_one(updates, "Cannot copy checkpoint with multiple updates")
         if not checkpoint.id:
             raise InvalidUpdateError("Cannot copy a non-existent checkpoint")
-        return Amendment([], source="fork", copies=True)
+        return Amendment([], source="fork", copies=True, then=_further(first.values))
     planned = {name: path for name, path, _ in due(program, checkpoint)}
     batches, records = [], {}
     for update in updates:
         name = _node_of(program, checkpoint, update, len(updates))
         writes = graph._written(name, update.values, checkpoint)
         path = planned.get(name, (PULL, name))
-        batches.append(Batch(name, writes, path, (INTERRUPT,)))
+        batches.append(Batch(name, writes, (), (INTERRUPT,)))
         records[path] = writes
     return Amendment(batches, records=records)
+
+
+def _further(values: Any) -> list[StateUpdate]:
+    """The updates that a copy is to have: `(values, as_node)` or `(values, as_node, task_id)` each."""
+    return [StateUpdate(*item) for item in values or ()]
 
 
 def _require_one(updates: Sequence[Any], message: str) -> None:
