@@ -17,11 +17,11 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.values import MISSING, Checkpoint, Interrupt
+from flowfn.values import MISSING, Checkpoint, Interrupt, Write
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
@@ -79,6 +79,16 @@ class ValuesChanged:
     changed: Collection[str] | None = None
 
 
+class Due(NamedTuple):
+    """A task that runs next, and what an earlier attempt at it came to: an error's text, questions, writes."""
+
+    id: str
+    name: str
+    error: str | None = None
+    interrupts: Sequence[Interrupt] = ()
+    writes: Sequence[Write] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointSaved:
     """A checkpoint was saved, and what runs next is planned."""
@@ -87,8 +97,7 @@ class CheckpointSaved:
     thread: str
     checkpoint: Checkpoint
     program: Program
-    next: tuple[tuple[str, str], ...]
-    """The (id, name) of each task that runs next."""
+    next: tuple[Due, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
     CheckpointSaved,
     Custom,
+    Due,
     Event,
     Message,
     NodeReused,
@@ -223,8 +224,12 @@ def _task_end(event: TaskFinished) -> dict[str, Any]:
         "name": call.definition.name,
         "error": None if isinstance(error, Suspended) else error,
         "result": {} if error is not None else _result_of(event),
-        "interrupts": [{"value": i.value, "id": i.id} for i in call.questions] if error is not None else [],
+        "interrupts": [_question(i) for i in call.questions] if error is not None else [],
     }
+
+
+def _question(interrupt: Interrupt) -> dict[str, Any]:
+    return {"value": interrupt.value, "id": interrupt.id, "response_schema": interrupt.response_schema}
 
 
 def _result_of(event: TaskFinished) -> Any:
@@ -258,19 +263,28 @@ def checkpoint_payload(event: CheckpointSaved, keys: Keys = None) -> dict[str, A
         "parent_config": None if parent is None else located(event.thread, event.namespace, parent, metadata),
         "values": shown(event.program, view(event.program, checkpoint), keys),
         "metadata": metadata,
-        "next": [name for _, name in event.next],
-        "tasks": [
-            {"id": task, "name": name, "interrupts": (), "state": _state_of(event, task, name)}
-            for task, name in event.next
-        ],
+        "next": [task.name for task in event.next],
+        "tasks": [_task_of(event, task) for task in event.next],
     }
 
 
-def _state_of(event: CheckpointSaved, task: str, name: str) -> dict[str, Any] | None:
+def _task_of(event: CheckpointSaved, task: Due) -> dict[str, Any]:
+    """A task that is due, with what an earlier attempt at it came to."""
+    payload: dict[str, Any] = {"id": task.id, "name": task.name}
+    if task.error is not None:
+        payload["error"] = task.error
+    else:
+        if task.writes is not None:
+            payload["result"] = gathered(task.writes, event.program.stream_channels)
+        payload["interrupts"] = tuple(map(_question, task.interrupts))
+    return {**payload, "state": _state_of(event, task)}
+
+
+def _state_of(event: CheckpointSaved, task: Due) -> dict[str, Any] | None:
     """A config that names where the state of the program nested in a task is."""
-    if event.program.nodes[name].nested is None:
+    if event.program.nodes[task.name].nested is None:
         return None
-    namespace = nested_namespace(event.namespace, name, task, "anew")
+    namespace = nested_namespace(event.namespace, task.name, task.id, "anew")
     return {"configurable": {"thread_id": event.thread, "checkpoint_ns": namespace}}
 
 

@@ -97,6 +97,7 @@ class Workflow(Generic[P, R]):
             control,
         )
         self._known(output_keys)
+        print_mode = print_mode or self._printed(False)
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
@@ -137,6 +138,7 @@ class Workflow(Generic[P, R]):
             control,
         )
         self._known(output_keys)
+        print_mode = print_mode or self._printed(False)
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
@@ -188,7 +190,7 @@ class Workflow(Generic[P, R]):
             control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
-        yield from self._blocking(order, shaper, print_mode or (("updates", "values") if debug else ()), [])
+        yield from self._blocking(order, shaper, print_mode or self._printed(debug), [])
 
     async def astream(
         self,
@@ -223,7 +225,7 @@ class Workflow(Generic[P, R]):
             control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
-        printed = print_mode or (("updates", "values") if debug else ())
+        printed = print_mode or self._printed(debug)
         async with aclosing(self._awaiting(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 yield chunk
@@ -252,6 +254,10 @@ class Workflow(Generic[P, R]):
             interrupt_after=interrupt_after,
             control=control,
         )
+
+    def _printed(self, debug: bool) -> Sequence[str]:
+        """The stream modes that are printed without being asked for one by one."""
+        return ("updates", "values") if debug else ()
 
     def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
         """The durability of a call, after a look at the arguments that nobody knows.

@@ -241,7 +241,9 @@ def _read(question: Sequence[Any]) -> Pending:
     return Pending(interrupt, space, checkpoint, asked, places, answered)
 
 
-async def answer(journal: Journal, host: Host, checkpoint: str, asked: list[Pending], resume: Any) -> None:
+async def answer(
+    journal: Journal, host: Host, checkpoint: str, asked: Sequence[Pending], resume: Any
+) -> None:
     """Commit answers to those of the questions that wait.
 
     Raises:

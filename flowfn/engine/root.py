@@ -191,6 +191,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
             f"thread {journal.thread!r} has nothing to resume: pass an input to start it, or check the thread_id"
         )
     writes = _commanded(given)
+    run.waiting = read_asked(journal.serde, loaded.writes)
     if loaded is head and not run.config.replays:
         run.report.resumed = bool(ledger)
         _pass_breakpoints(run)
@@ -252,8 +253,7 @@ async def _obey(
 ) -> None:
     """Carry out what a command brings to a stopped run."""
     if command is not None and command.resume is not MISSING:
-        asked = read_asked(journal.serde, loaded.writes)
-        await answer(journal, run.host, loaded.checkpoint.id, asked, command.resume)
+        await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume)
         again = await journal.load(run.host, run.namespace, run.checkpoint.id)
         run.ledger = journal.ledger(again)
     if writes:

@@ -19,7 +19,7 @@ from flowfn.engine.interrupts import Pending
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun
-from flowfn.events import CheckpointSaved, Event, TaskReused, ValuesChanged
+from flowfn.events import CheckpointSaved, Due, Event, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import Cache, CheckpointRow, Host, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
@@ -139,6 +139,8 @@ class Run:
         self.fatal: BaseException | None = None
         self.rejected: Exception | None = None
         self.pending: list[Pending] = []
+        self.waiting: Sequence[Pending] = ()
+        """What the run waited for when it was taken up."""
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.errors: dict[int, tuple[Exception, Call, int]] = {}
@@ -290,10 +292,17 @@ class Run:
         """Tell where the run stands, and what is due."""
         if self.root.post is None or self.journal is None:
             return
-        found = due(self.program, self.checkpoint)
-        tasks = tuple((self.task_id(node_scope(path)), name) for name, path, _ in found)
         at = self.checkpoint
+        tasks = tuple(self._due(name, path) for name, path, _ in due(self.program, at))
         self.root.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
+
+    def _due(self, name: str, path: Sequence[Any]) -> Due:
+        scope = node_scope(path)
+        task, node = self.task_id(scope), self.ledger.nodes.get(scope)
+        asked = [q.interrupt for q in self.root.waiting if (self.namespace, scope) in q.under]
+        if node is None:
+            return Due(task, name, None, asked)
+        return Due(task, name, None if node.finished else node.error_text, asked, self.ledger.writes_at(path))
 
     def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
         """Tell what a superstep changed."""

@@ -182,6 +182,9 @@ class CompiledGraph(Workflow[Any, Any]):
             )
         return durability
 
+    def _printed(self, debug: bool) -> Sequence[str]:
+        return super()._printed(debug or self.debug)
+
     def _saver(self) -> Saver:
         saver = self._self_setup.saver
         if saver is None:
