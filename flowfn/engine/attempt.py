@@ -42,8 +42,8 @@ async def attempt(call: Call) -> Any:
     """
     run, host = call.run, call.run.host_of(call.definition)
     try:
-        if run.root.post is not None:
-            run.root.post(TaskStarted(run.namespace, run.step, call))
+        if call.node is None:
+            run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)
     except BaseException as error:
         _tell_failure(call, error)

@@ -17,7 +17,7 @@ from flowfn.engine.call import Call, Failure
 from flowfn.engine.identity import node_path, node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
-from flowfn.events import NodeReused
+from flowfn.events import NodeReused, TaskStarted
 from flowfn.futures import Future
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
@@ -117,6 +117,8 @@ def _is_restored(run: Run, task: Task) -> bool:
 
 async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseException]]:
     """Run calls side by side; which failed, in the order in which they did."""
+    for call in calls:
+        run.tell(TaskStarted(run.namespace, run.step, call))
     if len(calls) == 1:
         await run.host.settle([calls[0].future])
         error = _error_of(calls[0].future)

@@ -66,7 +66,13 @@ class LoopHost:
         if job is not None:
             task = self.loop.create_task(_settle(future, job))
             self._tasks[future] = task
-            task.add_done_callback(lambda _: self._tasks.pop(future, None))
+            task.add_done_callback(lambda _: self._ended(future))
+
+    def _ended(self, future: Future[Any]) -> None:
+        """A task of ours ended; one that was cancelled before its first step has settled nothing."""
+        self._tasks.pop(future, None)
+        if not future.done():
+            future.abandon()
 
     def help(self, future: Future[Any]) -> None:
         """Nothing to help with: an async job runs on the loop, and nowhere else."""
