@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import Any, Final
 
 from flowfn.pregel import HIDDEN
 
@@ -30,3 +30,17 @@ CONF: Final = "configurable"
 CONFIG_KEY_CHECKPOINTER: Final = "__pregel_checkpointer"
 
 __all__ = ["CONF", "CONFIG_KEY_CHECKPOINTER", "END", "START", "TAG_HIDDEN", "TAG_NOSTREAM", "TASKS"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Send` and `Interrupt` were imported from here before LangGraph 1.0."""
+    if name not in ("Interrupt", "Send"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from graph_compat import types
+    from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
+
+    warn(
+        f"Importing {name} from {__name__} is deprecated. Please use 'from graph_compat.types import {name}' instead.",
+        LangGraphDeprecatedSinceV10,
+    )
+    return getattr(types, name)

@@ -98,6 +98,18 @@ def filled(frame: Frame, wanted: tuple[Wanted, ...]) -> dict[str, Any]:
     return arguments
 
 
+def frame_here() -> Frame:
+    """The frame of the code that calls.
+
+    Raises:
+        RuntimeError: it is called outside a graph.
+    """
+    frame = current_frame.get()
+    if frame is None:
+        raise RuntimeError("Called get_config outside of a runnable context")
+    return frame
+
+
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
     config = dict(frame.runtime.config)

@@ -124,11 +124,11 @@ async def _record(call: Call, journal: Journal, host: Host, channel: str, value:
 async def _with_retries(call: Call, host: Host) -> Any:
     definition = call.definition
     policies = definition.retry or (call.run.settings.retry if definition.counted else ())
-    started = host.now() if policies else 0.0
+    started = host.now()
     number = 1
     while True:
         try:
-            frame = Frame(call.run, call, number)
+            frame = Frame(call.run, call, number, started)
             return await _once(frame, host)
         except FlowError as error:
             if not isinstance(error, TaskTimeout):

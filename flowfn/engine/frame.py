@@ -23,6 +23,7 @@ class Frame:
 
     __slots__ = (
         "attempt",
+        "began",
         "call",
         "children",
         "closed",
@@ -41,11 +42,13 @@ class Frame:
         "waits",
     )
 
-    def __init__(self, run: Run, call: Call, attempt: int) -> None:
+    def __init__(self, run: Run, call: Call, attempt: int, began: float | None = None) -> None:
         self.run = run
         self.call = call
         self.scope = call.task
         self.attempt = attempt
+        self.began = began
+        """When the first attempt began, in seconds since the epoch."""
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
         self.counts: dict[tuple[str, bytes], int] = {}
         self.children: dict[Future[Any], Call] = {}
@@ -81,7 +84,7 @@ class Frame:
             )
 
     @property
-    def runtime(self) -> Runtime:
+    def runtime(self) -> Runtime[Any]:
         """What its code may know of itself."""
         return runtime_of(self)
 

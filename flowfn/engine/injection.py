@@ -7,28 +7,42 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.identity import instance_id
 from flowfn.events import Custom
-from flowfn.runtime import Runtime, StreamWriter
+from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
 
 
-def runtime_of(frame: Frame) -> Runtime:
+def runtime_of(frame: Frame) -> Runtime[Any]:
     """The runtime that a frame's code sees."""
     run, call = frame.run, frame.call
-    key = instance_id(run.thread, run.namespace, run.checkpoint.id, call.task)
     return Runtime(
-        thread_id=run.thread or None,
-        task_id=key,
-        name=call.definition.name,
-        attempt=frame.attempt,
-        idempotency_key=key,
-        config=config_of(frame),
-        previous=run.previous,
-        store=run.settings.store,
         context=run.settings.context,
+        store=run.settings.store,
         stream_writer=writer_of(frame),
+        previous=run.previous,
+        execution_info=ExecutionInfo(
+            checkpoint_id=run.checkpoint.id,
+            checkpoint_ns=place_of(frame),
+            task_id=call.id,
+            thread_id=run.thread or None,
+            run_id=run.config.run_id,
+            node_attempt=frame.attempt,
+            node_first_attempt_time=frame.began,
+        ),
+        control=run.control,
+        name=call.definition.name,
+        idempotency_key=instance_id(run.thread, run.namespace, run.checkpoint.id, call.task),
+        config=config_of(frame),
     )
+
+
+def place_of(frame: Frame) -> str:
+    """The `name:id` of each call around a frame's, and its own, from the root inwards."""
+    call = frame.call
+    around = frame.run.namespace if call.parent is None else place_of(call.parent)
+    own = f"{call.definition.name}:{call.id}"
+    return f"{around}|{own}" if around else own
 
 
 def config_of(frame: Frame) -> dict[str, Any]:
@@ -43,12 +57,8 @@ def writer_of(frame: Frame) -> StreamWriter:
     """Writes to the run's custom stream."""
     post, namespace = frame.run.root.post, frame.run.namespace
     if post is None:
-        return _unheard
+        return unheard
     return lambda data: post(Custom(namespace, data))
-
-
-def _unheard(data: Any) -> None:
-    """The writer of a run that nobody watches."""
 
 
 def injected(frame: Frame) -> dict[str, Any]:

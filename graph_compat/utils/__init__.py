@@ -1,0 +1,1 @@
+"""Paths that older programs import from."""

@@ -1,0 +1,44 @@
+"""Configurations put together: what older programs import from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flowfn.config import RECURSION_LIMIT
+from flowfn.context import current_frame
+from graph_compat.config import get_config, get_store
+from graph_compat.graph.compiled import merged_config
+
+__all__ = ["ensure_config", "get_config", "get_store", "patch_configurable"]
+
+_KEYS = (
+    *("tags", "metadata", "callbacks", "recursion_limit", "max_concurrency"),
+    *("configurable", "run_name", "run_id"),
+)
+
+
+def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One configuration of several, the last first, over that of the running node and the defaults.
+
+    Keys that aren't a configuration's own go into its `configurable`.
+    """
+    found: dict[str, Any] = {
+        "tags": [],
+        "metadata": {},
+        "callbacks": None,
+        "recursion_limit": RECURSION_LIMIT,
+        "configurable": {},
+    }
+    ambient = None if current_frame.get() is None else get_config()
+    for config in (ambient, *configs):
+        given = {key: value for key, value in (config or {}).items() if key in _KEYS}
+        others = {key: value for key, value in (config or {}).items() if key not in _KEYS}
+        found = merged_config(found, patch_configurable(given, others))
+    return found
+
+
+def patch_configurable(config: Mapping[str, Any] | None, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with other values under `configurable`."""
+    given = dict(config or {})
+    return {**given, "configurable": {**given.get("configurable", {}), **patch}}
