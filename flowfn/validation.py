@@ -45,7 +45,7 @@ def fits(value: Any, kind: Any) -> bool:
 
 def _is_plain(kind: type) -> bool:
     """Whether isinstance is all there is to know: pydantic models may hold unvalidated fields, and do pass."""
-    return not typing.is_typeddict(kind) and not getattr(kind, "_is_protocol", False)
+    return not hasattr(kind, "__required_keys__") and not getattr(kind, "_is_protocol", False)
 
 
 def _hashable(kind: Any) -> bool:
@@ -94,3 +94,15 @@ def arguments(
         else:
             result[name] = validate(result[name], kind)
     return result
+
+
+def json_schema(kind: Any) -> dict[str, Any] | None:
+    """What JSON a type is made of; None where pydantic can't say."""
+    from pydantic.errors import PydanticUserError
+
+    adapter = _adapter(kind) if _hashable(kind) else _new_adapter(kind)
+    try:
+        schema: dict[str, Any] | None = None if adapter is None else adapter.json_schema()
+    except PydanticUserError:
+        return None
+    return schema

@@ -6,10 +6,10 @@ derive from `BaseException`, so that `except Exception` in a node can't swallow 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from flowfn.errors import (
     AmbiguousAnswer,
@@ -43,7 +43,9 @@ __all__ = [
     "NodeTimeoutError",
     "ParentCommand",
     "TaskNotFound",
+    "UnknownInterruptError",
     "create_error_message",
+    "is_invalid_resume",
 ]
 
 GraphBubbleUp = Signal
@@ -116,13 +118,41 @@ class NodeTimeoutError(Exception):
 class NodeCancelledError(Exception):
     """A node raised `asyncio.CancelledError` itself."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, message: str | None = None) -> None:
         self.node = node
-        super().__init__(f"Node '{node}' raised asyncio.CancelledError")
+        super().__init__(message or f"Node '{node}' raised asyncio.CancelledError")
 
 
 class TaskNotFound(Exception):
     """A distributed executor doesn't know a task. Never raised here; kept for code that names it."""
+
+
+class UnknownInterruptError(Exception):
+    """An answer names no question that waits. Never raised here: such an answer is refused by flowfn's own errors."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Literal["not_pending", "empty_map", "ambiguous"],
+        interrupt_ids: Sequence[str] = (),
+        pending_ids: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.interrupt_ids = tuple(interrupt_ids)
+        self.pending_ids = tuple(pending_ids)
+
+
+def invalid_resume(error: ValueError) -> ValueError:
+    """The error of an answer that doesn't fit its `response_schema`, marked as such."""
+    error.__dict__["invalid_resume"] = True
+    return error
+
+
+def is_invalid_resume(error: BaseException) -> bool:
+    """Whether an error is that of an answer that doesn't fit its `response_schema`."""
+    return getattr(error, "invalid_resume", False) is True
 
 
 @dataclass(frozen=True)

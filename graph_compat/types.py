@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Generic, Literal, NamedTuple
 
-from flowfn import interrupt
+from typing_extensions import TypedDict
+
 from flowfn.config import Durability
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, default_retry_on
 from flowfn.runtime import StreamWriter
@@ -20,18 +22,27 @@ from flowfn.values import (
     StateSnapshot,
     StateUpdate,
 )
+from graph_compat.asking import interrupt
+from graph_compat.typing import OutputT, StateT
 
 __all__ = [
     "All",
+    "CacheKey",
     "CachePolicy",
     "CheckpointPayload",
+    "CheckpointStreamPart",
     "CheckpointTask",
     "Checkpointer",
     "Command",
+    "CustomStreamPart",
+    "DebugPayload",
+    "DebugStreamPart",
     "Durability",
     "GraphOutput",
     "Interrupt",
+    "MessagesStreamPart",
     "Overwrite",
+    "PregelExecutableTask",
     "PregelTask",
     "RetryPolicy",
     "Send",
@@ -42,8 +53,11 @@ __all__ = [
     "StreamWriter",
     "TaskPayload",
     "TaskResultPayload",
+    "TasksStreamPart",
     "TimeoutPolicy",
     "TracePolicy",
+    "UpdatesStreamPart",
+    "ValuesStreamPart",
     "default_retry_on",
     "ensure_valid_checkpointer",
     "interrupt",
@@ -68,7 +82,7 @@ class TracePolicy:
     process_outputs: Callable[[Any], Any] | None = None
 
 
-def omit_payload(value: Any) -> dict[str, Any]:
+def omit_payload(_value: Any) -> dict[str, Any]:
     """Shows a tracer nothing."""
     return {}
 
@@ -128,23 +142,147 @@ class CheckpointTask(TypedDict, total=False):
     error: str | None
     interrupts: Any
     state: Any
+    result: Any
 
 
-class CheckpointPayload(TypedDict):
+class CheckpointPayload(TypedDict, Generic[StateT]):
     """A checkpoint, in a `checkpoints` stream."""
 
     config: dict[str, Any]
-    parent_config: dict[str, Any] | None
-    values: Any
     metadata: dict[str, Any]
+    values: StateT
     next: list[str]
+    parent_config: dict[str, Any] | None
     tasks: list[CheckpointTask]
 
 
-class StreamPart(TypedDict, total=False):
-    """A chunk of a stream of `version="v2"`."""
+class DebugCheckpoint(TypedDict, Generic[StateT]):
+    """A checkpoint, in a `debug` stream."""
 
-    type: str
+    step: int
+    timestamp: str
+    type: Literal["checkpoint"]
+    payload: CheckpointPayload[StateT]
+
+
+class DebugTask(TypedDict):
+    """The start of a task, in a `debug` stream."""
+
+    step: int
+    timestamp: str
+    type: Literal["task"]
+    payload: TaskPayload
+
+
+class DebugTaskResult(TypedDict):
+    """The end of a task, in a `debug` stream."""
+
+    step: int
+    timestamp: str
+    type: Literal["task_result"]
+    payload: TaskResultPayload
+
+
+DebugPayload = DebugCheckpoint[StateT] | DebugTask | DebugTaskResult
+
+
+# -- the chunks of a stream of version="v2" -------------------------------------------------------
+
+
+class ValuesStreamPart(TypedDict, Generic[OutputT]):
+    """The state, in a stream of `version="v2"`."""
+
+    type: Literal["values"]
+    ns: tuple[str, ...]
+    data: OutputT
+    interrupts: tuple[Interrupt, ...]
+
+
+class UpdatesStreamPart(TypedDict):
+    """What a task wrote."""
+
+    type: Literal["updates"]
+    ns: tuple[str, ...]
+    data: dict[str, Any]
+
+
+class MessagesStreamPart(TypedDict):
+    """A chat message or a part of one, with what is known of its origin."""
+
+    type: Literal["messages"]
+    ns: tuple[str, ...]
+    data: tuple[Any, dict[str, Any]]
+
+
+class CustomStreamPart(TypedDict):
+    """What user code wrote."""
+
+    type: Literal["custom"]
     ns: tuple[str, ...]
     data: Any
-    interrupts: tuple[Interrupt, ...]
+
+
+class CheckpointStreamPart(TypedDict, Generic[StateT]):
+    """A checkpoint."""
+
+    type: Literal["checkpoints"]
+    ns: tuple[str, ...]
+    data: CheckpointPayload[StateT]
+
+
+class TasksStreamPart(TypedDict):
+    """The start or the end of a task."""
+
+    type: Literal["tasks"]
+    ns: tuple[str, ...]
+    data: TaskPayload | TaskResultPayload
+
+
+class DebugStreamPart(TypedDict, Generic[StateT]):
+    """A task or a checkpoint, with its step and time."""
+
+    type: Literal["debug"]
+    ns: tuple[str, ...]
+    data: DebugPayload[StateT]
+
+
+StreamPart = (
+    ValuesStreamPart[OutputT]
+    | UpdatesStreamPart
+    | MessagesStreamPart
+    | CustomStreamPart
+    | CheckpointStreamPart[StateT]
+    | TasksStreamPart
+    | DebugStreamPart[StateT]
+)
+"""A chunk of a stream of `version="v2"`."""
+
+
+# -- what LangGraph runs, for code that names it --------------------------------------------------
+
+
+class CacheKey(NamedTuple):
+    """Where a result is kept, and for how many seconds."""
+
+    ns: tuple[str, ...]
+    key: str
+    ttl: int | None
+
+
+@dataclass(frozen=True)
+class PregelExecutableTask:
+    """A task as LangGraph's runner is given it. Never made here; kept for code that names it."""
+
+    name: str
+    input: Any
+    proc: Any
+    writes: deque[tuple[str, Any]]
+    config: Any
+    triggers: Sequence[str]
+    retry_policy: Sequence[RetryPolicy]
+    cache_key: CacheKey | None
+    id: str
+    path: tuple[Any, ...]
+    writers: Sequence[Any] = ()
+    subgraphs: Sequence[Any] = ()
+    timeout: TimeoutPolicy | None = None

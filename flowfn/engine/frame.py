@@ -88,9 +88,9 @@ class Frame:
         """What its code may know of itself."""
         return runtime_of(self)
 
-    def ask(self, value: Any, key: str | None, kind: Any, site: str, *, id: str | None = None) -> Any:
+    def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
         """The answer to a question that its code asks; see `engine/interrupts.py`."""
-        return ask(self, value, key, kind, site, id)
+        return ask(self, value, key, kind, site, **more)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """A value that its code wants made once; see `engine/once.py`."""

@@ -7,7 +7,7 @@ differs only in the clock; where neither fits, the question is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.definition import OnDivergence
@@ -24,7 +24,7 @@ from flowfn.engine.identity import (
     judge,
 )
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, Suspended
-from flowfn.ports import WriteRow, Writes
+from flowfn.ports import Loaded, WriteRow, Writes
 from flowfn.values import MISSING, Answers, Interrupt
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from flowfn.ports import Host
 
 NAME = "interrupt"
+
+Refusal = Callable[[ValueError], Exception]
+"""Makes of what is wrong with an answer the error to raise."""
 
 
 class Pending(NamedTuple):
@@ -62,13 +65,26 @@ class Asked:
         self.rejected = rejected
 
 
-def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str, id: str | None = None) -> Any:
-    """The answer to a question, or `Suspended` where there is none yet. `id` is what to show it under."""
+def ask(
+    frame: Frame,
+    value: Any,
+    key: str | None,
+    kind: Any,
+    site: str,
+    id: str | None = None,
+    schema: Any = None,
+    refuse: Refusal | None = None,
+) -> Any:
+    """The answer to a question, or `Suspended` where there is none yet.
+
+    `id` is what to show it under, `schema` what to show of its answer. An answer that is no `kind` is asked for
+    again, or, with `refuse`, raised to the code that asks, as the error that `refuse` makes of it.
+    """
     frame.check()
     if frame.run.journal is None:
         if frame.run.frame is not None:
-            return _ask_around(frame, frame.run.frame, value, key, kind, site, id)
-        shown = Interrupt(value, id or _unstored_id(frame), key)
+            return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse)
+        shown = Interrupt(value, id or _unstored_id(frame), key, schema)
         _wait_for(frame, Asked(Pending(shown, "", "", ""), None, True))
     info, task, record = _identify(frame, value, key, site)
     if record is not None and _answered(record):
@@ -76,12 +92,17 @@ def ask(frame: Frame, value: Any, key: str | None, kind: Any, site: str, id: str
         if problem is None:
             frame.run.reused.add()
             return answer
+        if refuse is not None:
+            unfit = _asked(frame, value, key, task, info, id, schema, known=True, rejected=True)
+            frame.questions.append(unfit)
+            frame.run.root.refused.add(unfit.pending.interrupt.id)
+            raise refuse(problem)
         frame.run.root.rejected = InvalidAnswer(f"the answer to {value!r} does not fit: {problem}")
-        _wait_for(frame, _asked(frame, value, key, task, info, id, known=True, rejected=True))
+        _wait_for(frame, _asked(frame, value, key, task, info, id, schema, known=True, rejected=True))
     if frame.run.root.offered is not MISSING:
         return _take_offered(frame, task, info, kind)
     known = record is not None and record.question is not None
-    _wait_for(frame, _asked(frame, value, key, task, info, id, known=known))
+    _wait_for(frame, _asked(frame, value, key, task, info, id, schema, known=known))
 
 
 def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
@@ -102,12 +123,10 @@ def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
     return answer
 
 
-def _ask_around(
-    frame: Frame, around: Frame, value: Any, key: str | None, kind: Any, site: str, id: str | None
-) -> Any:
+def _ask_around(frame: Frame, around: Frame, value: Any, *asked: Any) -> Any:
     """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered."""
     try:
-        return ask(around, value, key, kind, site, id)
+        return ask(around, value, *asked)
     except Suspended:
         frame.suspended = True
         frame.tell()
@@ -168,6 +187,7 @@ def _asked(
     task: str,
     info: CallInfo,
     id: str | None,
+    schema: Any,
     *,
     known: bool,
     rejected: bool = False,
@@ -176,7 +196,7 @@ def _asked(
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
     shown = id or instance_id(run.thread, run.namespace, run.checkpoint.id, task)
-    interrupt = Interrupt(value, shown, key)
+    interrupt = Interrupt(value, shown, key, schema)
     pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
     return Asked(pending, note, known, rejected)
 
@@ -185,7 +205,7 @@ def _unstored_id(frame: Frame) -> str:
     return instance_id("", "", frame.run.host.new_id(), "")
 
 
-def _validated(answer: Any, kind: Any) -> tuple[Any, str | None]:
+def _validated(answer: Any, kind: Any) -> tuple[Any, ValueError | None]:
     """The answer as its type, or what is wrong with it."""
     if kind is None:
         return answer, None
@@ -194,7 +214,7 @@ def _validated(answer: Any, kind: Any) -> tuple[Any, str | None]:
     try:
         return validate(answer, kind), None
     except ValueError as error:
-        return None, str(error)
+        return None, error
 
 
 async def record_questions(frame: Frame, host: Host) -> None:
@@ -239,6 +259,13 @@ def _read(question: Sequence[Any]) -> Pending:
     interrupt, space, checkpoint, asked, under, answered = question
     places = tuple((namespace, task) for namespace, task in under)
     return Pending(interrupt, space, checkpoint, asked, places, answered)
+
+
+def reopened(journal: Journal, loaded: Loaded, refused: Collection[str]) -> Writes:
+    """The list of questions, in which those whose answers were refused wait again."""
+    asked = read_asked(journal.serde, loaded.writes)
+    now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
+    return pending_rows(journal, loaded.checkpoint.id, now)
 
 
 async def answer(

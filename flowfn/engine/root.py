@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
 from flowfn.engine.identity import ERROR, FAILED, RUN_TASK
-from flowfn.engine.interrupts import answer, pending_rows, read_asked
+from flowfn.engine.interrupts import answer, pending_rows, read_asked, reopened
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
@@ -325,6 +325,10 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
         *_failed_rows(run, journal, error),
         *journal.report_rows(run.counted_report(), run.checkpoint.id),
     ]
+    if run.refused:
+        loaded = await journal.load(run.host, run.namespace, run.checkpoint.id)
+        assert loaded is not None
+        items.append(reopened(journal, loaded, run.refused))
     try:
         await journal.write(run.host, items, status="failed", release=True)
     except SaverError as second:

@@ -138,6 +138,8 @@ class Run:
         self.slots: Slots | None = None
         self.fatal: BaseException | None = None
         self.rejected: Exception | None = None
+        self.refused: set[str] = set()
+        """The questions whose answers the code that asked them was told not to fit."""
         self.pending: list[Pending] = []
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up."""

@@ -15,11 +15,12 @@ class ManagedValue(ABC, Generic[V]):
 
     @staticmethod
     @abstractmethod
-    def get(steps: Steps) -> V:
-        """The value in the superstep `steps.step`."""
+    def get(scratchpad: Steps) -> V:
+        """The value in the superstep `scratchpad.step`, of which `scratchpad.stop` is the last."""
 
 
 ManagedValueSpec = type[ManagedValue[Any]]
+ManagedValueMapping = dict[str, ManagedValueSpec]
 
 
 def is_managed_value(value: Any) -> bool:

@@ -12,16 +12,16 @@ class IsLastStepManager(ManagedValue[bool]):
     """Whether the superstep is the last but one that the limit allows."""
 
     @staticmethod
-    def get(steps: Steps) -> bool:
-        return steps.step == steps.stop - 1
+    def get(scratchpad: Steps) -> bool:
+        return scratchpad.step == scratchpad.stop - 1
 
 
 class RemainingStepsManager(ManagedValue[int]):
     """How many supersteps the limit allows after this one."""
 
     @staticmethod
-    def get(steps: Steps) -> int:
-        return steps.stop - steps.step
+    def get(scratchpad: Steps) -> int:
+        return scratchpad.stop - scratchpad.step
 
 
 IsLastStep = Annotated[bool, IsLastStepManager]
