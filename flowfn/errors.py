@@ -100,7 +100,25 @@ class GraphRecursionError(FlowError, RecursionError):
 
 
 class TaskTimeout(FlowError):
-    """A task took longer than its `timeout`."""
+    """A task took longer than its `timeout`.
+
+    `elapsed` and `timeout` are in seconds; `kind` is "run", or "idle" where it gave no sign of life.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        name: str = "",
+        elapsed: float = 0.0,
+        kind: str = "run",
+        timeout: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.name = name
+        self.elapsed = elapsed
+        self.kind = kind
+        self.timeout = timeout
 
 
 class RecordedError(FlowError, RuntimeError):

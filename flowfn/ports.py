@@ -242,11 +242,14 @@ class Host(Protocol):
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""
 
-    async def call(self, function: Any, args: Any, kwargs: Any, timeout: float | None) -> Any:
-        """Call sync user code."""
+    async def call(self, function: Any, args: Any, kwargs: Any, timeout: Any) -> Any:
+        """Call sync user code; `timeout` in seconds, or None."""
 
-    async def call_async(self, function: Any, args: Any, kwargs: Any, timeout: float | None) -> Any:
-        """Await async user code."""
+    async def call_async(self, function: Any, args: Any, kwargs: Any, timeout: Any) -> Any:
+        """Await async user code; `timeout` in seconds, or a `TimeoutPolicy`, or None."""
+
+    def soon(self, function: Any) -> None:
+        """Call something of ours after what is due at once."""
 
     async def sleep(self, seconds: float) -> None: ...
 

@@ -40,6 +40,7 @@ class Frame:
         "suspended",
         "told",
         "waits",
+        "watch",
     )
 
     def __init__(self, run: Run, call: Call, attempt: int, began: float | None = None) -> None:
@@ -65,11 +66,22 @@ class Frame:
         self.closed = False
         self.slots = run.root.slots if call.definition.counted else None
         self.waits = 0
+        self.watch: Callable[[bool], None] | None = None
+        """Told of each sign of life, where the time between two is limited."""
 
     def tell(self) -> None:
         """Its code is about to unwind for a question; should it catch that, it goes no further."""
         self.told = True
         self.halted = not self.call.definition.is_async
+
+    def sign(self, *, explicit: bool = False) -> None:
+        """Its code is alive: it says so, or it does something that shows it."""
+        if self.watch is not None:
+            self.watch(explicit)
+
+    def heartbeat(self) -> None:
+        """Its code says that it is alive."""
+        self.sign(explicit=True)
 
     def check(self) -> None:
         """Refuse to go on where the attempt is over or waits for a human."""

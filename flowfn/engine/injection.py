@@ -20,6 +20,7 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
         context=run.settings.context,
         store=run.settings.store,
         stream_writer=writer_of(frame),
+        heartbeat=frame.heartbeat,
         previous=run.previous,
         execution_info=ExecutionInfo(
             checkpoint_id=run.checkpoint.id,
@@ -57,8 +58,13 @@ def writer_of(frame: Frame) -> StreamWriter:
     """Writes to the run's custom stream."""
     post, namespace = frame.run.root.post, frame.run.namespace
     if post is None:
-        return unheard
-    return lambda data: post(Custom(namespace, data))
+        return unheard if frame.watch is None else lambda data: frame.sign()
+
+    def write(data: Any) -> None:
+        frame.sign()
+        post(Custom(namespace, data))
+
+    return write
 
 
 def injected(frame: Frame) -> dict[str, Any]:

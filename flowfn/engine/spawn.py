@@ -35,6 +35,7 @@ def spawn(
         NonDeterminismError, RunClosed: the run can't go on.
     """
     frame.check()
+    frame.sign()
     _refuse_futures(definition, args, kwargs)
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, site=site)

@@ -131,7 +131,7 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
             return
         failed.append((call, error))
         if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
-            _give_up(calls)
+            run.host.soon(partial(_give_up, calls))
 
     for call in calls:
         assert call.future is not None

@@ -16,10 +16,10 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.errors import TaskTimeout
 from flowfn.futures import Future, Job
 from flowfn.hosts.branches import branches_wait
 from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
@@ -161,19 +161,18 @@ class LoopHost:
         raise AssertionError(f"{function!r} is sync and belongs on a thread")
 
     async def call_async(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: Any
     ) -> Any:
         """Await user code; with a timeout, cancel it when that has passed."""
         if timeout is None:
             return await function(*args, **kwargs)
-        task = asyncio.ensure_future(function(*args, **kwargs))
-        done, _ = await asyncio.wait({task}, timeout=timeout)
-        if done:
-            return task.result()
-        task.cancel()
-        await asyncio.wait({task})
-        name = getattr(function, "__name__", type(function).__name__)
-        raise TaskTimeout(f"{name!r} took longer than its timeout of {timeout:g} s, and was cancelled")
+        frame = current_frame.get()
+        name = "?" if frame is None else frame.call.definition.name
+        return await within(timeout, function(*args, **kwargs), name)
+
+    def soon(self, function: Callable[[], None]) -> None:
+        """Call `function` once what is due in this turn of the loop has had its turn."""
+        self.loop.call_soon(function)
 
     async def sleep(self, seconds: float) -> None:
         if seconds > 0:

@@ -199,11 +199,18 @@ class ThreadHost:
 
         run_soon(call)
         if not self.clock.wait(ended, timeout):
+            name = _name_of(function)
             raise TaskTimeout(
-                f"{_name_of(function)!r} took longer than its timeout of {timeout:g} s, and was left behind on "
-                "its thread"
+                f"{name!r} took longer than its timeout of {timeout:g} s, and was left behind on its thread",
+                name=name,
+                elapsed=timeout,
+                timeout=timeout,
             )
         return future.result()
+
+    def soon(self, function: Callable[[], None]) -> None:
+        """Call `function`: on threads nothing is due before it."""
+        function()
 
     async def sleep(self, seconds: float) -> None:
         if seconds > 0:

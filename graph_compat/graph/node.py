@@ -6,6 +6,7 @@ node that has finished has decided where to go.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -73,6 +74,10 @@ class Step:
             value = call(state)
         except (Arrived, GraphInterrupt) as signal:
             value = _unwound(signal)
+        except BaseException as error:
+            if type(error) is not _asyncio_cancellation():
+                raise
+            raise NodeCancelledError(self.action.name) from error
         writes = [*self.writer.writes(value), *self.edges]
         for branch in self.branches:
             assert branch.path.blocking is not None
@@ -124,6 +129,12 @@ class Step:
         if branch.input_schema is None and isinstance(value, dict):
             values = {**value, **values}
         return values if schema.make is None else schema.make(values)
+
+
+def _asyncio_cancellation() -> type[BaseException] | None:
+    """`asyncio.CancelledError`, which nobody can have raised who didn't import asyncio."""
+    asyncio = sys.modules.get("asyncio")
+    return None if asyncio is None else asyncio.CancelledError
 
 
 def _awaited_here(coroutine: Any) -> Any:
