@@ -166,7 +166,12 @@ class NodeError:
 def translated(error: BaseException) -> BaseException:
     """An error of the engine as LangGraph's users know it."""
     translate = _TRANSLATIONS.get(type(error))
-    return error if translate is None else translate(error)
+    if translate is None:
+        return error
+    known = translate(error)
+    for note in getattr(error, "__notes__", ()):
+        known.add_note(note)
+    return known
 
 
 def _timeout(error: Any) -> BaseException:

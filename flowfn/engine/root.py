@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
-from flowfn.engine.identity import ERROR, FAILED, RUN_TASK
+from flowfn.engine.identity import ERROR, FAILED, RUN_TASK, node_scope
 from flowfn.engine.interrupts import answer, pending_rows, read_asked, reopened
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
@@ -281,6 +281,7 @@ def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes
 async def _suspend(run: Run, journal: Journal) -> Ending:
     """Leave the thread waiting for answers."""
     run.note_orphans()
+    _in_order(run)
     items = [
         *journal.riders(),
         pending_rows(journal, run.checkpoint.id, run.pending),
@@ -291,6 +292,12 @@ async def _suspend(run: Run, journal: Journal) -> Ending:
     if run.rejected is not None:
         raise run.rejected
     return _ending(run)
+
+
+def _in_order(run: Run) -> None:
+    """Put the questions into the order of the tasks that they were asked in, whichever asked first."""
+    order = {node_scope(task.path): place for place, task in enumerate(run.tasks)}
+    run.pending.sort(key=lambda question: order.get(question.under[0][1], 0) if question.under else 0)
 
 
 async def _leave(run: Run, journal: Journal, signal: Signal) -> None:

@@ -51,6 +51,7 @@ class ThreadHost:
         self._limit = workers
         self._active = 0
         self._count = threading.Lock()
+        self._adding = threading.Lock()
         self._pending: deque[Future[Any]] = deque()
 
     # -- starting and joining attempts ----------------------------------------------------------
@@ -67,13 +68,19 @@ class ThreadHost:
     def start(self, future: Future[Any]) -> None:
         """Have the job run when a thread has time, unless somebody takes it first."""
         pending = self._pending
-        while pending and not pending[-1].waiting:
-            pending.pop()
-        pending.append(future)
+        with self._adding:
+            self._trim()
+            pending.append(future)
         if len(pending) > 1:
             self._add_worker()
         else:
             _waker.watch(self)
+
+    def _trim(self) -> None:
+        """Forget what waited last and has been taken meanwhile. Workers take from the other end at any time."""
+        with suppress(IndexError):
+            while not self._pending[-1].waiting:
+                self._pending.pop()
 
     def start_now(self, future: Future[Any]) -> None:
         """Have the job run at once, on a thread of its own."""
