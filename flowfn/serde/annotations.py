@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as abc
 import typing
 from collections.abc import Callable
+from io import IOBase
 from types import NoneType, UnionType
 from typing import Any
 
@@ -75,6 +76,8 @@ def _never(annotation: Any) -> str | None:
 def _class(cls: Any, learn: Callable[[type], Any]) -> str | None:
     if cls in _PLAIN or typing.is_typeddict(cls) or _is_open(cls):
         return None
+    if issubclass(cls, IOBase):
+        return f"{name_of(cls)}: {_FILE}"
     try:
         learn(cls)
     except Refused as refusal:

@@ -81,6 +81,11 @@ class Kind(IntEnum):
     PYDANTIC = 19
     EXCEPTION = 20
     OBJECT = 21
+    PANDAS_FRAME = 22
+    PANDAS_SERIES = 23
+    PANDAS_INDEX = 24
+    PANDAS_COLUMN = 25
+    PANDAS_SCALAR = 26
 
 
 KINDS = {bytes([kind]): kind for kind in Kind}

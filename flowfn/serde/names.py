@@ -16,6 +16,10 @@ from typing import Any
 from flowfn.errors import UntrustedTypeError
 
 _MAIN = ("__main__", "__mp_main__")
+_TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
+"""Classes of other libraries that need no registration: a basic value with methods, and nothing else.
+This one is what `message.text` is."""
+
 _namespace_of_class = type.__dict__["__dict__"].__get__
 
 
@@ -101,7 +105,7 @@ class Names:
         found = self._allowed.get(name)
         if found is None and self._parent is not None:
             return self._parent.allowed(name)
-        return found
+        return lookup(name) if found is None and name in _TRUSTED else found
 
     def is_allowed(self, cls: type) -> bool:
         """Whether this very class is registered."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ormsgpack import Fragment, packb, unpackb
 
-from flowfn.serde import arrays, containers, exceptions, leaves, objects
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
 from flowfn.serde.format import OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
@@ -122,7 +122,7 @@ class Packer:
     def _learn(self, cls: type) -> Encoder:
         if issubclass(cls, BaseException):
             return self._exception
-        found = arrays.encoder_of(cls) or self._learn_named(cls)
+        found = arrays.encoder_of(cls) or frames.encoder_of(cls) or self._learn_named(cls)
         if found is None:
             raise Refused(remedy(cls))
         return found

@@ -22,6 +22,7 @@ from types import (
 )
 from typing import Any
 
+from flowfn.serde import frames
 from flowfn.serde.objects import state_of
 
 _FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
@@ -68,9 +69,7 @@ def remedy(cls: type) -> str:
     ):
         return "it belongs to this process. Make it inside the task that needs it"
     if module == "pandas":
-        return (
-            "flowfn does not store pandas objects. Store frame.to_dict('list'), or the bytes of to_parquet()"
-        )
+        return "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
     return (
         f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
         f"or register it: flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
@@ -122,6 +121,9 @@ def cycle(value: Any) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if type(value).__module__.partition(".")[0] == "pandas":
+        yield from frames.parts(value)
+        return
     if isinstance(value, dict):
         for key, item in value.items():
             yield f'["{key}"]' if type(key) is str else f"[{short_repr(key)}]", item

@@ -13,12 +13,12 @@ from typing import Any
 from ormsgpack import packb, unpackb
 
 from flowfn.errors import CorruptDataError
-from flowfn.serde import arrays, containers, exceptions, leaves, objects
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
 from flowfn.serde.format import KINDS, Kind, Leaf
 from flowfn.serde.names import Names
 
 _DECODERS = {int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS).items()}
-_BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS
+_BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
 _MARK = int(Leaf.MARK)
 _ARRAY_OF_3 = b"\x93"
 _END_TEXT = "\0end"
