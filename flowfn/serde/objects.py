@@ -292,6 +292,8 @@ def _build_model(items: list[Any], names: Names) -> Any:
     cls: Any = names.find(name, is_model)
     known = cls.__pydantic_fields__
     _check_names(cls, stored, known)
+    if not all(type(state) in (dict, type(None)) for state in (extra, private)):
+        raise CorruptDataError(f"The state of a stored {name} is no mapping")
     for key, field in known.items():
         if key not in stored:
             stored[key] = _model_default(cls, key, field, stored)
