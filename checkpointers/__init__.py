@@ -1,4 +1,4 @@
-"""Where flowfn keeps threads: in memory, or in an SQLite file.
+"""Where flowfn keeps threads: in memory, or in an SQLite file; either of them encrypted.
 
 Importing this is cheap: a backend's driver is imported when its saver is first named.
 """
@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from checkpointers.base import CheckpointSaver
+    from checkpointers.encrypted import EncryptedSaver
     from checkpointers.memory import MemorySaver
     from checkpointers.opening import open_saver
     from checkpointers.sqlite import SqliteSaver
     from checkpointers.tuples import CheckpointTuple
 
-__all__ = ["CheckpointSaver", "CheckpointTuple", "MemorySaver", "SqliteSaver", "open_saver"]
+__all__ = ["CheckpointSaver", "CheckpointTuple", "EncryptedSaver", "MemorySaver", "SqliteSaver", "open_saver"]
 
 _HOMES = {
     "CheckpointSaver": "base",
     "CheckpointTuple": "tuples",
+    "EncryptedSaver": "encrypted",
     "MemorySaver": "memory",
     "SqliteSaver": "sqlite",
     "open_saver": "opening",

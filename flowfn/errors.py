@@ -160,6 +160,18 @@ class NewerFormatError(CorruptDataError):
     """The bytes were written by a newer flowfn."""
 
 
+class DecryptionError(CorruptDataError):
+    """Encrypted bytes don't open: they were changed, moved from another place, or need another key."""
+
+
+class UnknownKeyError(DecryptionError):
+    """The bytes were encrypted with a key that was not given; the message has its id."""
+
+
+class PlaintextError(DecryptionError):
+    """The bytes are not encrypted where only encrypted ones are read."""
+
+
 # -- the backend ----------------------------------------------------------------------------------
 
 

@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.validation": set(),
     "flowfn.config": NOUNS,
     "flowfn.serde": NOUNS | {"flowfn.ports"},
+    "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.cache": NOUNS | {"flowfn.ports"},
     "flowfn.context": {"flowfn.engine.frame"},
     "flowfn.runtime": {"flowfn.context"},
@@ -105,7 +106,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
     | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers"},
-    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde"},
+    "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
@@ -131,8 +132,10 @@ LAZY = {
     "pydantic",
     "tenacity",
     "cloudpickle",
+    "cryptography",
     "diskcache",
     "numpy",
+    "pandas",
     "rich",
     "typer",
     "psycopg",

@@ -74,6 +74,7 @@ PUBLIC = {
     "checkpointers": [
         "CheckpointSaver",
         "CheckpointTuple",
+        "EncryptedSaver",
         "MemorySaver",
         "SqliteSaver",
         "open_saver",

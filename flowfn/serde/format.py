@@ -20,6 +20,10 @@ import ormsgpack
 
 VERSION = 1
 
+PICKLED = 0x50
+ENCRYPTED = 0xE1
+"""How bytes open that have another form; no version is ever given these numbers."""
+
 OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS

@@ -12,13 +12,14 @@ from typing import Any
 
 from flowfn.errors import (
     CorruptDataError,
+    DecryptionError,
     NewerFormatError,
     SerializationError,
     TypeChangedError,
     UntrustedTypeError,
 )
 from flowfn.serde.annotations import why_not
-from flowfn.serde.format import VERSION, Refused
+from flowfn.serde.format import ENCRYPTED, PICKLED, VERSION, Refused
 from flowfn.serde.names import Names
 from flowfn.serde.pack import Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
@@ -26,6 +27,11 @@ from flowfn.serde.unpack import unpack
 
 _HEADER = bytes([VERSION])
 _SHARED = Names()
+_ENCRYPTED = (
+    "The stored bytes are encrypted with key {id!r}, and are read without keys. Open the database with "
+    "checkpointers.EncryptedSaver and that key; for the command line, set FLOWFN_KEY"
+)
+_PICKLED = "The stored bytes are a pickle. Read them with flowfn.serde.PickleSerde(allow=[...])"
 
 
 class Serde:
@@ -117,6 +123,10 @@ class Serde:
     def _unreadable(self, data: bytes) -> CorruptDataError:
         if not data:
             return CorruptDataError("There are no stored bytes to read. Restore them from a backup")
+        if data[0] == ENCRYPTED:
+            return DecryptionError(_ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace")))
+        if data[0] == PICKLED:
+            return CorruptDataError(_PICKLED)
         if data[0] > VERSION:
             return NewerFormatError(
                 f"The stored bytes have format {data[0]}, and this flowfn reads up to {VERSION}: "

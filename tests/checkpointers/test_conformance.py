@@ -8,9 +8,12 @@ import pytest
 
 pytest.register_assert_rewrite("checkpointers.conformance")
 
-from checkpointers import CheckpointSaver, MemorySaver, SqliteSaver  # noqa: E402
+from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, SqliteSaver  # noqa: E402
 from checkpointers.conformance import SaverContract  # noqa: E402
 from checkpointers.conformance.rows import PlainSerde  # noqa: E402
+from flowfn.encryption import KeyRing  # noqa: E402
+
+KEYS = KeyRing({"now": bytes(range(32)), "before": bytes(32)})
 
 
 class TestMemory(SaverContract):
@@ -56,3 +59,17 @@ class TestSqlitePower(TestSqliteFile):
     """SQLite in a file that survives the machine."""
 
     fsync = "power"
+
+
+class TestEncryptedMemory(SaverContract):
+    """Around the one in this process."""
+
+    def make(self) -> CheckpointSaver:
+        return EncryptedSaver(MemorySaver(serde=PlainSerde()), KEYS)
+
+
+class TestEncryptedSqlite(TestSqliteFile):
+    """Around SQLite; each reopening begins with nothing remembered."""
+
+    def open(self) -> CheckpointSaver:
+        return EncryptedSaver(super().open(), KEYS)

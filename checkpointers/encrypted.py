@@ -1,0 +1,267 @@
+"""A saver whose rows are encrypted, around any other.
+
+Rule: rows are sealed on their way in and opened on their way out; in between is a saver that keeps bytes
+and needs no key. Each piece is bound to its place: a write to its checkpoint, task, index and channel; a
+value to its channel and version; a checkpoint to all that its row says and to the very values that it
+holds, empty ones too. So a row that was changed, moved, swapped or put there is refused, and so is
+one that is missing from a checkpoint. What a whole older copy of a thread can't be told from is that thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.opening import Target, open_saver
+from checkpointers.rules import merged
+from flowfn.encryption import KeyRing
+from flowfn.encryption.keys import key_id, place
+from flowfn.errors import DecryptionError
+from flowfn.ports import (
+    Begin,
+    Busy,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    ThreadRow,
+    Versioned,
+    WriteRow,
+    Writes,
+)
+
+_TAG_BYTES = 16
+_REMEMBERED = 1024
+_CALLS = "flowfn calls"
+"""The scope of the digests of calls, which are looked for in all threads."""
+
+Tags = Mapping[str, tuple[int, str]]
+"""By channel: its version, and the end of its sealed value in hex, "" where it is empty."""
+
+_Spot = tuple[str, str, str]
+
+
+class EncryptedSaver(CheckpointSaver):
+    """Keeps threads encrypted in another saver: AES-256-GCM, each row bound to its place.
+
+    `target` is what `checkpointer=` takes; `keys` seals with its first key and opens with all. Encrypted are
+    values, writes, questions, answers, errors, names and arguments of calls, metadata, task ids and the
+    digests of calls; plain stay the ids of threads and checkpoints, names of workflows, namespaces and
+    channels, versions, statuses, owners and times. Reading raises `DecryptionError`, or
+    `UnknownKeyError` and `PlaintextError`, which are of that kind.
+    """
+
+    def __init__(self, target: Target, keys: KeyRing) -> None:
+        self.saver = open_saver(target)
+        self.keys = keys
+        super().__init__(serde=self.saver.serde)
+        self._known: OrderedDict[_Spot, Tags] = OrderedDict()
+        self._lock = threading.Lock()
+        _open.add(self)
+
+    @property
+    def inline(self) -> bool:
+        return self.saver.inline
+
+    # -- leases and threads -------------------------------------------------------------------------
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        return self.saver.claim(thread, force=force)
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        for id in self.keys.ids:
+            lease = self.saver.adopt(workflow, self.keys.hide(call, _CALLS, id))
+            if lease is not None:
+                return lease
+        return None
+
+    def release(self, lease: Lease) -> None:
+        self.saver.release(lease)
+
+    def threads(self, *, limit: int | None = None) -> ThreadRows:
+        return [self._listed(row) for row in self.saver.threads(limit=limit)]
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        row = self.saver.thread(thread)
+        return None if row is None else self._listed(row)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self.saver.delete_thread(thread_id)
+        with self._lock:
+            for spot in [spot for spot in self._known if spot[0] == thread_id]:
+                del self._known[spot]
+
+    def close(self) -> None:
+        self.saver.close()
+
+    def _listed(self, row: ThreadRow) -> ThreadRow:
+        """The row of a thread. What it calls `call` is opaque to everybody, so that one without a key still lists."""
+        with suppress(DecryptionError):
+            return row._replace(call=self.keys.reveal(row.call, _CALLS))
+        return row
+
+    # -- writing ------------------------------------------------------------------------------------
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+        return self.saver.commit([self._sealed(commit) for commit in commits], wait=wait)
+
+    def _sealed(self, commit: Commit) -> Commit:
+        begin = commit.begin
+        items = [self._sealed_item(commit.thread, item) for item in commit.items]
+        if begin is not None and begin.call:
+            begin = Begin(begin.workflow, self.keys.hide(begin.call, _CALLS))
+        return replace(commit, items=items, begin=begin)
+
+    def _sealed_item(self, thread: str, item: CheckpointRow | Writes) -> CheckpointRow | Writes:
+        if isinstance(item, Writes):
+            rows = [self._sealed_write(thread, item.namespace, item.checkpoint, row) for row in item.rows]
+            return Writes(item.namespace, item.checkpoint, rows)
+        return self._sealed_checkpoint(thread, item) if isinstance(item, CheckpointRow) else item
+
+    def _sealed_write(self, thread: str, namespace: str, checkpoint: str, row: WriteRow) -> WriteRow:
+        value = self.keys.seal(row.value, thread, _of_write(namespace, checkpoint, row))
+        return row._replace(task=self.keys.hide(row.task, thread), value=value)
+
+    def _sealed_checkpoint(self, thread: str, row: CheckpointRow) -> CheckpointRow:
+        values = {
+            channel: self._sealed_value(thread, row.namespace, channel, held)
+            for channel, held in row.values.items()
+        }
+        tags = _tags(row.versions, values, self._shared(thread, row))
+        self._remember((thread, row.namespace, row.id), tags)
+        return replace(
+            row,
+            values=values,
+            body=self.keys.seal(row.body, thread, _of_checkpoint(row, tags)),
+            metadata=self.keys.seal(row.metadata, thread, _of_metadata(row)),
+        )
+
+    def _sealed_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
+        if held.value is None:
+            return held
+        return held._replace(value=self.keys.seal(held.value, thread, _of_value(namespace, channel, held)))
+
+    def _shared(self, thread: str, row: CheckpointRow) -> Tags:
+        """The values that a new checkpoint may have from its parent, or from the last one if it names none."""
+        if row.versions.keys() <= row.values.keys():
+            return {}
+        if row.parent is not None:
+            with self._lock:
+                known = self._known.get((thread, row.namespace, row.parent))
+            if known is not None:
+                return known
+        parent = self.saver.load(thread, row.namespace, row.parent)
+        return {} if parent is None else _tags(parent.checkpoint.versions, parent.checkpoint.values, {})
+
+    def _remember(self, spot: _Spot, tags: Tags) -> None:
+        """Keep what the next checkpoint is likely to share, so that saving it reads nothing."""
+        with self._lock:
+            self._known[spot] = tags
+            self._known.move_to_end(spot)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        loaded = self.saver.load(thread, namespace, checkpoint)
+        return None if loaded is None else self._opened(loaded)
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        return map(self._opened, self.saver.history(thread, namespace, before=before, limit=limit))
+
+    def _opened(self, loaded: Loaded) -> Loaded:
+        row, thread = loaded.checkpoint, loaded.thread
+        try:
+            return Loaded(thread, self._opened_checkpoint(thread, row), self._opened_writes(loaded))
+        except DecryptionError as error:
+            raise type(error)(f"Thread {thread!r}, checkpoint {row.id!r}: {error}") from None
+
+    def _opened_checkpoint(self, thread: str, row: CheckpointRow) -> CheckpointRow:
+        tags = _tags(row.versions, row.values, {})
+        values = {
+            channel: self._opened_value(thread, row.namespace, channel, held)
+            for channel, held in row.values.items()
+        }
+        body = self.keys.open(row.body, thread, _of_checkpoint(row, tags))
+        metadata = self.keys.open(row.metadata, thread, _of_metadata(row))
+        self._remember((thread, row.namespace, row.id), tags)
+        return replace(row, values=values, body=body, metadata=metadata)
+
+    def _opened_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
+        if held.value is None:
+            return held
+        return held._replace(value=self.keys.open(held.value, thread, _of_value(namespace, channel, held)))
+
+    def _opened_writes(self, loaded: Loaded) -> list[WriteRow]:
+        used = {key_id(row.value) for row in loaded.writes}
+        rows = [self._opened_write(loaded, row) for row in loaded.writes]
+        # A saver tells rows of one task by its hidden id, which another key hides as another.
+        return merged(rows) if len(used) > 1 else rows
+
+    def _opened_write(self, loaded: Loaded, row: WriteRow) -> WriteRow:
+        named = row._replace(task=self.keys.reveal(row.task, loaded.thread))
+        where = _of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, named)
+        return named._replace(value=self.keys.open(row.value, loaded.thread, where))
+
+
+# -- places -------------------------------------------------------------------------------------------
+
+
+def _of_write(namespace: str, checkpoint: str, row: WriteRow) -> bytes:
+    return place("write", namespace, checkpoint, row.task, str(row.index), row.channel, row.path)
+
+
+def _of_value(namespace: str, channel: str, held: Versioned) -> bytes:
+    return place("value", namespace, channel, str(held.version))
+
+
+def _of_metadata(row: CheckpointRow) -> bytes:
+    return place("metadata", row.namespace, row.id)
+
+
+def _of_checkpoint(row: CheckpointRow, tags: Tags) -> bytes:
+    parent = () if row.parent is None else (row.parent,)
+    described = (row.namespace, row.id, str(row.step), row.source, row.created_at, str(len(parent)), *parent)
+    held = (part for name, (version, tag) in sorted(tags.items()) for part in (name, str(version), tag))
+    return place("checkpoint", *described, *held)
+
+
+def _tags(versions: Mapping[str, int], values: Mapping[str, Versioned], shared: Tags) -> Tags:
+    """What each channel of a checkpoint holds: put with it, shared at the same version, or nothing."""
+    tags = {}
+    for channel, version in versions.items():
+        held = values.get(channel)
+        if held is not None:
+            tags[channel] = (version, "" if held.value is None else held.value[-_TAG_BYTES:].hex())
+        elif (old := shared.get(channel)) is not None and old[0] == version:
+            tags[channel] = old
+        else:
+            tags[channel] = (version, "")
+    return tags
+
+
+_open: weakref.WeakSet[EncryptedSaver] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may have held a lock, which nobody will release in the child."""
+    for saver in _open:
+        saver._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
