@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from checkpointers import SqliteSaver
+from checkpointers import EncryptedSaver, SqliteSaver
 from flowfn.cli.failures import Usage
+from flowfn.encryption import KeyRing
+from flowfn.encryption.keys import VARIABLE as KEYS
 from flowfn.errors import DatabaseReadOnly, SaverError
-from flowfn.ports import ThreadRow
+from flowfn.ports import Saver, ThreadRow
 
 VARIABLE = "FLOWFN_DB"
 
@@ -37,15 +39,31 @@ def choose(given: Path | None) -> Path:
 
 def _is_ours(path: Path) -> bool:
     try:
-        with reading(path):
+        with _opened(path):
             return True
     except SaverError:
         return False
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[SqliteSaver]:
-    """The database, opened to be read.
+def reading(path: Path) -> Iterator[Saver]:
+    """The database, opened to be read; decrypted where `FLOWFN_KEY` is set.
+
+    Raises:
+        InvalidInput: `FLOWFN_KEY` holds no keys.
+    """
+    with _opened(path) as saver:
+        yield with_keys(saver)
+
+
+def with_keys(saver: Saver) -> Saver:
+    """A saver, encrypted where `FLOWFN_KEY` is set."""
+    return EncryptedSaver(saver, KeyRing.from_env()) if os.environ.get(KEYS) else saver
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[SqliteSaver]:
+    """The file, opened to be read.
 
     Without a log beside it nobody has it open, and it is read as it is; that works in a folder that
     can't be written to, and leaves no log behind.
@@ -61,7 +79,7 @@ def reading(path: Path) -> Iterator[SqliteSaver]:
         raise type(error)(str(error).replace(address, str(path))) from error
 
 
-def find_thread(saver: SqliteSaver, prefix: str) -> ThreadRow:
+def find_thread(saver: Saver, prefix: str) -> ThreadRow:
     """The thread of this id, or the only one whose id begins so.
 
     Raises:

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from checkpointers import SqliteSaver
+from checkpointers import EncryptedSaver, SqliteSaver, open_saver
+from flowfn.cli.database import with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
 
@@ -39,9 +40,12 @@ def find(target: str, recorded: str) -> AnyWorkflow:
 def on_database(workflow: AnyWorkflow, path: Path) -> AnyWorkflow:
     """The workflow on that database, whatever its checkpointer; a saver that has it open is kept."""
     own = workflow._self_setup.checkpointer
-    if isinstance(own, SqliteSaver) and os.path.exists(own.path) and os.path.samefile(own.path, path):
+    inner = own.saver if isinstance(own, EncryptedSaver) else own
+    if isinstance(inner, SqliteSaver) and os.path.exists(inner.path) and os.path.samefile(inner.path, path):
         return workflow
-    return workflow.with_checkpointer(path)
+    if isinstance(own, EncryptedSaver):
+        return workflow.with_checkpointer(EncryptedSaver(path, own.keys))
+    return workflow.with_checkpointer(with_keys(open_saver(path)))
 
 
 def _split(target: str) -> tuple[Path, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from flowfn.engine.identity import ERROR, REPORT, RUN_TASK, Ledger, instance_id
 from flowfn.engine.interrupts import read_pending
-from flowfn.errors import FlowError
+from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
 from flowfn.report import Report
 from flowfn.state import RecordedCall, recorded_calls
@@ -23,12 +23,13 @@ RESULT = "__end__"
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value that is stored and can't be restored here; `why` names its type."""
+    """A value that is stored and can't be restored here; `why` names its type, or its key."""
 
     why: str
+    shown: str = "<known to the program only>"
 
     def __str__(self) -> str:
-        return "<known to the program only>"
+        return self.shown
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ def _questions(serde: Serializer, head: Loaded) -> tuple[Interrupt, ...]:
 def _or_unreadable(read: Callable[[], Any]) -> Any:
     try:
         return read()
+    except DecryptionError as error:
+        return Unreadable(str(error), "<encrypted>")
     except FlowError as error:
         return Unreadable(str(error))
 

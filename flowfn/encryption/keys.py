@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from functools import lru_cache
@@ -91,7 +91,9 @@ class KeyRing:
         text = os.environ.get(name, "")
         pairs = [part.strip().partition(":") for part in text.split(",") if part.strip()]
         if not pairs or not all(key for _, _, key in pairs):
-            raise InvalidInput(f"{name} holds no keys. Set it to ID:KEY, KEY being what KeyRing.new_key() gives")
+            raise InvalidInput(
+                f"{name} holds no keys. Set it to ID:KEY, KEY being what KeyRing.new_key() gives"
+            )
         if len({id for id, _, _ in pairs}) < len(pairs):
             raise InvalidInput(f"{name} has two keys of one id. Give each key an id of its own")
         return cls({id: key for id, _, key in pairs})
@@ -146,8 +148,8 @@ class KeyRing:
         if id not in self._keys:
             raise self._unknown(id)
         try:
-            name: bytes = self._ciphers(id, scope).names.decrypt(urlsafe_b64decode(text), None)
-        except (InvalidTag, ValueError):
+            name: bytes = self._ciphers(id, scope).names.decrypt(b64decode(text, b"-_", validate=True), None)
+        except (InvalidTag, ValueError):  # a ValueError where it isn't base64
             raise _refused(id, scope) from None
         return name.decode("utf-8", "surrogatepass")
 
@@ -193,7 +195,9 @@ def _refused(id: str, scope: str) -> DecryptionError:
 def _checked_id(id: str) -> str:
     if isinstance(id, str) and _ID.fullmatch(id):
         return id
-    raise InvalidInput(f"{id!r} is not an id of a key. Use up to 64 letters, digits, '-' and '_', such as '2026'")
+    raise InvalidInput(
+        f"{id!r} is not an id of a key. Use up to 64 letters, digits, '-' and '_', such as '2026'"
+    )
 
 
 def _checked_key(id: str, key: bytes | str) -> bytes:

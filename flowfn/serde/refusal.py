@@ -69,7 +69,9 @@ def remedy(cls: type) -> str:
     ):
         return "it belongs to this process. Make it inside the task that needs it"
     if module == "pandas":
-        return "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
+        return (
+            "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
+        )
     return (
         f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
         f"or register it: flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"

@@ -124,7 +124,9 @@ class Serde:
         if not data:
             return CorruptDataError("There are no stored bytes to read. Restore them from a backup")
         if data[0] == ENCRYPTED:
-            return DecryptionError(_ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace")))
+            return DecryptionError(
+                _ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace"))
+            )
         if data[0] == PICKLED:
             return CorruptDataError(_PICKLED)
         if data[0] > VERSION:

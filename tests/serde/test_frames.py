@@ -32,7 +32,9 @@ def nullable() -> Any:
 def timed() -> Any:
     naive = pd.to_datetime(["2024-10-27 00:30", "2024-10-27 01:30"])
     zoned = naive.tz_localize("UTC").tz_convert("Europe/Berlin")
-    return pd.DataFrame({"naive": naive, "zoned": zoned, "gone": [pd.NaT, naive[0]], "span": naive - naive[0]})
+    return pd.DataFrame(
+        {"naive": naive, "zoned": zoned, "gone": [pd.NaT, naive[0]], "span": naive - naive[0]}
+    )
 
 
 def described() -> Any:
@@ -165,7 +167,9 @@ def test_what_was_loaded_is_not_shared_with_anything() -> None:
         (lambda: pd.DataFrame({"o": [1, object()]}), "['o'].iloc[1]", "Make object a dataclass"),
         (lambda: pd.DataFrame({"a": [1]}).groupby("a"), "", "Convert it to one"),
         (
-            lambda: pd.date_range("2024", periods=2, freq=pd.offsets.CustomBusinessDay(holidays=["2024-01-02"])),
+            lambda: pd.date_range(
+                "2024", periods=2, freq=pd.offsets.CustomBusinessDay(holidays=["2024-01-02"])
+            ),
             "",
             r"Set index\.freq = None",
         ),

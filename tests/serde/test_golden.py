@@ -58,7 +58,11 @@ TABLES: dict[str, Any] = {
         index=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["x", None]),
     ),
     "series": pd.Series(np.array([1.5, -0.0]), index=pd.RangeIndex(2), name=("a", 1)),
-    "instants": [pd.Timestamp(5, unit="ns", tz="UTC"), pd.Timedelta(7, unit="ns"), pd.Period("2024", freq="Y")],
+    "instants": [
+        pd.Timestamp(5, unit="ns", tz="UTC"),
+        pd.Timedelta(7, unit="ns"),
+        pd.Period("2024", freq="Y"),
+    ],
 }
 MESSAGES = [
     HumanMessage("hi", id="1"),

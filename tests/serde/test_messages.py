@@ -15,7 +15,9 @@ USAGE = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
 MAKE: dict[str, Any] = {
     "HumanMessage": lambda cls: cls("hi", id="1", name="n", custom=5),
     "HumanMessageChunk": lambda cls: cls("hi"),
-    "AIMessage": lambda cls: cls("a", tool_calls=[CALL], usage_metadata=USAGE, additional_kwargs={"k": (1, 2)}),
+    "AIMessage": lambda cls: cls(
+        "a", tool_calls=[CALL], usage_metadata=USAGE, additional_kwargs={"k": (1, 2)}
+    ),
     "AIMessageChunk": lambda cls: cls("a", tool_call_chunks=[CHUNK]) + cls("b"),
     "SystemMessage": lambda cls: cls([{"type": "text", "text": "s"}]),
     "SystemMessageChunk": lambda cls: cls("s"),
@@ -37,7 +39,9 @@ def make(name: str) -> Any:
 
 def test_every_kind_of_message_is_here() -> None:
     """A kind that langchain-core adds shows as a failure, not as a gap."""
-    listed = [getattr(messages, name) for name in messages.__all__ if name.endswith(("Message", "MessageChunk"))]
+    listed = [
+        getattr(messages, name) for name in messages.__all__ if name.endswith(("Message", "MessageChunk"))
+    ]
     kinds = {cls.__name__ for cls in listed if isinstance(cls, type)} - {"BaseMessage", "BaseMessageChunk"}
     assert kinds == set(MAKE) - {"Document"}
 

@@ -28,7 +28,15 @@ from flowfn.serde import (
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 REFUSALS = (CorruptDataError, TypeChangedError, UntrustedTypeError)
-FORBIDDEN = ("os.system", "subprocess.Popen", "os.exec", "os.fork", "socket.connect", "os.remove", "os.rename")
+FORBIDDEN = (
+    "os.system",
+    "subprocess.Popen",
+    "os.exec",
+    "os.fork",
+    "socket.connect",
+    "os.remove",
+    "os.rename",
+)
 
 
 @dataclasses.dataclass
@@ -121,7 +129,13 @@ def seeds() -> Iterator[bytes]:
     """A document of every type."""
     for path in sorted(GOLDEN.rglob("*.bin")):
         yield path.read_bytes()
-    for value in (Record([1], 2), Shade(3), Pair(1, "x"), Model(a={"k": (1,)}), [ValueError("x", Shade.DARK)]):
+    for value in (
+        Record([1], 2),
+        Shade(3),
+        Pair(1, "x"),
+        Model(a={"k": (1,)}),
+        [ValueError("x", Shade.DARK)],
+    ):
         yield DEFAULT.dumps(value)
 
 

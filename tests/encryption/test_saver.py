@@ -1,0 +1,290 @@
+"""Rows that were changed, moved, swapped, dropped or put there are refused, in SQLite and in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
+from flowfn.encryption import DecryptionError, KeyRing, PlaintextError, UnknownKeyError
+from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Versioned, WriteRow, Writes
+
+KEYS = KeyRing({"now": bytes(range(32))})
+SECRETS = (
+    b"secret value",
+    b"secret write",
+    b"secret body",
+    b"secret metadata",
+    b"0123secretid4567",
+    b"secretcall",
+)
+
+
+def checkpoint(id: str, parent: str | None = None, version: int = 1, **values: bytes | None) -> CheckpointRow:
+    held = {name: Versioned(version, value) for name, value in values.items()}
+    versions = {"a": version if "a" in values else 1, "b": version if "b" in values else 1}
+    time = "2026-01-01T00:00:00+00:00"
+    body, metadata = b"secret body", b"secret metadata"
+    return CheckpointRow("", id, parent, 1, "loop", time, body, metadata, versions, held)
+
+
+def write(task: str = "0123secretid4567", index: int = 1, value: bytes = b"secret write") -> WriteRow:
+    return WriteRow(task, index, "__return__", value)
+
+
+def fill(saver: EncryptedSaver, thread: str) -> None:
+    """Two checkpoints that share a value, a branch with the same versions, and writes under the first."""
+    items = [
+        checkpoint("c1", a=b"secret value", b=b"kept"),
+        Writes("", "c1", [write(), write(index=2), write("other")]),
+        checkpoint("c2", "c1", 2, a=b"left"),
+        checkpoint("c3", "c1", 2, a=b"right"),
+    ]
+    assert saver.commit([Commit(thread, items=list(items), begin=Begin("shop.order", "secretcall"))]) == [
+        None
+    ]
+
+
+def read(saver: EncryptedSaver, thread: str) -> dict[str, Loaded]:
+    return {loaded.checkpoint.id: loaded for loaded in saver.history(thread)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def saver(path: Path) -> Any:
+    with EncryptedSaver(path, KEYS) as made:
+        fill(made, "one")
+        fill(made, "two")
+        yield made
+
+
+def sql(path: Path, script: str) -> None:
+    """What somebody with the file does."""
+    db = sqlite3.connect(path)
+    db.executescript(script)
+    db.commit()
+    db.close()
+
+
+def test_what_was_written_is_read(saver: EncryptedSaver) -> None:
+    """With what a checkpoint shares, task ids, and the digest of the call."""
+    found = read(saver, "one")
+    assert {id: found[id].checkpoint.values for id in found} == {
+        "c1": {"a": Versioned(1, b"secret value"), "b": Versioned(1, b"kept")},
+        "c2": {"a": Versioned(2, b"left"), "b": Versioned(1, b"kept")},
+        "c3": {"a": Versioned(2, b"right"), "b": Versioned(1, b"kept")},
+    }
+    assert list(found["c1"].writes) == [write(), write(index=2), write("other")]
+    row = saver.thread("one")
+    assert row is not None
+    assert row.call == "secretcall"
+
+
+def test_nothing_secret_is_in_the_file(saver: EncryptedSaver, path: Path) -> None:
+    """Nor in the log beside it; nor task ids and digests of calls, by which guesses at arguments could be tried."""
+    stored = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert [secret for secret in SECRETS if secret in stored] == []
+    assert b"shop.order" in stored  # what is plain is: the check sees it
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "UPDATE value SET data = x'01c0'",
+        "UPDATE value SET data = x'e1036e6f77'",
+        "UPDATE \"write\" SET data = x'01c0'",
+        "UPDATE checkpoint SET body = x'01c0'",
+        "UPDATE checkpoint SET metadata = x'01c0'",
+        "UPDATE checkpoint SET step = 7",
+        "UPDATE checkpoint SET source = 'input'",
+        "UPDATE checkpoint SET created_at = '2027-01-01T00:00:00+00:00'",
+        "UPDATE checkpoint SET id = 'c9' WHERE id = 'c2'",
+        "UPDATE checkpoint SET parent = 'c2' WHERE id = 'c3'",
+        "UPDATE checkpoint SET parent = NULL WHERE id = 'c2'",
+        "UPDATE checkpoint SET namespace = 'n'",
+        """UPDATE checkpoint SET channels = replace(channels, '"a":[1,', '"a":[5,')""",
+        """UPDATE checkpoint SET channels = '{"a":[1],"b":[1]}'""",
+        """UPDATE checkpoint SET channels = '{}'""",
+        "UPDATE \"write\" SET channel = '__error__'",
+        'UPDATE "write" SET idx = idx + 5',
+        "UPDATE \"write\" SET path = 'p'",
+        'UPDATE "write" SET task = (SELECT task FROM "write" WHERE key % 4294967296 = 3)',
+        "UPDATE \"write\" SET task = '0123secretid4567'",
+    ],
+)
+def test_a_changed_row_is_refused(saver: EncryptedSaver, path: Path, script: str) -> None:
+    """Each column that says what a row is, or where."""
+    sql(path, script)
+    with pytest.raises(DecryptionError):
+        list(saver.history("one", None))
+
+
+SWAP = "UPDATE {table} SET data = (SELECT data FROM {table} AS other WHERE other.key = {other}) WHERE key = {key};"
+
+
+def places(path: Path, table: str) -> list[int]:
+    db = sqlite3.connect(path)
+    found = [key for (key,) in db.execute(f"SELECT key FROM {table} ORDER BY key")]
+    db.close()
+    return found
+
+
+@pytest.mark.parametrize("table", ["value", '"write"'])
+def test_no_two_rows_can_be_swapped(saver: EncryptedSaver, path: Path, table: str) -> None:
+    """Between threads, checkpoints, branches with the same versions, channels, tasks and indexes: each pair."""
+    keys = places(path, table)
+    assert len(keys) >= 6
+    original = path.with_suffix(".whole")
+    for key in keys:
+        for other in keys:
+            if key != other:
+                sql(path, f"VACUUM INTO '{original}'")
+                sql(path, SWAP.format(table=table, key=key, other=other))
+                with pytest.raises(DecryptionError):
+                    list(saver.history(None))
+                sql(
+                    path,
+                    f"ATTACH '{original}' AS whole; DELETE FROM {table};"
+                    f"INSERT INTO {table} SELECT * FROM whole.{table}; DETACH whole;",
+                )
+                original.unlink()
+    assert len(list(saver.history(None))) == 6
+
+
+@pytest.mark.parametrize("column", ["body", "metadata", "channels"])
+@pytest.mark.parametrize("other", ["thread = 1 AND id = 'c3'", "thread = 2 AND id = 'c2'"])
+def test_parts_of_checkpoints_cannot_be_swapped(
+    saver: EncryptedSaver, path: Path, column: str, other: str
+) -> None:
+    """Between branches with the same versions, nor between threads."""
+    sql(
+        path,
+        f"UPDATE checkpoint SET {column} = (SELECT {column} FROM checkpoint WHERE {other})"
+        " WHERE thread = 1 AND id = 'c2'",
+    )
+    with pytest.raises(DecryptionError, match="Thread 'one', checkpoint 'c2'"):
+        list(saver.history("one"))
+
+
+def test_every_bit_of_every_piece_counts(path: Path) -> None:
+    """Each byte of a value, a write, a body and metadata, flipped one at a time in memory."""
+    saver = EncryptedSaver(MemorySaver(), KEYS)
+    fill(saver, "one")
+    (kept,) = [each for each in saver.saver.history("one") if each.checkpoint.id == "c1"]  # type: ignore[attr-defined]
+
+    def changed(data: bytes, index: int) -> bytes:
+        return data[:index] + bytes([data[index] ^ 0x41]) + data[index + 1 :]
+
+    def checks(data: bytes, put: Callable[[bytes], Loaded]) -> None:
+        for index in range(len(data)):
+            with pytest.raises(DecryptionError):
+                saver._opened(put(changed(data, index)))
+
+    row, first = kept.checkpoint, kept.writes[0]
+    assert saver._opened(kept).checkpoint.body == b"secret body"
+    checks(row.body, lambda data: kept._replace(checkpoint=replace(row, body=data)))
+    checks(row.metadata, lambda data: kept._replace(checkpoint=replace(row, metadata=data)))
+    checks(first.value, lambda data: kept._replace(writes=[first._replace(value=data)]))
+    checks(
+        row.values["a"].value or b"",
+        lambda data: kept._replace(checkpoint=replace(row, values={**row.values, "a": Versioned(1, data)})),
+    )
+
+
+def test_a_plaintext_row_among_encrypted_ones_is_refused(saver: EncryptedSaver) -> None:
+    """It was put there by somebody who has no key."""
+    saver.saver.commit([Commit("one", items=[Writes("", "c1", [write("forged", 9, b"\x01\xc0")])])])
+    with pytest.raises(PlaintextError):
+        saver.load("one", "", "c1")
+    saver.saver.commit([Commit("one", items=[checkpoint("c4", a=b"x", b=b"y")])])
+    with pytest.raises(PlaintextError):
+        saver.load("one")
+
+
+def test_a_plaintext_database_is_refused(path: Path) -> None:
+    """Encryption is not switched on half way."""
+    with SqliteSaver(path) as plain:
+        plain.commit([Commit("one", items=[checkpoint("c1", a=b"x", b=b"y")])])
+    with EncryptedSaver(path, KEYS) as saver, pytest.raises(PlaintextError, match="start a new database"):
+        saver.load("one")
+
+
+def test_old_keys_read_and_the_new_one_writes(path: Path) -> None:
+    """Rotation in the middle of a thread: what is shared with a checkpoint of the old key stays readable."""
+    with EncryptedSaver(path, KeyRing({"old": bytes(32)})) as saver:
+        fill(saver, "one")
+    both = KeyRing({"now": bytes(range(32)), "old": bytes(32)})
+    with EncryptedSaver(path, both) as saver:
+        saver.commit([Commit("one", items=[checkpoint("c4", "c2", 3, a=b"new")])])
+        head = saver.load("one")
+        assert head is not None
+        assert {name: held.value for name, held in head.checkpoint.values.items()} == {
+            "a": b"new",
+            "b": b"kept",
+        }
+    with EncryptedSaver(path, KEYS) as saver, pytest.raises(UnknownKeyError, match="'old'"):
+        saver.load("one")
+
+
+def test_a_record_stays_the_first_one_under_a_new_key(path: Path) -> None:
+    """G1: what was recorded stays; the inner saver sees two tasks where there is one."""
+    with EncryptedSaver(path, KeyRing({"old": bytes(32)})) as saver:
+        fill(saver, "one")
+    with EncryptedSaver(path, KeyRing({"now": bytes(range(32)), "old": bytes(32)})) as saver:
+        rows = [
+            write(value=b"second"),
+            write(index=-3, value=b"asked"),
+            write(index=-3, value=b"asked again"),
+        ]
+        saver.commit([Commit("one", items=[Writes("", "c1", rows)])])
+        loaded = saver.load("one", "", "c1")
+    assert loaded is not None
+    assert [row.value for row in loaded.writes if row.task == write().task] == [
+        b"secret write",
+        b"secret write",
+        b"asked again",
+    ]
+
+
+def test_an_unfinished_run_is_adopted_under_each_key(path: Path) -> None:
+    """Its call's digest was hidden with the key of its day."""
+    with EncryptedSaver(path, KeyRing({"old": bytes(32)})) as saver:
+        fill(saver, "one")
+    both = KeyRing({"now": bytes(range(32)), "old": bytes(32)})
+    with EncryptedSaver(path, both) as saver:
+        assert saver.adopt("shop.order", "another") is None
+        lease = saver.adopt("shop.order", "secretcall")
+        assert lease is not None
+        assert lease.thread == "one"
+
+
+def test_threads_are_listed_without_their_key(saver: EncryptedSaver, path: Path) -> None:
+    """Ids, statuses and times are plain."""
+    other = EncryptedSaver(saver.saver, KeyRing({"other": bytes(32)}))
+    assert [(row.id, row.status) for row in other.threads()] == [("two", "running"), ("one", "running")]
+
+
+def test_saving_a_checkpoint_reads_nothing_while_its_parent_is_known() -> None:
+    """Section 7: the cost of a checkpoint doesn't grow with what it shares."""
+    reads: list[Any] = []
+
+    class Counting(MemorySaver):
+        def load(self, *args: Any) -> Loaded | None:
+            reads.append(args)
+            return super().load(*args)
+
+    inner = Counting()
+    saver = EncryptedSaver(inner, KEYS)
+    fill(saver, "one")
+    assert reads == []
+    EncryptedSaver(inner, KEYS).commit([Commit("one", items=[checkpoint("c4", "c2", 3, a=b"new")])])
+    assert reads == [("one", "", "c2")]
