@@ -108,7 +108,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checkpointers", "flowfn.encryption"},
     "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
-    | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
+    | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
+    | {"checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}

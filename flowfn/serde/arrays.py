@@ -52,7 +52,12 @@ def _encode_scalar(value: Any) -> Ext:
 def _load_array(data: bytes) -> Any:
     split = 2 + int.from_bytes(data[:2], "big")
     dtype, order, shape = unpackb(data[2:split])
-    return _array(dtype, order, tuple(shape), data[split:]).copy(order=order)
+    return array_of(dtype, order, tuple(shape), data[split:])
+
+
+def array_of(dtype: str, order: str, shape: tuple[int, ...], raw: bytes) -> Any:
+    """A new array of these bytes, which may come from anybody. `order` is "C" or "F"."""
+    return _array(dtype, order, shape, raw).copy(order=order)
 
 
 def _load_scalar(data: bytes) -> Any:

@@ -21,6 +21,7 @@ import ormsgpack
 VERSION = 1
 
 PICKLED = 0x50
+TAGGED = 0x54
 ENCRYPTED = 0xE1
 """How bytes open that have another form; no version is ever given these numbers."""
 

@@ -19,7 +19,7 @@ from flowfn.errors import (
     UntrustedTypeError,
 )
 from flowfn.serde.annotations import why_not
-from flowfn.serde.format import ENCRYPTED, PICKLED, VERSION, Refused
+from flowfn.serde.format import ENCRYPTED, PICKLED, TAGGED, VERSION, Refused
 from flowfn.serde.names import Names
 from flowfn.serde.pack import Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
@@ -31,7 +31,10 @@ _ENCRYPTED = (
     "The stored bytes are encrypted with key {id!r}, and are read without keys. Open the database with "
     "checkpointers.EncryptedSaver and that key; for the command line, set FLOWFN_KEY"
 )
-_PICKLED = "The stored bytes are a pickle. Read them with flowfn.serde.PickleSerde(allow=[...])"
+_OTHERS = {
+    PICKLED: "The stored bytes are a pickle. Read them with flowfn.serde.PickleSerde(allow=[...])",
+    TAGGED: "The stored bytes were written with a serializer of LangGraph's kind. Give the saver that serde=",
+}
 
 
 class Serde:
@@ -127,8 +130,8 @@ class Serde:
             return DecryptionError(
                 _ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace"))
             )
-        if data[0] == PICKLED:
-            return CorruptDataError(_PICKLED)
+        if data[0] in _OTHERS:
+            return CorruptDataError(_OTHERS[data[0]])
         if data[0] > VERSION:
             return NewerFormatError(
                 f"The stored bytes have format {data[0]}, and this flowfn reads up to {VERSION}: "

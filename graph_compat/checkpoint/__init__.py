@@ -1,0 +1,1 @@
+"""LangGraph's `langgraph.checkpoint`: where threads are kept, and how values become bytes."""
