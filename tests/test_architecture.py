@@ -105,7 +105,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
     | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
-    | {"checkpointers", "flowfn.encryption"},
+    | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}

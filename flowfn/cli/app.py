@@ -13,10 +13,10 @@ from flowfn.cli import demo, program
 from flowfn.cli.answering import Answer, addressed
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, reading
-from flowfn.cli.failures import WAITS, Usage, WorkflowFailed, report
+from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
 from flowfn.cli.reading import open_questions, status_of, view
 from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
-from flowfn.cli.terminal import output, printable
+from flowfn.cli.terminal import errors, output, printable
 from flowfn.values import Command, Interrupt
 
 STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
@@ -126,6 +126,26 @@ def answer_thread(
     resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
     workflow = program.on_database(workflow, path)
     _go_on(workflow, row.id, Command(resume=resume))
+
+
+@app.command("import-langgraph")
+def import_langgraph(
+    source: Annotated[Path, typer.Argument(metavar="OLD.DB", help="The SQLite file that LangGraph wrote.")],
+    to: Annotated[Path, typer.Option("--to", metavar="RUNS.DB", help="The file to import into.")],
+    script: Annotated[
+        Path | None, typer.Option("--with", metavar="APP.PY", help="The script whose types are stored in it.")
+    ] = None,
+) -> None:
+    """Take over the threads of a LangGraph database; those that are there already stay as they are."""
+    from flowfn.cli.importing import lines, take_over
+
+    threads = take_over(source, to, script)
+    for line in lines(threads):
+        output().print(printable(line), soft_wrap=True)
+    if any(thread.problem is not None for thread in threads):
+        if script is None:
+            errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)
+        raise typer.Exit(FAILED)
 
 
 def _go_on(workflow: program.AnyWorkflow, thread: str, command: Command[Any] | None) -> None:

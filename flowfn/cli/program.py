@@ -48,6 +48,20 @@ def on_database(workflow: AnyWorkflow, path: Path) -> AnyWorkflow:
     return workflow.with_checkpointer(with_keys(open_saver(path)))
 
 
+def imported(script: Path) -> ModuleType:
+    """A script, imported under its own name.
+
+    Raises:
+        Usage: there is no such file.
+        WorkflowFailed: it raised.
+    """
+    if not script.is_file():
+        raise Usage(
+            f"there is no file {str(script)!r}: pass the script that defines the types, such as app.py"
+        )
+    return _imported(script.resolve(), "")
+
+
 def _split(target: str) -> tuple[Path, str]:
     """`app.py:name` in two. A colon within the path, as of a drive on Windows, isn't one of ours."""
     file, colon, name = target.rpartition(":")

@@ -21,14 +21,14 @@ from flowfn.values import Interrupt
 RESULT = "__end__"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Unreadable:
     """A value that is stored and can't be restored here; `why` names its type, or its key."""
 
     why: str
     shown: str = "<known to the program only>"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.shown
 
 

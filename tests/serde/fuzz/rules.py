@@ -1,4 +1,4 @@
-"""What must hold of any bytes that `Serde.loads` is given, as one function that a fuzzer calls.
+"""What must hold of any bytes that `Serde.loads`, or the reader of LangGraph's bytes, is given.
 
 The rules: a value or one of three errors comes back; nothing is imported, opened for writing, started or
 connected; what was loaded and can be stored again is the same bytes each time.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import importlib
+import json
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +27,11 @@ from flowfn.serde import (
     TypeChangedError,
     UntrustedTypeError,
 )
+from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+FOREIGN_GOLDEN = Path(__file__).parent.parent.parent / "compat" / "stored" / "values.json"
+FOREIGN = JsonPlusSerializer(allowed_msgpack_modules=True)
 REFUSALS = (CorruptDataError, TypeChangedError, UntrustedTypeError)
 FORBIDDEN = (
     "os.system",
@@ -98,19 +103,31 @@ WATCH = Watch()
 
 def check(data: bytes) -> None:
     """Load some bytes; raises `BrokenRule`, or the error that should not have come."""
+    try:
+        value = watched(DEFAULT.loads, data)
+    except REFUSALS:
+        return
+    check_again(value, data)
+
+
+def check_langgraph(data: bytes) -> None:
+    """Read some bytes as LangGraph's msgpack, with every loaded type allowed; raises as `check` does."""
+    with suppress(*REFUSALS):
+        watched(FOREIGN.loads_typed, ("msgpack", data))
+
+
+def watched(load: Callable[[Any], Any], data: Any) -> Any:
+    """What a load gives; raises `BrokenRule` if it did more than load."""
     WATCH.seen.clear()
     WATCH.on = True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd patterns and escapes
-            value = DEFAULT.loads(data)
-    except REFUSALS:
-        return
+            return load(data)
     finally:
         WATCH.on = False
         if WATCH.seen:
             raise BrokenRule(f"loading {data!r} {', '.join(WATCH.seen)}")
-    check_again(value, data)
 
 
 def check_again(value: Any, data: bytes) -> None:
@@ -139,6 +156,18 @@ def seeds() -> Iterator[bytes]:
         yield DEFAULT.dumps(value)
 
 
+def foreign_seeds() -> Iterator[bytes]:
+    """What LangGraph wrote of many types."""
+    for tag, text in json.loads(FOREIGN_GOLDEN.read_text()).values():
+        if tag == "msgpack":
+            yield bytes.fromhex(text).replace(b"stored_values", b"rules")
+    for code, name in ((2, b"Record"), (5, b"Model"), (0, b"Shade"), (1, b"Pair")):
+        payload = (
+            b"\x93\xa5rules" + bytes([0xA0 + len(name)]) + name + (b"\x81\xa1a\x01", b"\x91\x01")[code < 2]
+        )
+        yield b"\xc7" + bytes([len(payload), code]) + payload
+
+
 def load_libraries() -> None:
     """Import what documents may hold values of, and what those libraries import at first use."""
     for name in ("numpy", "pandas", "langchain_core.messages", "langchain_core.documents"):
@@ -163,9 +192,9 @@ def mutated(document: bytes, chance: random.Random) -> bytes:
 def smoke(documents: int) -> int:
     """A short, repeatable run without atheris; returns how many documents were loaded."""
     load_libraries()
-    chance, known = random.Random(1), list(seeds())
-    for document in known:
-        check(document)
-    for _ in range(documents):
-        check(mutated(chance.choice(known), chance))
-    return len(known) + documents
+    chance, loaded = random.Random(1), 0
+    for rule, known in ((check, [*seeds()]), (check_langgraph, [*foreign_seeds()])):
+        for document in known + [mutated(chance.choice(known), chance) for _ in range(documents)]:
+            rule(document)
+            loaded += 1
+    return loaded

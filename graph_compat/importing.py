@@ -1,0 +1,214 @@
+"""Threads that LangGraph kept in SQLite become threads of flowfn.
+
+Rule: a thread is taken over whole, in one commit, or not at all, and the file that it comes from is only
+read. Checkpoints keep their ids, parents, namespaces, steps, times, metadata and order; channels keep names,
+values and versions. What was recorded of a step that had not ended isn't taken over: LangGraph finds it by
+position, and here it would belong to nobody. So that step runs again, and asks its questions again;
+`Imported` says how much of that there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from flowfn.errors import CorruptDataError, FlowError, InvalidInput
+from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
+from graph_compat.checkpoint.serde.base import SerializerProtocol
+from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerializer
+from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+from graph_compat.checkpoint.serde.types import ERROR, INTERRUPT, TASKS
+
+_READ = (3, 4)
+"""Formats of a checkpoint. Older ones name channels otherwise."""
+
+_THREADS = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY checkpoint_id"
+_CHECKPOINTS = (
+    "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata"
+    " FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
+)
+_WRITES = (
+    "SELECT task_id, channel, type, value FROM writes"
+    " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
+)
+_STARTS = ("branch:to:", "__start__", TASKS)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of one thread: `checkpoints` taken over, or `problem`, which is why it wasn't.
+
+    `questions` of its last step will be asked again, and `tasks` of it that had ended will run again.
+    """
+
+    thread: str
+    checkpoints: int = 0
+    questions: int = 0
+    tasks: int = 0
+    problem: str | None = None
+
+
+def serializer(allowed: Any = None) -> SerializerProtocol:
+    """What reads LangGraph's values; with `LANGGRAPH_AES_KEY` in the environment, encrypted ones too.
+
+    `allowed` is `JsonPlusSerializer`'s `allowed_msgpack_modules`. langchain-core's messages are loaded where installed.
+    """
+    if find_spec("langchain_core") is not None:
+        for name in ("langchain_core.messages", "langchain_core.documents"):
+            module = import_module(name)
+            for lazy in module.__all__:
+                getattr(module, lazy)
+    plain = JsonPlusSerializer(allowed_msgpack_modules=allowed)
+    return EncryptedSerializer.from_pycryptodome_aes(plain) if os.environ.get(VARIABLE) else plain
+
+
+def import_threads(source: Path, target: Saver, serde: SerializerProtocol) -> Iterator[Imported]:
+    """Take over every thread of a LangGraph database; says what became of each, as it goes.
+
+    A thread that `target` has already is left as it is.
+
+    Raises:
+        InvalidInput: `source` is no such database.
+    """
+    with closing(_opened(source)) as db:
+        for (thread,) in db.execute(_THREADS).fetchall():
+            if target.thread(thread) is not None:
+                yield Imported(thread, problem="there is a thread of this id already")
+                continue
+            try:
+                commit, imported = _Thread(db, thread, serde, target.serde.dumps).read()
+                (refusal,) = target.commit([commit])
+                yield imported if refusal is None else Imported(thread, problem=str(refusal))
+            except (FlowError, InvalidModuleError, NotImplementedError) as error:
+                yield Imported(thread, problem=str(error))
+            except Exception as error:  # rows that LangGraph never writes; a cipher's own errors
+                yield Imported(thread, problem=f"it can't be read ({type(error).__name__}: {error})")
+
+
+def _opened(source: Path) -> sqlite3.Connection:
+    """The database, to be read only."""
+    try:
+        db = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
+        db.execute("SELECT thread_id, metadata FROM checkpoints LIMIT 1")
+        db.execute("SELECT task_id, value FROM writes LIMIT 1")
+    except sqlite3.Error as error:
+        raise InvalidInput(
+            f"{source} is not a database of LangGraph's SqliteSaver ({error}). Pass the file that it wrote"
+        ) from error
+    return db
+
+
+class _Thread:
+    """One thread on its way: what its checkpoints hold, and the versions that they say so of."""
+
+    def __init__(
+        self, db: sqlite3.Connection, thread: str, serde: SerializerProtocol, dumps: Callable[[Any], bytes]
+    ) -> None:
+        self._db = db
+        self._thread = thread
+        self._serde = serde
+        self._dumps = dumps
+        self._versions: dict[tuple[str, str], Mapping[str, Any]] = {}
+
+    def read(self) -> tuple[Commit, Imported]:
+        """The commit that makes the thread, and what is lost of its last step."""
+        rows: list[CheckpointRow] = []
+        head: dict[str, Any] = {}
+        for namespace, id, parent, tag, data, metadata in self._db.execute(_CHECKPOINTS, (self._thread,)):
+            checkpoint = self._loaded(tag, data, f"checkpoint {id!r}")
+            self._check_format(checkpoint, id)
+            if checkpoint["v"] < 4 and parent:
+                self._add_sends(checkpoint, namespace, parent)
+            rows.append(self._row(namespace, parent, checkpoint, _metadata(metadata)))
+            if not namespace:
+                head = checkpoint
+        writes = self._writes("", head["id"]) if head else []
+        tasks = {task for task, _, _ in writes}
+        failed = {task for task, channel, _ in writes if channel in (ERROR, INTERRUPT)}
+        asked = [task for task, channel, _ in writes if channel == INTERRUPT]
+        imported = Imported(self._thread, len(rows), len(asked), len(tasks - failed))
+        return Commit(self._thread, items=list(rows), status=_status(head, writes)), imported
+
+    def _loaded(self, tag: str, data: bytes, what: str) -> Any:
+        try:
+            return self._serde.loads_typed((tag, data))
+        except FlowError as error:
+            raise type(error)(f"{what}: {error}") from error
+
+    def _check_format(self, checkpoint: Any, id: str) -> None:
+        if not isinstance(checkpoint, dict) or checkpoint.get("v") not in _READ:
+            version = checkpoint.get("v") if isinstance(checkpoint, dict) else None
+            raise CorruptDataError(
+                f"checkpoint {id!r} has format {version}, and formats {_READ} are read. "
+                "Let a LangGraph of version 1 go on with the thread first"
+            )
+
+    def _writes(self, namespace: str, checkpoint: str) -> list[tuple[str, str, tuple[str, bytes]]]:
+        found = self._db.execute(_WRITES, (self._thread, namespace, checkpoint))
+        return [(task, channel, (tag, data)) for task, channel, tag, data in found if channel != "__resume__"]
+
+    def _add_sends(self, checkpoint: dict[str, Any], namespace: str, parent: str) -> None:
+        """Before format 4, what a step had sent stayed among its writes."""
+        writes = self._writes(namespace, parent)
+        sends = [self._loaded(*stored, "a Send") for _, channel, stored in writes if channel == TASKS]
+        if sends:
+            checkpoint["channel_values"][TASKS] = sends
+            checkpoint["channel_versions"][TASKS] = max(checkpoint["channel_versions"].values())
+
+    def _row(
+        self, namespace: str, parent: str | None, checkpoint: dict[str, Any], metadata: dict[str, Any]
+    ) -> CheckpointRow:
+        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        before = self._versions.get((namespace, parent or ""), {})
+        self._versions[namespace, checkpoint["id"]] = versions
+        changed = [channel for channel, version in versions.items() if before.get(channel) != version]
+        seen = {node: _numbered(of) for node, of in checkpoint["versions_seen"].items()}
+        numbers = _numbered(versions)
+        return CheckpointRow(
+            namespace=namespace,
+            id=checkpoint["id"],
+            parent=parent,
+            step=metadata["step"],
+            source=metadata["source"],
+            created_at=checkpoint["ts"],
+            body=self._dumps({"seen": seen, "updated": checkpoint.get("updated_channels")}),
+            metadata=self._dumps(metadata),
+            versions=numbers,
+            values={
+                channel: Versioned(
+                    numbers[channel], self._dumps(values[channel]) if channel in values else None
+                )
+                for channel in changed
+            },
+        )
+
+
+def _numbered(versions: Mapping[str, Any]) -> dict[str, int]:
+    """Versions as numbers; LangGraph's are texts such as `0002.0.5602`, of which the first part counts."""
+    return {channel: int(str(version).partition(".")[0]) for channel, version in versions.items()}
+
+
+def _metadata(stored: str | bytes | None) -> dict[str, Any]:
+    found = json.loads(stored or "{}")
+    if not isinstance(found, dict):
+        raise CorruptDataError(f"The metadata of a checkpoint is {found!r}, and no mapping")
+    return {"source": "loop", "step": -2, **found}
+
+
+def _status(head: Mapping[str, Any], writes: list[tuple[str, str, Any]]) -> Status:
+    """How the last run of a thread had ended, as far as its head tells.
+
+    One that waits for an answer has no question here yet, and so counts as one that was killed: it goes on, and asks.
+    """
+    if any(channel == ERROR for _, channel, _ in writes):
+        return "failed"
+    left = any(name.startswith(_STARTS) for name in head.get("channel_values", ()))
+    return "running" if left or writes else "done"
