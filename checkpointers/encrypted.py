@@ -37,6 +37,7 @@ from flowfn.ports import (
 )
 
 _TAG_BYTES = 16
+_LENGTH_BYTES = 4
 _REMEMBERED = 1024
 _CALLS = "flowfn calls"
 """The scope of the digests of calls, which are looked for in all threads."""
@@ -78,8 +79,30 @@ class EncryptedSaver(CheckpointSaver):
         for id in self.keys.ids:
             lease = self.saver.adopt(workflow, self.keys.hide(call, _CALLS, id))
             if lease is not None:
-                return lease
+                return self._checked(lease, call)
         return None
+
+    def _checked(self, lease: Lease, call: str) -> Lease:
+        """A lease by which a run is continued, if the thread's own checkpoints say that it is of this call."""
+        try:
+            begun = None
+            for loaded in self.saver.history(lease.thread):
+                if begun := self._begun(loaded):
+                    break
+            if begun is not None and begun != call:
+                raise DecryptionError(
+                    f"Thread {lease.thread!r} looks like a run of this call, and its checkpoints are of another: "
+                    "its row was changed. Restore it from a backup, or delete the thread"
+                )
+        except BaseException:
+            self.saver.release(lease)
+            raise
+        return lease
+
+    def _begun(self, loaded: Loaded) -> str:
+        """The call that a checkpoint was saved for the beginning of, or ""."""
+        row = loaded.checkpoint
+        return _split(self.keys.open(row.metadata, loaded.thread, _of_metadata(row)))[0]
 
     def release(self, lease: Lease) -> None:
         self.saver.release(lease)
@@ -112,23 +135,33 @@ class EncryptedSaver(CheckpointSaver):
         return self.saver.commit([self._sealed(commit) for commit in commits], wait=wait)
 
     def _sealed(self, commit: Commit) -> Commit:
-        begin = commit.begin
-        items = [self._sealed_item(commit.thread, item) for item in commit.items]
-        if begin is not None and begin.call:
-            begin = Begin(begin.workflow, self.keys.hide(begin.call, _CALLS))
-        return replace(commit, items=items, begin=begin)
+        call = commit.begin.call if commit.begin is not None else ""
+        items: list[CheckpointRow | Writes] = []
+        for item in commit.items:
+            if isinstance(item, Writes):
+                rows = [
+                    self._sealed_write(commit.thread, item.namespace, item.checkpoint, row)
+                    for row in item.rows
+                ]
+                items.append(Writes(item.namespace, item.checkpoint, rows))
+            elif isinstance(item, CheckpointRow):
+                items.append(self._sealed_checkpoint(commit.thread, item, "" if item.namespace else call))
+                call = call if item.namespace else ""
+            else:
+                items.append(item)  # which the inner saver refuses
+        return replace(commit, items=items, begin=self._sealed_begin(commit.begin))
 
-    def _sealed_item(self, thread: str, item: CheckpointRow | Writes) -> CheckpointRow | Writes:
-        if isinstance(item, Writes):
-            rows = [self._sealed_write(thread, item.namespace, item.checkpoint, row) for row in item.rows]
-            return Writes(item.namespace, item.checkpoint, rows)
-        return self._sealed_checkpoint(thread, item) if isinstance(item, CheckpointRow) else item
+    def _sealed_begin(self, begin: Begin | None) -> Begin | None:
+        if begin is None or not begin.call:
+            return begin
+        return Begin(begin.workflow, self.keys.hide(begin.call, _CALLS))
 
     def _sealed_write(self, thread: str, namespace: str, checkpoint: str, row: WriteRow) -> WriteRow:
         value = self.keys.seal(row.value, thread, _of_write(namespace, checkpoint, row))
         return row._replace(task=self.keys.hide(row.task, thread), value=value)
 
-    def _sealed_checkpoint(self, thread: str, row: CheckpointRow) -> CheckpointRow:
+    def _sealed_checkpoint(self, thread: str, row: CheckpointRow, call: str) -> CheckpointRow:
+        """A checkpoint, sealed; the first one of a run says of which call it is."""
         values = {
             channel: self._sealed_value(thread, row.namespace, channel, held)
             for channel, held in row.values.items()
@@ -139,7 +172,7 @@ class EncryptedSaver(CheckpointSaver):
             row,
             values=values,
             body=self.keys.seal(row.body, thread, _of_checkpoint(row, tags)),
-            metadata=self.keys.seal(row.metadata, thread, _of_metadata(row)),
+            metadata=self.keys.seal(_joined(call, row.metadata), thread, _of_metadata(row)),
         )
 
     def _sealed_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
@@ -197,7 +230,7 @@ class EncryptedSaver(CheckpointSaver):
             for channel, held in row.values.items()
         }
         body = self.keys.open(row.body, thread, _of_checkpoint(row, tags))
-        metadata = self.keys.open(row.metadata, thread, _of_metadata(row))
+        _, metadata = _split(self.keys.open(row.metadata, thread, _of_metadata(row)))
         self._remember((thread, row.namespace, row.id), tags)
         return replace(row, values=values, body=body, metadata=metadata)
 
@@ -208,14 +241,26 @@ class EncryptedSaver(CheckpointSaver):
 
     def _opened_writes(self, loaded: Loaded) -> list[WriteRow]:
         used = {key_id(row.value) for row in loaded.writes}
-        rows = [self._opened_write(loaded, row) for row in loaded.writes]
+        tasks = {
+            hidden: self.keys.reveal(hidden, loaded.thread) for hidden in {row.task for row in loaded.writes}
+        }
+        rows = [self._opened_write(loaded, row._replace(task=tasks[row.task])) for row in loaded.writes]
         # A saver tells rows of one task by its hidden id, which another key hides as another.
         return merged(rows) if len(used) > 1 else rows
 
     def _opened_write(self, loaded: Loaded, row: WriteRow) -> WriteRow:
-        named = row._replace(task=self.keys.reveal(row.task, loaded.thread))
-        where = _of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, named)
-        return named._replace(value=self.keys.open(row.value, loaded.thread, where))
+        where = _of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, row)
+        return row._replace(value=self.keys.open(row.value, loaded.thread, where))
+
+
+def _joined(call: str, metadata: bytes) -> bytes:
+    named = call.encode("utf-8", "surrogatepass")
+    return len(named).to_bytes(_LENGTH_BYTES, "big") + named + metadata
+
+
+def _split(data: bytes) -> tuple[str, bytes]:
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
+    return data[_LENGTH_BYTES:end].decode("utf-8", "surrogatepass"), data[end:]
 
 
 # -- places -------------------------------------------------------------------------------------------

@@ -79,6 +79,24 @@ PUBLIC = {
         "SqliteSaver",
         "open_saver",
     ],
+    "flowfn.encryption": [
+        "DecryptionError",
+        "EncryptedCache",
+        "KeyRing",
+        "PlaintextError",
+        "UnknownKeyError",
+    ],
+    "flowfn.serde": [
+        "DEFAULT",
+        "CorruptDataError",
+        "NewerFormatError",
+        "PickleSerde",
+        "Serde",
+        "SerializationError",
+        "TypeChangedError",
+        "UntrustedTypeError",
+        "allow",
+    ],
 }
 
 

@@ -60,9 +60,10 @@ class KeyRing:
 
     def __init__(self, keys: Mapping[str, bytes | str]) -> None:
         try:
-            import cryptography  # noqa: F401
+            from cryptography.exceptions import InvalidTag
         except ImportError as error:
             raise ImportError(_MISSING) from error
+        self._refusals = (InvalidTag, ValueError)  # ValueError: cut short, or no base64
         if not keys:
             raise InvalidInput("A KeyRing needs a key. Write KeyRing({'2026': KeyRing.new_key()})")
         self._keys = {_checked_id(id): _checked_key(id, key) for id, key in keys.items()}
@@ -115,8 +116,6 @@ class KeyRing:
             UnknownKeyError: their key is not on the ring.
             DecryptionError: they were changed, sealed for another place, or with another key of this id.
         """
-        from cryptography.exceptions import InvalidTag
-
         id = key_id(data)
         if id not in self._keys:
             raise self._unknown(id)
@@ -126,7 +125,7 @@ class KeyRing:
             opened: bytes = ciphers.data.decrypt(
                 data[len(ciphers.header) : start], data[start:], ciphers.header + where
             )
-        except (InvalidTag, ValueError):
+        except self._refusals:
             raise _refused(id, scope) from None
         return opened
 
@@ -140,8 +139,6 @@ class KeyRing:
 
     def reveal(self, hidden: str, scope: str) -> str:
         """The name that was hidden. Raises as `open` does."""
-        from cryptography.exceptions import InvalidTag
-
         id, dot, text = hidden.partition(".")
         if not dot:
             raise _plain(f"The name {hidden!r} is")
@@ -149,7 +146,7 @@ class KeyRing:
             raise self._unknown(id)
         try:
             name: bytes = self._ciphers(id, scope).names.decrypt(b64decode(text, b"-_", validate=True), None)
-        except (InvalidTag, ValueError):  # a ValueError where it isn't base64
+        except self._refusals:
             raise _refused(id, scope) from None
         return name.decode("utf-8", "surrogatepass")
 

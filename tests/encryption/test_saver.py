@@ -267,6 +267,21 @@ def test_an_unfinished_run_is_adopted_under_each_key(path: Path) -> None:
         assert lease.thread == "one"
 
 
+def test_a_direct_call_is_not_led_to_another_calls_thread(saver: EncryptedSaver, path: Path) -> None:
+    """The row that says whose run a thread is can be changed; its first checkpoint says it too. The lease goes back."""
+    commit = Commit("bob", items=[checkpoint("c1", a=b"x", b=b"y")], begin=Begin("shop.order", "bobscall"))
+    assert saver.commit([commit]) == [None]
+    sql(
+        path,
+        "UPDATE thread SET call = (SELECT call FROM thread WHERE id = 'one'), status = 'running' WHERE id = 'bob'",
+    )
+    with pytest.raises(DecryptionError, match="'bob' looks like a run of this call"):
+        saver.adopt("shop.order", "secretcall")
+    row = saver.thread("bob")
+    assert row is not None
+    assert row.owner is None
+
+
 def test_threads_are_listed_without_their_key(saver: EncryptedSaver, path: Path) -> None:
     """Ids, statuses and times are plain."""
     other = EncryptedSaver(saver.saver, KeyRing({"other": bytes(32)}))
