@@ -86,17 +86,6 @@ PUBLIC = {
         "PlaintextError",
         "UnknownKeyError",
     ],
-    "flowfn.serde": [
-        "DEFAULT",
-        "CorruptDataError",
-        "NewerFormatError",
-        "PickleSerde",
-        "Serde",
-        "SerializationError",
-        "TypeChangedError",
-        "UntrustedTypeError",
-        "allow",
-    ],
 }
 
 
