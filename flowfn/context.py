@@ -9,6 +9,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.frame import Frame as Frame
 
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)

@@ -47,8 +47,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
+    from flowfn.pregel.amendment import Amendment
     from flowfn.runtime import RunControl
-    from flowfn.state import Amendment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +38,14 @@ from flowfn.ports import (
     WriteRow,
     Writes,
 )
+from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, amend, apply
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import shown, view
 from flowfn.report import Report
 from flowfn.streams import gathered, located
-from flowfn.values import Checkpoint, Interrupt, PregelTask, Source, StateSnapshot, StateUpdate, Write
+from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, StateUpdate, Write
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
@@ -279,23 +280,6 @@ def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:
         return tuple(RecordedCall(record, under(record.task)) for record in by_scope.get(scope, ()))
 
     return under(scope)
-
-
-@dataclass(frozen=True, slots=True)
-class Amendment:
-    """What updates of a state come to: writes to apply as one superstep.
-
-    `gives_up` says that what was due is given up; `copies` that the new checkpoint stands beside the old one
-    rather than after it; `records` are writes to keep as those of the old checkpoint's tasks, by their paths;
-    `then` are updates of the new checkpoint.
-    """
-
-    batches: Sequence[Batch]
-    source: Source = "update"
-    gives_up: bool = False
-    copies: bool = False
-    records: Mapping[tuple[Any, ...], Sequence[Write]] = field(default_factory=dict)
-    then: Sequence[StateUpdate] = ()
 
 
 def apply_updates(

@@ -18,7 +18,7 @@ from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.context import Frame
 
 ANY = None
 """Any annotation will do."""

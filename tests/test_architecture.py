@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
-    "flowfn.events": {"flowfn.values", "flowfn.engine.call"},
+    "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel.program"},
     # What a run is given.
     "flowfn.logs": set(),
     "flowfn.validation": set(),
@@ -59,11 +59,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.digest", "flowfn.definition", "flowfn.names", "flowfn.report", "flowfn.events"}
     | {"flowfn.config", "flowfn.cache", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
     "flowfn.hosts": NOUNS
+    | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"},
     # What a caller sees.
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
     | {
+        "flowfn.runtime",
         "flowfn.definition",
         "flowfn.engine",
         "flowfn.hosts",
@@ -80,8 +82,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.validation",
         "checkpointers",
     },
-    "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events"},
+    "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events", "flowfn.options", "flowfn.pregel"},
     "flowfn.state": NOUNS
+    | {"flowfn.invocation"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.thread": NOUNS
@@ -94,6 +97,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.workflow",
     },
     "flowfn.workflow": NOUNS
+    | {"flowfn.pregel", "flowfn.runtime"}
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
     | {"flowfn.invocation", "flowfn.state", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
@@ -108,6 +112,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
+    | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
+    | {"flowfn.runtime", "flowfn.streams", "flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {"checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
@@ -309,7 +315,9 @@ def test_heavy_libraries_are_imported_where_they_are_used(project: Sources) -> N
 
 def test_no_module_is_a_drawer(project: Sources) -> None:
     """A module is named for what is in it: none is called utils, helpers or the like."""
-    assert [name for name in project if DRAWERS & {part.strip("_") for part in name.split(".")}] == []
+    mirrored = "graph_compat.utils"  # the module paths of graph_compat are LangGraph's
+    ours = [name for name in project if not covers(mirrored, name)]
+    assert [name for name in ours if DRAWERS & {part.strip("_") for part in name.split(".")}] == []
 
 
 # -- the checks can fail ----------------------------------------------------------------------------------

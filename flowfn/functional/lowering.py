@@ -24,10 +24,10 @@ from flowfn.functional.final import final
 from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Lease
+from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue
 from flowfn.pregel.program import Node, Program
-from flowfn.state import Amendment
 from flowfn.values import MISSING, StateUpdate, Write
 
 if typing.TYPE_CHECKING:

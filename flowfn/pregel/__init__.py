@@ -7,6 +7,7 @@
 Rule: no await, clock, thread, randomness or I/O, and no argument is changed in place.
 """
 
+from .amendment import Amendment
 from .apply import Batch, Changes, Written, advance, amend, apply, begin, peek
 from .channels import (
     UNCHANGED,
@@ -58,6 +59,7 @@ __all__ = [
     "RETURN",
     "SENT",
     "UNCHANGED",
+    "Amendment",
     "AnyValue",
     "Batch",
     "Changes",

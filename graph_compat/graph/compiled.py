@@ -21,11 +21,10 @@ from graph_compat.graph.writes import Writer, goto
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.context import Frame
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
     from flowfn.ports import Saver
-    from flowfn.pregel import Program
-    from flowfn.state import Amendment
+    from flowfn.pregel import Amendment, Program
     from flowfn.streams import Version
     from flowfn.values import Checkpoint, StateUpdate
     from graph_compat.graph.state import StateGraph

@@ -15,8 +15,7 @@ from graph_compat.constants import END, START
 from graph_compat.errors import InvalidUpdateError
 
 if TYPE_CHECKING:
-    from flowfn.pregel import Program
-    from flowfn.state import Amendment
+    from flowfn.pregel import Amendment, Program
     from graph_compat.graph.compiled import CompiledGraph
 
 COPY = "__copy__"
@@ -29,7 +28,7 @@ def amendment(graph: CompiledGraph, checkpoint: Checkpoint, updates: Sequence[St
     Raises:
         InvalidUpdateError: a node doesn't exist, or which one is meant can't be told.
     """
-    from flowfn.state import Amendment
+    from flowfn.pregel import Amendment
 
     program = graph._program
     first = updates[0]

@@ -116,7 +116,9 @@ def test_an_async_entrypoint_under_a_blocking_caller(sync_world: World, way: str
         "stream": lambda: list(wf.stream(1, thread_id="t")),
         "thread": lambda: wf.thread("t").invoke(1),
     }
-    with pytest.raises(AsyncInBlockingRun, match=r'No synchronous function provided to "wf". It is async.*ainvoke\(\)'):
+    with pytest.raises(
+        AsyncInBlockingRun, match=r'No synchronous function provided to "wf". It is async.*ainvoke\(\)'
+    ):
         calls[way]()
     assert sync_world.saver.thread("t") is None
 
@@ -132,7 +134,9 @@ def test_an_async_task_in_a_blocking_run(sync_world: World) -> None:
     def wf(x: int) -> int:
         return double(x).result()
 
-    with pytest.raises(AsyncInBlockingRun, match=r'No synchronous function provided to "double". It is async.*ainvoke\(\)'):
+    with pytest.raises(
+        AsyncInBlockingRun, match=r'No synchronous function provided to "double". It is async.*ainvoke\(\)'
+    ):
         wf.invoke(1, thread_id="t")
 
 
