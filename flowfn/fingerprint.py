@@ -100,7 +100,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _is_opaque(value: Any) -> bool:
-    return _attribute(value, "__flowfn__") is True
+    return _attribute(value, "__flowfn__") in ("task", "workflow")
 
 
 def _compute(root: Any) -> Fingerprint:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
@@ -98,13 +99,22 @@ class Setup:
 
     @property
     def saver(self) -> Saver | None:
-        """The checkpointer, opened."""
+        """The checkpointer, opened; a file that was closed meanwhile, or by a fork, is opened again."""
         if self.checkpointer is None:
             return None
+        if self.checkpointer == "memory://":
+            return self._memory
         from checkpointers import open_saver
 
         saver: Saver = open_saver(self.checkpointer)
         return saver
+
+    @cached_property
+    def _memory(self) -> Saver:
+        """What `memory://` stands for: a saver that lives as long as the workflow."""
+        from checkpointers import MemorySaver
+
+        return MemorySaver()
 
 
 Names = Collection[str] | None

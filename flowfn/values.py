@@ -123,9 +123,9 @@ class Checkpoint:
     """All that must survive between two supersteps of one namespace of a thread.
 
     `values` holds the cell of each channel that isn't empty, as `Channel.stored` gave it;
-    `versions` the superstep-wide version at which each channel last changed;
-    `seen`, per node, the versions that it has run on; `updated` the channels that the last superstep
-    changed, or None where that isn't known.
+    `versions` the superstep-wide version at which each of those last changed, and `clock` the latest version
+    of all, or None for the highest of them; `seen`, per node, the versions that it has run on; `updated`
+    the channels that the last superstep changed, or None where that isn't known.
     """
 
     id: str
@@ -138,6 +138,12 @@ class Checkpoint:
     seen: dict[str, dict[str, int]] = field(default_factory=dict)
     updated: tuple[str, ...] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    clock: int | None = None
+
+    @property
+    def latest(self) -> int:
+        """The latest version of all."""
+        return max(self.versions.values(), default=0) if self.clock is None else self.clock
 
 
 class Answers(dict[str, Any]):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,7 +66,8 @@ def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
     return "|".join(filter(None, [around, f"{name}:{task}"]))
 
 
-def node_scope(path: Sequence[Any]) -> str:
+@lru_cache(maxsize=4096)
+def node_scope(path: tuple[Any, ...]) -> str:
     """The id of a node's task within its superstep."""
     return call_id("", "/".join(map(str, path)), b"", 0)
 
@@ -242,7 +244,7 @@ class Ledger:
     def __bool__(self) -> bool:
         return bool(self.records)
 
-    def writes_at(self, path: Sequence[Any]) -> list[Write] | None:
+    def writes_at(self, path: tuple[Any, ...]) -> list[Write] | None:
         """What the task of a node wrote; None if it hasn't finished."""
         node = self.nodes.get(node_scope(path)) if self.nodes else None
         return node.writes if node is not None and node.finished else None

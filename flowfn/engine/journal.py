@@ -329,7 +329,7 @@ def checkpoint_row(
         checkpoint.step,
         checkpoint.source,
         checkpoint.created_at,
-        serde.dumps({"seen": checkpoint.seen, "updated": checkpoint.updated}),
+        serde.dumps({"seen": checkpoint.seen, "updated": checkpoint.updated, "clock": checkpoint.latest}),
         encode(serde, metadata, "metadata"),
         checkpoint.versions,
         {name: Versioned(v, _stored(serde, checkpoint, name, program)) for name, v in changed.items()},
@@ -366,6 +366,7 @@ def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Cha
         body["seen"],
         None if updated is None else tuple(updated),
         serde.loads(row.metadata),
+        body.get("clock"),
     )
 
 

@@ -256,10 +256,13 @@ class Run:
     def stamp(self, after: Checkpoint, source: Source) -> None:
         """Give a new checkpoint its place: after the last one, now."""
         before = self.checkpoint
-        after.id = self.host.new_id()
-        after.parent = before.id or None
         after.step = before.step + 1
         after.source = source
+        if self.journal is None:
+            after.id = f"{after.step}"
+            return
+        after.id = self.host.new_id()
+        after.parent = before.id or None
         after.created_at = datetime.fromtimestamp(self.host.now(), UTC).isoformat()
         after.metadata["parents"] = self.parents
 
@@ -298,7 +301,7 @@ class Run:
         tasks = tuple(self._due(name, path) for name, path, _ in due(self.program, at))
         self.root.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
 
-    def _due(self, name: str, path: Sequence[Any]) -> Due:
+    def _due(self, name: str, path: tuple[Any, ...]) -> Due:
         scope = node_scope(path)
         task, node = self.task_id(scope), self.ledger.nodes.get(scope)
         asked = [q.interrupt for q in self.root.waiting if (self.namespace, scope) in q.under]
@@ -309,8 +312,7 @@ class Run:
     def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
         """Tell what a superstep changed."""
         if self.root.post is not None:
-            old = before.versions
-            changed = {name for name, version in after.versions.items() if old.get(name) != version}
+            changed = {name for name, _ in after.versions.items() ^ before.versions.items()}
             self.root.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
 
     def tell_where_it_stands(self) -> None:

@@ -194,7 +194,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     after = advance(before, apply(run.program, before, tasks))
     run.stamp(after, "loop")
     run.note_orphans()
-    ends = run.parent is None and not due(run.program, after)
+    ends = run.journal is not None and run.parent is None and not due(run.program, after)
     if run.journal is not None:
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from ..values import MISSING, Checkpoint, Write
 from .channels import UNCHANGED, Channel
 from .plan import due
-from .program import CONTROL, INPUT, Program
+from .program import CONTROL, INPUT, INTERRUPT, Program
 from .view import View
 
 _NO_VERSIONS: Mapping[str, int] = {}
@@ -52,8 +52,9 @@ class Changes:
     """The difference between two checkpoints: all that has to be stored.
 
     `cells` holds the new cell of each channel that changed, or `MISSING` where it became empty; each is at
-    `version`. `seen` replaces the entries of the nodes that it names. `updated` is the next checkpoint's.
-    `ignored` lists `(task name, channel)` of the writes to channels that the program doesn't have.
+    `version`. `seen` replaces the entries of the nodes that it names, and with `forgets` all of them.
+    `updated` is the next checkpoint's. `ignored` lists `(task name, channel)` of the writes to channels that
+    the program doesn't have.
     """
 
     version: int
@@ -61,6 +62,7 @@ class Changes:
     seen: Mapping[str, dict[str, int]]
     updated: tuple[str, ...] | None
     ignored: Sequence[tuple[str, str]] = ()
+    forgets: bool = False
 
 
 def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) -> Changes:
@@ -80,7 +82,7 @@ def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) ->
     return step.changes()
 
 
-def _nothing(path: Sequence[Any]) -> None:
+def _nothing(path: tuple[Any, ...]) -> None:
     """No task has written anything."""
 
 
@@ -88,7 +90,7 @@ def begin(
     program: Program,
     checkpoint: Checkpoint,
     writes: Sequence[Write],
-    written: Callable[[Sequence[Any]], Sequence[Write] | None] = _nothing,
+    written: Callable[[tuple[Any, ...]], Sequence[Write] | None] = _nothing,
 ) -> Changes:
     """What a caller's new input changes: the tasks that were due are given up for it.
 
@@ -126,11 +128,12 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
     """
     values, versions = checkpoint.values.copy(), checkpoint.versions.copy()
     for name, cell in changes.cells.items():
-        versions[name] = changes.version
         if cell is MISSING:
             values.pop(name, None)
+            versions.pop(name, None)
         else:
             values[name] = cell
+            versions[name] = changes.version
     return Checkpoint(
         checkpoint.id,
         checkpoint.parent,
@@ -139,21 +142,18 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
         checkpoint.created_at,
         values,
         versions,
-        {**checkpoint.seen, **changes.seen},
+        _seen(checkpoint, changes),
         changes.updated,
         checkpoint.metadata.copy(),
+        changes.version if changes.cells else checkpoint.latest,
     )
 
 
-def _next_version(checkpoint: Checkpoint) -> int:
-    """One more than the highest version.
-
-    The channels updated last have the highest, so that the others needn't be looked at.
-    """
-    versions, updated = checkpoint.versions, checkpoint.updated
-    if updated:
-        return max(map(versions.__getitem__, updated)) + 1
-    return max(versions.values(), default=0) + 1
+def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]:
+    if not changes.forgets or not changes.seen:
+        return {**checkpoint.seen, **changes.seen}
+    kept = checkpoint.seen.get(INTERRUPT)
+    return dict(changes.seen) if kept is None else {INTERRUPT: kept, **changes.seen}
 
 
 class _Superstep:
@@ -209,13 +209,14 @@ class _Superstep:
                 self._put_and_note(name, channel, channel.finish(self._cell(name)))
 
     def changes(self) -> Changes:
-        version = _next_version(self.before)
-        return Changes(version, self.cells, self.seen, tuple(sorted(self.updated)), self.ignored)
+        version, updated = self.before.latest + 1, tuple(sorted(self.updated))
+        return Changes(version, self.cells, self.seen, updated, self.ignored, self.program.forgets)
 
     def _seen(self, node: str) -> dict[str, int]:
-        """The node's new entry, which starts as a copy of its old one."""
+        """The node's new entry, which starts as a copy of its old one where that counts."""
         if node not in self.seen:
-            self.seen[node] = {**self.before.seen.get(node, _NO_VERSIONS)}
+            old = _NO_VERSIONS if self.program.forgets else self.before.seen.get(node, _NO_VERSIONS)
+            self.seen[node] = {**old}
         return self.seen[node]
 
     def _grouped(self, tasks: Sequence[Written]) -> dict[str, list[Any]]:

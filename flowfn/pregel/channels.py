@@ -10,7 +10,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..errors import InvalidUpdateError
 from ..values import MISSING
@@ -32,8 +32,11 @@ class Channel:
     """Base of all channels: each answer is a cell, `MISSING` for none, or `UNCHANGED`.
 
     A `Program` visits a channel for `clear`, `consume` and `finish` only where its class overrides
-    them, so that a superstep costs nothing for the channels that don't.
+    them, so that a superstep costs nothing for the channels that don't. `spent` says that its value is gone
+    after the superstep that it triggered nodes in, unless it is written anew.
     """
+
+    spent: ClassVar[bool] = False
 
     def initial(self) -> Any:
         """The cell of a channel that nobody has written to, made anew on each call."""
@@ -105,6 +108,8 @@ class LastValueAfterFinish(Channel):
     The cell is `(value, finished)`. It triggers deferred nodes.
     """
 
+    spent = True
+
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         return (writes[-1], False)
 
@@ -126,6 +131,8 @@ class LastValueAfterFinish(Channel):
 class AnyValue(Channel):
     """Keeps the last of any number of writes, for one superstep."""
 
+    spent = True
+
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         return writes[-1]
 
@@ -136,6 +143,8 @@ class AnyValue(Channel):
 @dataclass(frozen=True, slots=True)
 class EphemeralValue(Channel):
     """Keeps a value for one superstep; `guard` refuses more than one write."""
+
+    spent = True
 
     guard: bool = True
 
@@ -186,6 +195,8 @@ class Topic(Channel):
 @dataclass(frozen=True, slots=True)
 class NamedBarrier(Channel):
     """Waits until each of `names` was written; its value is None. The cell is the set of those seen."""
+
+    spent = True
 
     names: frozenset[str]
 

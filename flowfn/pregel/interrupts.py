@@ -31,7 +31,7 @@ def stops(checkpoint: Checkpoint, tasks: Iterable[Task], names: Collection[str] 
 def resumed(checkpoint: Checkpoint) -> Changes:
     """What resuming changes: everything up to now counts as seen by whoever interrupted."""
     seen = {INTERRUPT: checkpoint.versions.copy()}
-    return Changes(max(checkpoint.versions.values(), default=0), {}, seen, checkpoint.updated)
+    return Changes(checkpoint.latest, {}, seen, checkpoint.updated)
 
 
 def _has_news(checkpoint: Checkpoint) -> bool:

@@ -138,6 +138,8 @@ class Program:
     clearing: Set[str] = field(init=False, repr=False, compare=False)
     consuming: Set[str] = field(init=False, repr=False, compare=False)
     finishing: Set[str] = field(init=False, repr=False, compare=False)
+    forgets: bool = field(init=False, repr=False, compare=False)
+    """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -145,6 +147,7 @@ class Program:
         object.__setattr__(self, "clearing", self._overriding("clear"))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
+        object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
 
     def _overriding(self, method: str) -> set[str]:
         default = getattr(Channel, method)

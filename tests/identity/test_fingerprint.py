@@ -230,7 +230,7 @@ class TestHelpers:
     def test_tasks_and_workflows_count_by_name(self, project: Project) -> None:
         """They are versioned on their own."""
         text = (
-            "class Task:\n    __flowfn__ = True\n"
+            "class Task:\n    __flowfn__ = 'task'\n"
             "    def __init__(self, f): self.__wrapped__ = f; self.__qualname__ = f.__qualname__\n"
             "@Task\ndef fetch(): return {}\n"
             "class Jobs:\n    @Task\n    def inner(self): return {}\n"

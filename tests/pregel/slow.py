@@ -19,6 +19,10 @@ class Cell:
     def read(self) -> Any:
         return self.value
 
+    def holds(self) -> bool:
+        """Whether there is anything in it, to be read or not."""
+        return self.value is not MISSING
+
     def update(self, writes: list[Any]) -> bool:
         raise NotImplementedError
 
@@ -73,6 +77,9 @@ class Topics(Cell):
     def read(self):
         return list(self.items) or MISSING
 
+    def holds(self):
+        return bool(self.items)
+
     def update(self, writes):
         flat = []
         for write in writes:
@@ -98,6 +105,9 @@ class Sum(Cell):
 class Barrier(Cell):
     def __init__(self, names, deferred):
         self.names, self.deferred, self.seen, self.finished = names, deferred, set(), False
+
+    def holds(self):
+        return bool(self.seen)
 
     def is_open(self):
         return self.seen == self.names and (self.finished or not self.deferred)
@@ -128,6 +138,7 @@ class Interpreter:
     def __init__(self, nodes: dict[str, list[str]], channels: dict[str, Cell]) -> None:
         self.nodes, self.channels = nodes, channels
         self.versions: dict[str, int] = {}
+        self.clock = 0
         self.seen: dict[str, dict[str, int]] = {}
         self.updated: set[str] | None = None
 
@@ -160,7 +171,7 @@ class Interpreter:
             if triggers:
                 entry = self.seen.setdefault(name, {})
                 entry.update({t: self.versions[t] for t in triggers if t in self.versions})
-        version = max(self.versions.values(), default=0) + 1
+        version = self.clock + 1
         for name in {t for _, _, triggers in ordered for t in triggers if t in self.channels}:
             if self.channels[name].consume():
                 self.versions[name] = version
@@ -182,3 +193,6 @@ class Interpreter:
                     if channel.read() is not MISSING:
                         updated.add(name)
         self.updated = updated
+        if version in self.versions.values():
+            self.clock = version
+        self.versions = {name: v for name, v in self.versions.items() if self.channels[name].holds()}

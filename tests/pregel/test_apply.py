@@ -9,6 +9,7 @@ import pytest
 
 from flowfn.errors import InvalidUpdateError
 from flowfn.pregel import (
+    HIDDEN,
     AnyValue,
     Batch,
     EphemeralValue,
@@ -63,18 +64,38 @@ def test_many_sends_keep_their_order():
 
 
 def test_everything_that_changes_gets_one_next_version():
-    """The next version is one more than the highest, for every channel that changed."""
+    """The next version is one more than the clock, for every channel that changed; an emptied one has none."""
     p = program([node("a", ["go"])], X | {"y": LastValue()})
-    before = replace(checkpoint(p, go=1), versions={"go": 7, "y": 3})
+    before = replace(checkpoint(p, go=1), versions={"go": 7, "y": 3}, clock=7)
     after = advance(before, apply(p, before, finished(plan(p, before), a=[("x", [1]), ("y", 2)])))
-    assert after.versions == {"go": 8, "x": 8, "y": 8}
+    assert (after.versions, after.clock) == ({"x": 8, "y": 8}, 8)
 
 
-def test_the_highest_version_counts_where_the_update_is_unknown():
-    """Without the last update every version is looked at."""
+def test_the_highest_version_counts_where_no_clock_is_known():
+    """A checkpoint that another program wrote has versions alone."""
     p = program([], {"y": LastValue()})
-    before = Checkpoint("c", versions={"y": 2, "z": 9}, updated=None)
+    before = Checkpoint("c", versions={"y": 2, "z": 9})
     assert apply(p, before, [Batch("a", [Write("y", 1)])]).version == 10
+
+
+def test_versions_grow_after_the_channel_of_the_highest_was_emptied():
+    """A trigger that is written again is newer than whatever its node has seen."""
+    p = program([node("a", ["go"], lambda state: [])], X)
+    before = checkpoint(p, go=1)
+    emptied = advance(before, apply(p, before, finished(plan(p, before), a=[])))
+    again = advance(emptied, begin(p, emptied, [Write("go", 1)]))
+    assert (emptied.versions, again.versions["go"] > before.versions["go"]) == ({}, True)
+
+
+def test_what_nodes_saw_of_spent_triggers_is_forgotten():
+    """Where every trigger is gone after its superstep, entries don't pile up with the nodes that ever ran."""
+    p = program(
+        [node("a", ["go"], lambda state: [("next", 1)]), node("b", ["next"])], X | {"next": EphemeralValue()}
+    )
+    first = checkpoint(p, go=1)
+    second = advance(first, apply(p, first, finished(plan(p, first), a=[("next", 1)])))
+    third = advance(second, apply(p, second, finished(plan(p, second), b=[])))
+    assert (list(second.seen), list(third.seen)) == (["a"], ["b"])
 
 
 def test_a_task_has_seen_the_versions_of_its_triggers():
@@ -220,7 +241,7 @@ def test_a_task_can_peek_at_its_own_writes():
 )
 def test_static_interrupts_stop_at_the_named_nodes(names, expected):
     """A list names nodes; `"*"` all but the hidden ones."""
-    hidden = replace(node("h", ["go"]), tags=("hidden",))
+    hidden = replace(node("h", ["go"]), tags=(HIDDEN,))
     p = program([node("a", ["go"]), node("b", ["go"]), hidden], X)
     before = checkpoint(p, go=1)
     assert [task.name for task in stops(before, plan(p, before), names)] == expected
