@@ -26,6 +26,7 @@ from flowfn.values import MISSING, Checkpoint, Interrupt, Write
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.pregel.program import Program, Task
+    from flowfn.pregel.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class ValuesChanged:
 
     namespace: str
     program: Program
-    state: Mapping[str, Any]
+    state: View
     changed: Collection[str] | None = None
 
 

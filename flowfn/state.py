@@ -42,7 +42,7 @@ from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, amend, apply
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
-from flowfn.pregel.view import shown, view
+from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
 from flowfn.streams import gathered, located
 from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, StateUpdate, Write
@@ -143,7 +143,7 @@ def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) 
         config = {"configurable": {"thread_id": where.thread_id}}
         if where.checkpoint_ns:
             config["configurable"]["checkpoint_ns"] = where.checkpoint_ns
-        return StateSnapshot(shown(setup.program, {}), (), config, None, None, None, (), ())
+        return StateSnapshot(shown(setup.program, EMPTY), (), config, None, None, None, (), ())
     return _Reading(setup, saver, loaded).snapshot(ahead=where.checkpoint_id is None, parts=parts)
 
 
@@ -259,7 +259,7 @@ class _Reading:
         found = self.saver.load(self.loaded.thread, nested_namespace(self.namespace, name, task, kind))
         if found is None:
             return StateSnapshot(
-                shown(part.program, {}), (), {"configurable": where}, None, None, None, (), ()
+                shown(part.program, EMPTY), (), {"configurable": where}, None, None, None, (), ()
             )
         return _Reading(part, self.saver, found).snapshot(ahead=True, parts=True)
 

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
-    "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel.program"},
+    "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": set(),
     "flowfn.validation": set(),

@@ -320,7 +320,7 @@ def checkpoint_row(
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since its parent."""
     before = {} if parent is None else parent.versions
-    changed = {name: v for name, v in checkpoint.versions.items() if before.get(name) != v}
+    changed = dict(checkpoint.versions.items() - before.items())
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
     return CheckpointRow(
         namespace,

@@ -34,11 +34,11 @@ from flowfn.logs import logger
 from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
-from flowfn.pregel.view import view
+from flowfn.pregel.view import EMPTY, View, view
 from flowfn.values import MISSING, Answers, Command, Interrupt, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from flowfn.engine.call import Call
 
@@ -73,7 +73,7 @@ class Ending(NamedTuple):
 
     value: Any
     interrupts: tuple[Interrupt, ...] = ()
-    state: Mapping[str, Any] = {}
+    state: View = EMPTY
     suspended: bool = False
     """Whether it stopped for questions, or at a breakpoint."""
 

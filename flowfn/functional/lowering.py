@@ -28,6 +28,7 @@ from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue
 from flowfn.pregel.program import Node, Program
+from flowfn.pregel.view import View
 from flowfn.values import MISSING, StateUpdate, Write
 
 if typing.TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Lowered:
         future = spawn(frame, self.nested, *self.shape.spread(start.value), "")
         await hosts.own.join(future)
         value = future.result(0)
-        return Ending(value, state={END: value})
+        return Ending(value, state=View({}, {}, {END: value}))
 
     # -- called inside another run --------------------------------------------------------------
 

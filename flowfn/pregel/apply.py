@@ -118,7 +118,7 @@ def peek(
 ) -> View:
     """The values as a task sees them after its own writes and before everybody else's."""
     cells = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
-    return View(program.channels, {**checkpoint.values, **cells}, managed)
+    return View(program.channels, {**checkpoint.values, **cells}, managed, program.direct)
 
 
 def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:

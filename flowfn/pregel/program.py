@@ -138,6 +138,8 @@ class Program:
     clearing: Set[str] = field(init=False, repr=False, compare=False)
     consuming: Set[str] = field(init=False, repr=False, compare=False)
     finishing: Set[str] = field(init=False, repr=False, compare=False)
+    direct: Set[str] = field(init=False, repr=False, compare=False)
+    """The channels whose cell is their value."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
 
@@ -147,6 +149,8 @@ class Program:
         object.__setattr__(self, "clearing", self._overriding("clear"))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
+        plain = {name for name, spec in self.channels.items() if type(spec).get is Channel.get}
+        object.__setattr__(self, "direct", plain)
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
 
     def _overriding(self, method: str) -> set[str]:

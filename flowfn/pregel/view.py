@@ -5,7 +5,7 @@ Rule: a key is there exactly while its channel is available; a value is worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from ..values import MISSING, Checkpoint
@@ -19,14 +19,19 @@ class View(Mapping[str, Any]):
     `managed` are values of the step rather than of the state, such as the supersteps that remain.
     """
 
-    __slots__ = ("_cells", "_channels", "_managed")
+    __slots__ = ("_cells", "_channels", "_direct", "_managed")
 
     def __init__(
-        self, channels: Mapping[str, Channel], cells: Mapping[str, Any], managed: Mapping[str, Any]
+        self,
+        channels: Mapping[str, Channel],
+        cells: Mapping[str, Any],
+        managed: Mapping[str, Any],
+        direct: Set[str] = frozenset(),
     ) -> None:
         self._channels = channels
         self._cells = cells
         self._managed = managed
+        self._direct = direct
 
     def get(self, name: str, default: Any = None) -> Any:
         channel = self._channels.get(name)
@@ -38,8 +43,13 @@ class View(Mapping[str, Any]):
 
     def pick(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of `names` that are available, with their values, in the order given."""
-        found = ((name, self.get(name, MISSING)) for name in names)
-        return {name: value for name, value in found if value is not MISSING}
+        cells, direct, found = self._cells, self._direct, {}
+        for name in names:
+            if name in cells and name in direct:
+                found[name] = cells[name]
+            elif (value := self.get(name, MISSING)) is not MISSING:
+                found[name] = value
+        return found
 
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, MISSING)
@@ -69,10 +79,10 @@ EMPTY = View({}, {}, {})
 
 def view(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = _NOTHING) -> View:
     """The available values of a checkpoint; it reads through, so don't change the checkpoint under it."""
-    return View(program.channels, checkpoint.values, managed)
+    return View(program.channels, checkpoint.values, managed, program.direct)
 
 
-def shown(program: Program, state: Mapping[str, Any], keys: str | Sequence[str] | None = None) -> Any:
+def shown(program: Program, state: View, keys: str | Sequence[str] | None = None) -> Any:
     """Values as a caller sees them: a mapping of the available ones among `keys`, or the value of one key.
 
     None stands for the program's stream channels.
@@ -81,12 +91,9 @@ def shown(program: Program, state: Mapping[str, Any], keys: str | Sequence[str] 
         keys = program.stream_channels[0] if program.lone else program.stream_channels
     if isinstance(keys, str):
         return state.get(keys)
-    found = ((name, state.get(name, MISSING)) for name in keys)
-    return {name: value for name, value in found if value is not MISSING}
+    return state.pick(keys)
 
 
 def values(program: Program, checkpoint: Checkpoint, channels: Iterable[str]) -> dict[str, Any]:
     """Those of `channels` that are available, with their values, in the order given."""
-    state = view(program, checkpoint)
-    found = ((name, state.get(name, MISSING)) for name in channels)
-    return {name: value for name, value in found if value is not MISSING}
+    return view(program, checkpoint).pick(channels)
