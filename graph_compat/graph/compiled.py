@@ -130,7 +130,7 @@ class CompiledGraph(Workflow[Any, Any]):
     def _given(self, given: Any) -> Sequence[Write]:
         """What an input writes."""
         if isinstance(given, Command):
-            _refuse_parent(given)
+            refuse_parent(given)
         return self._program.input(given)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
@@ -347,7 +347,7 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        _refuse_parent(command)
+        refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
     def attach_node(self, key: str, node: Any) -> None:
@@ -357,7 +357,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     attach_edge = attach_branch = attach_node
 
 
-def _refuse_parent(command: Command[Any]) -> None:
+def refuse_parent(command: Command[Any]) -> None:
+    """Refuse a caller's command that addresses a graph around the one that is called."""
     if command.graph == Command.PARENT:
         raise InvalidUpdateError(
             "There is no parent graph. A caller's command is for the graph that it calls"

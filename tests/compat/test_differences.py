@@ -12,6 +12,7 @@ INSTEAD = {
     # The second question is asked again.
     Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
     # The task ran once for three attempts of its parent.
+    Name("pregel", "two_writes_to_one_value"): "At key 'c': Can receive only one value per step",
     Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",
 }
 
