@@ -31,6 +31,7 @@ class Call:
     """One call, from the moment that it is made; `task` is its id, empty where nothing is recorded."""
 
     __slots__ = (
+        "_id",
         "_info",
         "args",
         "arguments",
@@ -82,6 +83,7 @@ class Call:
         self.digest: Digest | None = None
         self.occurrence = 0
         self.born = 0
+        self._id: str | None = None
         self._info: CallInfo | None = None
         self.note: Note | None = None
         self.future: Future[Any] | None = None

@@ -13,6 +13,7 @@ from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, GraphOutput, StateSnapshot, Write
 from flowfn.workflow import Workflow
+from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
@@ -96,7 +97,9 @@ class CompiledGraph(Workflow[Any, Any]):
             program=replace(self._program, name=self.name),
             name=self.name,
             checkpointer=saver,
-            settings=Settings(on_divergence="reuse", cache=self.cache, store=self.store, positional=True),
+            settings=Settings(
+                on_divergence="reuse", cache=port_of(self.cache), store=self.store, positional=True
+            ),
             stream_mode=self.stream_mode,
             context_schema=self.context_schema,
             writes=self._given,
@@ -291,7 +294,7 @@ class CompiledGraph(Workflow[Any, Any]):
             raise ValueError("No cache is set for this graph. Cannot clear cache.")
         for name, node in self._program.nodes.items():
             if nodes is None or name in nodes:
-                self.cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+                port_of(self.cache).clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
