@@ -156,8 +156,11 @@ class Call:
 
     @property
     def id(self) -> str:
-        """The public id of the call, the same on every attempt: a UUID."""
-        return task_uuid(self.run.thread, self.run.namespace, self.checkpoint, self.task)
+        """The public id of the call, a UUID: the same on every attempt, or of this one where nothing is recorded."""
+        if self._id is None:
+            scope = self.task or self.run.host.new_id()
+            self._id = task_uuid(self.run.thread, self.run.namespace, self.checkpoint, scope)
+        return self._id
 
     @property
     def owner(self) -> str:
