@@ -214,12 +214,13 @@ class CompiledGraph(Workflow[Any, Any]):
         thread_id: str | None = None,
     ) -> StateSnapshot:
         """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph."""
+        named = {"configurable": dict((config or {}).get("configurable") or {})}
         try:
-            return super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
+            found = super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
         except (UnknownCheckpoint, UnknownPart):
-            named = (config or {}).get("configurable") or {}
             values = self._program.result(EMPTY)
-            return StateSnapshot(values, (), {"configurable": dict(named)}, None, None, None, (), ())
+            return StateSnapshot(values, (), named, None, None, None, (), ())
+        return found if found.created_at is not None or config is None else found._replace(config=named)
 
     # -- LangGraph's other methods ----------------------------------------------------------------
 

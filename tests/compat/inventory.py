@@ -78,6 +78,8 @@ PUBLIC = {
 }
 
 EVENTS = "stream events v3 are not supported"
+RUNNABLES = "without LangChain's runnables"
+FILES = "SqliteSaver"
 SERVER = "the hosted server is not supported"
 OWN = {"version.__version__"}  # names of which graph_compat has its own value
 
@@ -86,8 +88,9 @@ LEFT_OUT = {
     "prebuilt.ToolCallTransformer": EVENTS,
     "pregel.remote.RemoteGraph": SERVER,
     "pregel.remote.RemoteException": SERVER,
-    "runtime.ServerInfo": SERVER,
     "runtime.BaseUser": SERVER,
+    "utils.runnable.RunnableCallable": RUNNABLES,
+    "checkpoint.memory.PersistentDict": FILES,
 }
 
 CHANNEL = "update get is_available consume finish checkpoint from_checkpoint copy"
