@@ -132,6 +132,20 @@ def to_writes(
         yield WriteRow(task, SPECIAL.get(channel, position), channel, serde.dumps(value), path)
 
 
+def check_versions(versions: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
+    """Refuse versions that a saver doesn't take.
+
+    Raises:
+        InvalidInput: one is of none of the kinds.
+    """
+    for channel, version in versions.items():
+        if not isinstance(version, kinds):
+            raise InvalidInput(
+                f"Channel {channel!r} has version {version!r}; versions are ints here."
+                " Make the next one with `saver.get_next_version(current, None)`."
+            )
+
+
 def described(config: Config, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata, and the scalars of the config by which users filter a history."""
     given = [*(config.get("metadata") or {}).items(), *config["configurable"].items()]

@@ -49,12 +49,12 @@ class SqliteCache(BaseCache[ValueT]):
                     found[namespace, key] = row
         return {key: self.decoded(*row) for key, row in found.items()}
 
-    def set(self, mapping: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
+    def set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
         """Keep values, each for so many seconds, or, with None, for ever; those whose time is up go."""
         now = time.time()
         rows = [
             (json.dumps(namespace), key, None if ttl is None else now + ttl, *self.encoded(value))
-            for (namespace, key), (value, ttl) in mapping.items()
+            for (namespace, key), (value, ttl) in pairs.items()
         ]
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")

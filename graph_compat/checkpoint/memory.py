@@ -19,6 +19,8 @@ class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):
     `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
     """
 
+    version_types = (int, float, str)
+
     def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
         if factory is not defaultdict:
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from flowfn.values import Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.errors import translated
-from graph_compat.graph.compiled import CompiledGraph, refuse_parent
+from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph, refuse_parent
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
 from graph_compat.left_out import EVENTS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 
-class Pregel(CompiledGraph):
+class Pregel(CompiledGraph, ABC):
     """A program of channels and nodes that runs in supersteps; `StateGraph` is the comfortable way to one.
 
     Args:
@@ -167,3 +168,6 @@ class Pregel(CompiledGraph):
 
     def _type_of(self, names: Names, which: str) -> Any:
         return getattr(self.channels[names], which) if isinstance(names, str) else None
+
+
+Pregel.register(CompiledStateGraph)

@@ -25,6 +25,8 @@ class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):
         NotADatabase: the file is another program's. `flowfn import-langgraph` takes over what LangGraph kept.
     """
 
+    version_types = (int, float, str)
+
     def __init__(self, conn: sqlite3.Connection, *, serde: Any = None) -> None:
         super().__init__(_path(conn), serde=None if serde is None else as_serializer(serde))
 
