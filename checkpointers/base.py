@@ -16,6 +16,7 @@ from checkpointers.tuples import (
     CheckpointTuple,
     Config,
     address,
+    check_versions,
     config_of,
     to_row,
     to_tuple,
@@ -55,6 +56,8 @@ class CheckpointSaver(ABC):
     """
 
     serde: Serializer
+    version_types: tuple[type, ...] = (int,)
+    """What `put` takes as versions of channels. Runs make and go on from ints."""
 
     def __init__(self, *, serde: Serializer | None = None) -> None:
         self.serde = serde if serde is not None else default_serde()
@@ -135,6 +138,7 @@ class CheckpointSaver(ABC):
         Channels whose version the parent doesn't have are stored, named in `new_versions` or not.
         """
         where = address(config)
+        check_versions(checkpoint["channel_versions"], self.version_types)
         changed = {**new_versions, **self._unshared(config, checkpoint["channel_versions"])}
         row = to_row(config, checkpoint, metadata, changed, self.serde)
         self._commit_one(Commit(where.thread, items=[row]))

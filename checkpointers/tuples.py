@@ -103,19 +103,19 @@ def to_row(
 ) -> CheckpointRow:
     """The row of a checkpoint whose `changed` channels differ from its parent's."""
     where = address(config)
-    described = {"source": "input", "step": -2, **_described(config, metadata)}
+    known = {"source": "input", "step": -2, **described(config, metadata)}
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     body = {"seen": checkpoint.get("versions_seen", {}), "updated": checkpoint.get("updated_channels")}
     return CheckpointRow(
         namespace=where.namespace or "",
         id=checkpoint["id"],
         parent=where.checkpoint,
-        step=described["step"],
-        source=described["source"],
+        step=known["step"],
+        source=known["source"],
         created_at=checkpoint.get("ts") or now(),
         body=serde.dumps(body),
-        metadata=serde.dumps(described),
-        versions={channel: _version(channel, version) for channel, version in versions.items()},
+        metadata=serde.dumps(known),
+        versions=dict(versions),
         values={
             channel: Versioned(versions[channel], serde.dumps(values[channel]) if channel in values else None)
             for channel in changed
@@ -132,16 +132,21 @@ def to_writes(
         yield WriteRow(task, SPECIAL.get(channel, position), channel, serde.dumps(value), path)
 
 
-def _version(channel: str, version: Any) -> int:
-    if isinstance(version, int):
-        return version
-    raise InvalidInput(
-        f"Channel {channel!r} has version {version!r}; versions are ints here."
-        " Make the next one with `saver.get_next_version(current, None)`."
-    )
+def check_versions(versions: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
+    """Refuse versions that a saver doesn't take.
+
+    Raises:
+        InvalidInput: one is of none of the kinds.
+    """
+    for channel, version in versions.items():
+        if not isinstance(version, kinds):
+            raise InvalidInput(
+                f"Channel {channel!r} has version {version!r}; versions are ints here."
+                " Make the next one with `saver.get_next_version(current, None)`."
+            )
 
 
-def _described(config: Config, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def described(config: Config, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata, and the scalars of the config by which users filter a history."""
     given = [*(config.get("metadata") or {}).items(), *config["configurable"].items()]
     extra = {

@@ -38,17 +38,17 @@ _PROGRAMMING_ERRORS: tuple[type[Exception], ...] = (
 _HTTP_ERRORS = (("httpx", "HTTPStatusError"), ("requests", "HTTPError"))
 
 
-def default_retry_on(error: Exception) -> bool:
+def default_retry_on(exc: Exception) -> bool:
     """Whether a further attempt could help: lost connections, HTTP 5xx and errors of unknown kind.
 
     Errors that a program makes by itself (`ValueError`, `KeyError`, `OSError`…) would come again.
     """
-    if isinstance(error, ConnectionError):
+    if isinstance(exc, ConnectionError):
         return True
-    if _is_http_error(error):
-        status = getattr(getattr(error, "response", None), "status_code", None)
+    if _is_http_error(exc):
+        status = getattr(getattr(exc, "response", None), "status_code", None)
         return isinstance(status, int) and 500 <= status < 600
-    return not isinstance(error, _PROGRAMMING_ERRORS)
+    return not isinstance(exc, _PROGRAMMING_ERRORS)
 
 
 def _is_http_error(error: Exception) -> bool:

@@ -46,7 +46,7 @@ class RunControl:
         return self._reason
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ExecutionInfo:
     """Where running code stands: its thread, its task, and which attempt this is. The shape is LangGraph's.
 
@@ -68,7 +68,7 @@ class ExecutionInfo:
         return replace(self, **changes)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """What a hosted server knows of a run. The shape is LangGraph's; flowfn has no server, and makes none."""
 

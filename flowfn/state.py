@@ -229,7 +229,7 @@ class _Reading:
             None if finished and ahead else self._error(node),
             self._questions(scope, ahead),
             self._part(name, task, parts),
-            gathered(node.writes, self.program.stream_channels) if node is not None and finished else None,
+            _result(node.writes, self.program) if node is not None and finished else None,
             recorded_calls(self.ledger, scope),
         )
 
@@ -262,6 +262,12 @@ class _Reading:
                 shown(part.program, EMPTY), (), {"configurable": where}, None, None, None, (), ()
             )
         return _Reading(part, self.saver, found).snapshot(ahead=True, parts=True)
+
+
+def _result(writes: Sequence[Write], program: Program) -> Any:
+    """What a task wrote, as a snapshot shows it: by channel, or the value of the only one."""
+    found = gathered(writes, program.stream_channels)
+    return found.get(program.stream_channels[0]) if program.lone else found
 
 
 def _amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:

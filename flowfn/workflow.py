@@ -163,7 +163,7 @@ class Workflow(Generic[P, R]):
         control: RunControl | None = None,
         version: Version = "v1",
         subgraphs: bool = False,
-        debug: bool = False,
+        debug: bool | None = None,
         **others: Any,
     ) -> Iterator[Any]:
         """Run and yield what happens, as `stream_mode` says: one mode, or a list for `(mode, chunk)` pairs.
@@ -209,7 +209,7 @@ class Workflow(Generic[P, R]):
         control: RunControl | None = None,
         version: Version = "v1",
         subgraphs: bool = False,
-        debug: bool = False,
+        debug: bool | None = None,
         **others: Any,
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""

@@ -19,6 +19,9 @@ ROOT: Final = "__root__"
 SENDS: Final = "__pregel_tasks"
 """The channel that holds what was sent to nodes."""
 
+PREVIOUS: Final = "__previous__"
+"""The channel that holds what an entrypoint's next call sees."""
+
 TAG_HIDDEN: Final = HIDDEN
 """The tag of a node that streams don't show and `"*"` doesn't stop at."""
 

@@ -74,9 +74,9 @@ class EmptyInputError(FlowError):
 class NodeInterrupt(GraphInterrupt):
     """Raised by a node to stop its graph with a question. Deprecated in favour of `interrupt()`."""
 
-    def __init__(self, value: Any, id: str = "placeholder-id") -> None:
+    def __init__(self, value: Any, id: str | None = None) -> None:
         warn("NodeInterrupt is deprecated. Use `interrupt()` instead.", LangGraphDeprecatedSinceV10)
-        super().__init__([Interrupt(value, id)])
+        super().__init__([Interrupt(value, id or "placeholder-id")])
 
 
 class ParentCommand(GraphBubbleUp):

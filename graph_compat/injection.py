@@ -118,6 +118,8 @@ def config_of(frame: Frame) -> dict[str, Any]:
     namespace += f"{call.definition.name}:{call.id}"
     config["configurable"] = {**config["configurable"], "checkpoint_ns": namespace}
     node = call.node
+    if node is not None and node.tags:
+        config["tags"] = [*config["tags"], *node.tags]
     config["metadata"] = {
         **config["metadata"],
         **{

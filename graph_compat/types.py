@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
+from checkpointers import CheckpointSaver
 from flowfn.config import Durability
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, default_retry_on
 from flowfn.runtime import StreamWriter
@@ -23,6 +25,7 @@ from flowfn.values import (
     StateUpdate,
 )
 from graph_compat.asking import interrupt
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
 from graph_compat.typing import OutputT, StateT
 
 __all__ = [
@@ -67,8 +70,8 @@ __all__ = [
 All = Literal["*"]
 """Every node that isn't hidden."""
 
-Checkpointer = Any
-"""None, True, False, a saver, a path, or a URL."""
+Checkpointer = BaseCheckpointSaver[Any] | CheckpointSaver | os.PathLike[str] | str | bool | None
+"""Where threads are kept: a saver, a path, a URL; True and False are for graphs inside others."""
 
 StreamMode = Literal["values", "updates", "checkpoints", "tasks", "debug", "messages", "custom"]
 """What a stream shows; see `flowfn.streams`."""
@@ -95,8 +98,6 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     """
     if checkpointer is None or isinstance(checkpointer, bool) or _is_saver(checkpointer):
         return checkpointer
-    import os
-
     if isinstance(checkpointer, os.PathLike) or (isinstance(checkpointer, str) and _is_place(checkpointer)):
         return checkpointer
     raise TypeError(

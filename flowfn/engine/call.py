@@ -31,6 +31,7 @@ class Call:
     """One call, from the moment that it is made; `task` is its id, empty where nothing is recorded."""
 
     __slots__ = (
+        "_id",
         "_info",
         "args",
         "arguments",
@@ -82,6 +83,7 @@ class Call:
         self.digest: Digest | None = None
         self.occurrence = 0
         self.born = 0
+        self._id: str | None = None
         self._info: CallInfo | None = None
         self.note: Note | None = None
         self.future: Future[Any] | None = None
@@ -154,8 +156,11 @@ class Call:
 
     @property
     def id(self) -> str:
-        """The public id of the call, the same on every attempt: a UUID."""
-        return task_uuid(self.run.thread, self.run.namespace, self.checkpoint, self.task)
+        """The public id of the call, a UUID: the same on every attempt, or of this one where nothing is recorded."""
+        if self._id is None:
+            scope = self.task or self.run.host.new_id()
+            self._id = task_uuid(self.run.thread, self.run.namespace, self.checkpoint, scope)
+        return self._id
 
     @property
     def owner(self) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
 from flowfn.engine.identity import CALL, REPORT, RUN_TASK, SUSPENDED, CallInfo, Ledger
-from flowfn.errors import SerializationError
+from flowfn.errors import InvalidInput, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import (
     Begin,
@@ -347,7 +347,17 @@ def _stored(serde: Serializer, checkpoint: Checkpoint, name: str, program: Progr
 
 
 def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
-    """A checkpoint from its row; channels that the program no longer has are left out."""
+    """A checkpoint from its row; channels that the program no longer has are left out.
+
+    Raises:
+        InvalidInput: somebody put it by hand, with versions of another saver's.
+    """
+    for version in row.versions.values():
+        if not isinstance(version, int):
+            raise InvalidInput(
+                f"checkpoint {row.id!r} was put with versions such as {version!r}, and a run goes on from ints: put "
+                "it with the versions 1, 2, …"
+            )
     body = serde.loads(row.body)
     values = {
         name: channels[name].restored(serde.loads(versioned.value))

@@ -167,7 +167,7 @@ class DeltaChannel(BaseChannel[Any, Any, Any]):
         reducer: Callable[[Any, Sequence[Any]], Any],
         typ: Any = None,
         *,
-        snapshot_frequency: int = 1000,
+        snapshot_frequency: int = 100,
     ) -> None:
         if not isinstance(snapshot_frequency, int) or snapshot_frequency < 1:
             raise ValueError(f"snapshot_frequency must be a positive int, got {snapshot_frequency!r}")

@@ -2,8 +2,37 @@
 
 from __future__ import annotations
 
-from checkpointers import MemorySaver as InMemorySaver
+from collections import defaultdict
+from typing import Any
+
+import checkpointers
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.serde.base import as_serializer
+from graph_compat.left_out import left_out
+
+__all__ = ["InMemorySaver", "MemorySaver"]
+
+
+class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):
+    """Keeps threads until the process ends.
+
+    `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
+    """
+
+    version_types = (int, float, str)
+
+    def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
+        if factory is not defaultdict:
+            raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
+        super().__init__(serde=None if serde is None else as_serializer(serde))
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """The version after `current`."""
+        return next_text_version(current)
+
 
 MemorySaver = InMemorySaver
 
-__all__ = ["InMemorySaver", "MemorySaver"]
+_FILES = "to keep threads in a file, use graph_compat.checkpoint.sqlite.SqliteSaver"
+
+__getattr__ = left_out(__name__, {"PersistentDict": _FILES})

@@ -13,6 +13,7 @@ from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, GraphOutput, StateSnapshot, Write
 from flowfn.workflow import Workflow
+from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
@@ -96,7 +97,9 @@ class CompiledGraph(Workflow[Any, Any]):
             program=replace(self._program, name=self.name),
             name=self.name,
             checkpointer=saver,
-            settings=Settings(on_divergence="reuse", cache=self.cache, store=self.store, positional=True),
+            settings=Settings(
+                on_divergence="reuse", cache=port_of(self.cache), store=self.store, positional=True
+            ),
             stream_mode=self.stream_mode,
             context_schema=self.context_schema,
             writes=self._given,
@@ -130,7 +133,7 @@ class CompiledGraph(Workflow[Any, Any]):
     def _given(self, given: Any) -> Sequence[Write]:
         """What an input writes."""
         if isinstance(given, Command):
-            _refuse_parent(given)
+            refuse_parent(given)
         return self._program.input(given)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
@@ -211,12 +214,13 @@ class CompiledGraph(Workflow[Any, Any]):
         thread_id: str | None = None,
     ) -> StateSnapshot:
         """The thread's state; an empty one for a checkpoint or a subgraph that isn't there, as in LangGraph."""
+        named = {"configurable": dict((config or {}).get("configurable") or {})}
         try:
-            return super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
+            found = super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
         except (UnknownCheckpoint, UnknownPart):
-            named = (config or {}).get("configurable") or {}
             values = self._program.result(EMPTY)
-            return StateSnapshot(values, (), {"configurable": dict(named)}, None, None, None, (), ())
+            return StateSnapshot(values, (), named, None, None, None, (), ())
+        return found if found.created_at is not None or config is None else found._replace(config=named)
 
     # -- LangGraph's other methods ----------------------------------------------------------------
 
@@ -291,7 +295,7 @@ class CompiledGraph(Workflow[Any, Any]):
             raise ValueError("No cache is set for this graph. Cannot clear cache.")
         for name, node in self._program.nodes.items():
             if nodes is None or name in nodes:
-                self.cache.clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
+                port_of(self.cache).clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
@@ -347,7 +351,7 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        _refuse_parent(command)
+        refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
     def attach_node(self, key: str, node: Any) -> None:
@@ -357,7 +361,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     attach_edge = attach_branch = attach_node
 
 
-def _refuse_parent(command: Command[Any]) -> None:
+def refuse_parent(command: Command[Any]) -> None:
+    """Refuse a caller's command that addresses a graph around the one that is called."""
     if command.graph == Command.PARENT:
         raise InvalidUpdateError(
             "There is no parent graph. A caller's command is for the graph that it calls"

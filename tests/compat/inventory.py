@@ -78,16 +78,33 @@ PUBLIC = {
 }
 
 EVENTS = "stream events v3 are not supported"
+RUNNABLES = "without LangChain's runnables"
+FILES = "SqliteSaver"
 SERVER = "the hosted server is not supported"
 OWN = {"version.__version__"}  # names of which graph_compat has its own value
+
+DIFFERENT = {  # names of which graph_compat takes less, and why
+    "types.Interrupt": "names that were deprecated before 1.0 are gone",
+    "constants.Interrupt": "names that were deprecated before 1.0 are gone",
+    "types.Overwrite": "`type` is for JSON of the hosted server",
+    "utils.runnable.RunnableLike": "LangChain's runnables are objects with invoke and ainvoke here",
+    "graph.state.CompiledStateGraph": "a graph is made by compile()",
+    "cache.sqlite.SqliteCache": "set() names its argument as the base class does",
+}
+
+BASES = {  # control signals that `except Exception` mustn't catch (G8): no `Exception`, unlike LangGraph's
+    *("errors.GraphBubbleUp", "errors.GraphInterrupt", "errors.NodeInterrupt"),
+    *("errors.ParentCommand", "errors.GraphDrained"),
+}
 
 LEFT_OUT = {
     **{f"stream.{name}": EVENTS for name in PUBLIC["stream"].split()},
     "prebuilt.ToolCallTransformer": EVENTS,
     "pregel.remote.RemoteGraph": SERVER,
     "pregel.remote.RemoteException": SERVER,
-    "runtime.ServerInfo": SERVER,
     "runtime.BaseUser": SERVER,
+    "utils.runnable.RunnableCallable": RUNNABLES,
+    "checkpoint.memory.PersistentDict": FILES,
 }
 
 CHANNEL = "update get is_available consume finish checkpoint from_checkpoint copy"

@@ -12,6 +12,12 @@ INSTEAD = {
     # The second question is asked again.
     Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
     # The task ran once for three attempts of its parent.
+    Name("savers", "writes"): "('task2', '__interrupt__', 'two')",
+    Name("savers", "what_a_run_puts"): "seen by: ['__start__', 'a', 'b']",
+    # A question and its answer are calls with an identity of their own, not writes of the task that asked.
+    Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
+    Name("savers", "sqlite_has_two_colours"): "answers: None",
+    Name("pregel", "two_writes_to_one_value"): "At key 'c': Can receive only one value per step",
     Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",
 }
 

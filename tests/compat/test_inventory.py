@@ -1,7 +1,7 @@
-"""graph_compat has every name of the inventory, with LangGraph's signatures.
+"""graph_compat has every name of the inventory, and takes every call that LangGraph's signatures take.
 
-What the parameters are is read from the installed LangGraph when the test runs. Reaching for a name that's left
-out on purpose says so, with the reason.
+What the parameters are is read from the installed LangGraph when the test runs; graph_compat's may have more, which
+callers may leave out. Reaching for a name that's left out on purpose says so, with the reason.
 
     python -m tests.compat.test_inventory        prints what graph_compat lacks
 """
@@ -11,14 +11,14 @@ import importlib.util
 import inspect
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 from typing_extensions import is_typeddict
 
-from .inventory import EVENTS, LEFT_OUT, METHODS, OWN, PUBLIC
+from .inventory import BASES, DIFFERENT, EVENTS, LEFT_OUT, METHODS, OWN, PUBLIC
 from .loading import GRAPH_COMPAT, LANGGRAPH
 from .trace import Mask, render
 
@@ -46,6 +46,7 @@ class Inventory(NamedTuple):
 
 
 THEIRS, OURS = Inventory(LANGGRAPH), Inventory(GRAPH_COMPAT)
+VAR = inspect.Parameter.VAR_KEYWORD
 COMPARED = [path for path in PUBLIC if THEIRS.has_module(path)]
 """The modules of the distributions that are installed."""
 
@@ -63,13 +64,72 @@ def differences(path: str) -> dict[str, tuple[str, str]]:
     """The names of a module and their methods of which the shapes differ: LangGraph's and graph_compat's."""
     found = {}
     for full in _kept(path):
-        if full in OWN:
+        if full in OWN | DIFFERENT.keys():
             continue
         for name in ("", *METHODS.get(full, "").split()):
             theirs, ours = (shape(library, full, name) for library in (THEIRS, OURS))
-            if theirs != ours:
+            if theirs != ours and not _takes_as_much(full, name):
                 found[f"{full}.{name}".rstrip(".")] = (theirs, ours)
     return found
+
+
+def _takes_as_much(path: str, method: str) -> bool:
+    """Whether graph_compat's side takes what LangGraph's does: the same parameters, or keys, and perhaps more."""
+    try:
+        theirs, ours = (library.find(path) for library in (THEIRS, OURS))
+        theirs, ours = (getattr(value, method) if method else value for value in (theirs, ours))
+    except (ImportError, AttributeError):
+        return False
+    if is_typeddict(theirs):
+        return is_typeddict(ours) and theirs.__annotations__.keys() <= ours.__annotations__.keys()
+    if choices := typing.get_args(theirs):
+        return _names(choices) <= _names(typing.get_args(ours))
+    if path in BASES:
+        assert not issubclass(ours, Exception), f"take {path} out of BASES"
+    elif isinstance(theirs, type) and issubclass(theirs, BaseException):
+        names = {base.__name__ for base in ours.__mro__}
+        if not {base.__name__ for base in theirs.__mro__} <= names:
+            return False
+    return takes(theirs, ours)
+
+
+def _names(choices: Iterable[Any]) -> set[str]:
+    return {getattr(choice, "__name__", str(choice)) for choice in choices}
+
+
+def takes(theirs: Callable[..., Any], ours: Callable[..., Any]) -> bool:
+    """Whether every call that fits one signature fits the other."""
+    try:
+        wanted, given = (inspect.signature(value).parameters for value in (theirs, ours))
+    except (TypeError, ValueError):
+        return _signature(theirs) == _signature(ours)
+    rest = {p.kind for p in given.values()}
+    for parameter in wanted.values():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            if parameter.kind not in rest:
+                return False
+        elif parameter.name not in given and parameter.kind == parameter.KEYWORD_ONLY and VAR in rest:
+            continue
+        elif parameter.name not in given or not _stands_for(parameter, given[parameter.name]):
+            return False
+    positional = [[name for name, p in side.items() if _is_positional(p)] for side in (wanted, given)]
+    more = [p for name, p in given.items() if name not in wanted]
+    return positional[1][: len(positional[0])] == positional[0] and all(
+        p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in more
+    )
+
+
+def _stands_for(theirs: inspect.Parameter, ours: inspect.Parameter) -> bool:
+    if _is_positional(theirs) and not _is_positional(ours):
+        return False
+    if theirs.default is theirs.empty:
+        return True
+    defaults = [_parameter(p).partition("=")[2] for p in (theirs, ours)]
+    return defaults[1] in ("...", defaults[0]) or defaults == ["...", "None"]
+
+
+def _is_positional(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY)
 
 
 def shape(library: Inventory, path: str, method: str = "") -> str:
@@ -165,6 +225,21 @@ def test_the_third_version_of_events_says_so() -> None:
     builder.set_entry_point("node")
     with pytest.raises(NotImplementedError, match=EVENTS):
         builder.compile().stream_events({}, version="v3")
+
+
+def test_what_takes_less_is_seen() -> None:
+    """A parameter that's absent, moved, required, or of another default, isn't one that takes as much."""
+
+    def theirs(a: Any, b: int = 1, *, c: None = None) -> None: ...
+    def more(a: Any, b: int = 1, d: int = 2, *, c: None = None, e: int = 3) -> None: ...
+    def absent(a: Any, *, c: None = None) -> None: ...
+    def moved(b: int = 1, a: Any = 0, *, c: None = None) -> None: ...
+    def required(a: Any, b: int = 1, *, c: None = None, e: int) -> None: ...
+    def other(a: Any, b: int = 2, *, c: None = None) -> None: ...
+
+    assert [takes(theirs, ours) for ours in (theirs, more, absent, moved, required, other)] == [
+        *(True, True, False, False, False, False)
+    ]
 
 
 def test_a_difference_is_seen() -> None:

@@ -312,7 +312,9 @@ async def children_of_a_retried_entrypoint(t: Trace) -> None:
             raise OverflowError
         return value
 
-    await t.invoke(entrypoint(retry_policy=_at_once(retry_on=OverflowError))(t.node(wf)), 1)
+    policy = _at_once(retry_on=OverflowError)
+    graph = entrypoint(checkpointer=InMemorySaver(), retry_policy=policy)(t.node(wf))
+    await t.invoke(graph, 1, ONE)
     t.note("ran", ran)
 
 

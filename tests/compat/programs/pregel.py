@@ -14,6 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import RetryPolicy, interrupt
 
+from ..trace import differs
+
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
@@ -114,6 +116,7 @@ async def an_aggregate(t):
     await t.invoke(app, {"a": "x"})
 
 
+@differs("an error names the channel")
 async def two_writes_to_one_value(t):
     """Two nodes can't write a LastValue in one step."""
     one = NodeBuilder().subscribe_only("a").do(double).write_to("c")

@@ -17,6 +17,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
+from ..trace import differs
+
 THREAD = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
 
 
@@ -95,6 +97,7 @@ async def only_new_versions_are_stored(t):
     t.note("values", (await t.call(saver, "get", config()))["channel_values"])
 
 
+@differs("writes are listed as they were recorded")
 async def writes(t):
     """Writes belong to a checkpoint; a repeated one is ignored, one of a special channel replaces the old."""
     saver = InMemorySaver()
@@ -200,6 +203,7 @@ async def helpers(t):
     t.note("tuple", CheckpointTuple(config(), original, metadata(0)))
 
 
+@differs("what a run keeps is flowfn's")
 async def what_a_run_puts(t):
     """A run puts its input, and then a checkpoint for each superstep whose writes it kept."""
     builder = StateGraph(State)
@@ -216,6 +220,7 @@ async def what_a_run_puts(t):
         t.note("writes", [(channel, value) for _, channel, value in found.pending_writes])
 
 
+@differs("what a run keeps is flowfn's")
 async def what_an_interrupt_puts(t):
     """An interrupt and its answer are writes of the task that asked."""
     builder = StateGraph(State)
@@ -277,6 +282,7 @@ async def sqlite_puts_and_lists(t):
             await use(saver)
 
 
+@differs("one class serves blocking and asyncio callers")
 async def sqlite_has_two_colours(t):
     """The blocking saver of SQLite refuses asyncio and says which one doesn't; one that's closed stays closed."""
     with SqliteSaver.from_conn_string(":memory:") as saver:
@@ -285,4 +291,6 @@ async def sqlite_has_two_colours(t):
             saver.aget_tuple(config()).send(None)
         except NotImplementedError as error:
             t.note("says", "AsyncSqliteSaver" in str(error))
+        except StopIteration as answer:
+            t.note("answers", answer.value)
     t.raises(saver.get_tuple, config())

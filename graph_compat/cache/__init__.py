@@ -1,0 +1,1 @@
+"""Where nodes and tasks with a cache policy keep their results."""

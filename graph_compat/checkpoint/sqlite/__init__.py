@@ -1,0 +1,51 @@
+"""Threads in an SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import Any, TypeVar
+
+import checkpointers
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.serde.base import as_serializer
+
+__all__ = ["SqliteSaver"]
+
+Self = TypeVar("Self", bound="SqliteSaver")
+
+
+class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):
+    """Keeps threads in one SQLite file: that of `conn`, which it opens itself; `conn` is left alone.
+
+    A connection to `":memory:"` stands for threads in memory, which no other connection sees. Blocking and
+    asyncio callers may share a saver.
+
+    Raises:
+        NotADatabase: the file is another program's. `flowfn import-langgraph` takes over what LangGraph kept.
+    """
+
+    version_types = (int, float, str)
+
+    def __init__(self, conn: sqlite3.Connection, *, serde: Any = None) -> None:
+        super().__init__(_path(conn), serde=None if serde is None else as_serializer(serde))
+
+    @classmethod
+    def from_conn_string(cls: type[Self], conn_string: str) -> Self:
+        """A saver of the file at a path, to be closed by `with`."""
+        return cls(conn_string)  # type: ignore[arg-type]
+
+    def setup(self) -> None:
+        """Does nothing: opening the file creates what it lacks."""
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """The version after `current`."""
+        return next_text_version(current)
+
+
+def _path(place: Any) -> str:
+    """The file of a connection; a path is one already."""
+    if isinstance(place, str | os.PathLike):
+        return os.fspath(place)
+    rows = place.execute("PRAGMA database_list").fetchall()
+    return next((file for _, name, file in rows if name == "main" and file), ":memory:")

@@ -1,0 +1,117 @@
+"""`@task`: flowfn's, with LangGraph's arguments, and refused outside a graph as there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from flowfn import Future, Task
+from flowfn.definition import Definition
+from flowfn.errors import AsyncInBlockingRun
+from flowfn.functional.task import call_task, defined, plain, policies_of
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from graph_compat.cache.port import port_of
+from graph_compat.func.options import renamed
+from graph_compat.injection import filled, frame_here, wanted_by
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class TaskFunction(Task[P, R]):
+    """A function whose calls inside a graph are durable. Made by `@task`; calling it gives a future."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        frame_here()
+        try:
+            return call_task(self._self_definition, args, kwargs, sys._getframe(1))
+        except AsyncInBlockingRun as error:
+            raise RuntimeError(f"In an sync context async tasks cannot be called. {error}") from None
+
+    @property
+    def retry_policy(self) -> Sequence[RetryPolicy]:
+        """When it is tried again."""
+        return self._self_definition.retry
+
+    @property
+    def cache_policy(self) -> CachePolicy | None:
+        """Whether its results are kept across runs."""
+        return self._self_definition.cache
+
+    @property
+    def timeout(self) -> TimeoutPolicy | None:
+        """How long an attempt may take."""
+        return TimeoutPolicy.coerce(self._self_definition.timeout)
+
+    def clear_cache(self, cache: Any) -> None:
+        """Forget what the task has kept in a cache."""
+        port_of(cache).clear(f"{self._self_definition.qualified}:")
+
+    async def aclear_cache(self, cache: Any) -> None:
+        """`clear_cache` for asyncio."""
+        import asyncio
+
+        await asyncio.to_thread(self.clear_cache, cache)
+
+
+def task(
+    __func_or_none__: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+    cache_policy: CachePolicy | None = None,
+    timeout: float | timedelta | TimeoutPolicy | None = None,
+    **deprecated: Any,
+) -> Any:
+    """Make a function's calls durable inside a graph: `@task`, or `@task(...)`.
+
+    Args:
+        name: the name in streams and records; default: the function's.
+        retry_policy: when and how often to try again; of several the first counts that fits.
+        cache_policy: reuse results across runs, kept in the graph's cache.
+        timeout: seconds per attempt, for an async function.
+
+    Raises:
+        ValueError: a timeout, and a function that isn't async.
+    """
+    policy = renamed(deprecated, "retry", "retry_policy", retry_policy)
+    for unknown in deprecated:
+        raise TypeError(f"task() got an unexpected keyword argument {unknown!r}")
+
+    def decorate(function: Callable[..., Any]) -> TaskFunction[Any, Any]:
+        definition = defined(
+            plain(function), name=name, retry=policies_of(policy), cache=cache_policy, timeout=_limit(timeout)
+        )
+        if timeout is not None and not definition.is_async:
+            raise ValueError(
+                "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
+                f" cancelled in-process. Task '{definition.name}' is sync."
+            )
+        return TaskFunction(_filling(definition), function)
+
+    return decorate if __func_or_none__ is None else decorate(__func_or_none__)
+
+
+def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:
+    """A timeout as a definition has it: seconds, where that says all."""
+    policy = TimeoutPolicy.coerce(timeout)
+    return policy if policy is not None and policy.idle_timeout is not None else policy and policy.run_timeout
+
+
+def _filling(definition: Definition) -> Definition:
+    """The definition of a function whose `config`, `runtime` and such are a graph's."""
+    wanted = [want for want in wanted_by(definition.author_function) if want.name in definition.injected]
+    if not wanted:
+        return definition
+    function = definition.function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = definition.bind(args, kwargs)
+        missing = tuple(want for want in wanted if want.name not in bound)
+        return function(*args, **kwargs, **filled(frame_here(), missing))
+
+    return definition.with_options(function=call, stands_for=definition.author_function, injects=False)

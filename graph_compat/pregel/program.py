@@ -1,0 +1,173 @@
+"""`Pregel`: channels, and nodes that run when what they subscribe to is written."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flowfn.errors import UnknownThread
+from flowfn.policies import CachePolicy, RetryPolicy
+from flowfn.values import Command, Send, Write
+from graph_compat.channels import Topic
+from graph_compat.constants import SENDS
+from graph_compat.errors import translated
+from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph, refuse_parent
+from graph_compat.graph.lowering import policies
+from graph_compat.graph.writes import goto
+from graph_compat.left_out import EVENTS
+from graph_compat.pregel.builder import NodeBuilder, PregelNode
+from graph_compat.pregel.lowering import Description, Names, lower, no_input
+from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_checkpointer
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
+
+if TYPE_CHECKING:
+    from flowfn.invocation import Setup
+
+
+class Pregel(CompiledGraph, ABC):
+    """A program of channels and nodes that runs in supersteps; `StateGraph` is the comfortable way to one.
+
+    Args:
+        nodes: by name, what `NodeBuilder` described.
+        channels: by name; a channel of `graph_compat.channels`, or a managed value.
+        input_channels: the channel that an input is written to, or several, for an input that is a mapping.
+        output_channels: the channel whose value is the result, or several, for a mapping.
+        stream_channels: what `values` and `updates` streams show; default: all channels.
+        stream_mode: what `stream()` yields where its caller doesn't say.
+        interrupt_before_nodes, interrupt_after_nodes: nodes to stop at, or "*" for all.
+        checkpointer, store, cache: as for `StateGraph.compile`.
+        retry_policy, cache_policy: of nodes, and of tasks that they call, that have none of their own.
+        node_error_handler_map: by node, the node that handles its errors.
+        auto_validate, stream_eager, trigger_to_nodes: belong to how LangGraph runs, and change nothing here.
+
+    Raises:
+        ValueError: a name is reserved, or stands for nothing.
+        NotImplementedError: a limit on the time of a superstep, or `stream_transformers`.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: Mapping[str, PregelNode | NodeBuilder],
+        channels: Mapping[str, Any] | None,
+        auto_validate: bool = True,
+        stream_mode: StreamMode = "values",
+        stream_eager: bool = False,
+        output_channels: str | Sequence[str],
+        stream_channels: str | Sequence[str] | None = None,
+        interrupt_after_nodes: All | Sequence[str] = (),
+        interrupt_before_nodes: All | Sequence[str] = (),
+        input_channels: str | Sequence[str],
+        step_timeout: float | None = None,
+        debug: bool | None = None,
+        checkpointer: Checkpointer = None,
+        store: Any = None,
+        cache: Any = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] = (),
+        cache_policy: CachePolicy | None = None,
+        context_schema: type[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        node_error_handler_map: Mapping[str, str] | None = None,
+        name: str = "LangGraph",
+        stream_transformers: Any = None,
+        **deprecated: Any,
+    ) -> None:
+        if "config_type" in deprecated:
+            warn(
+                "`config_type` is deprecated and will be removed. Please use `context_schema` instead.",
+                LangGraphDeprecatedSinceV10,
+            )
+            context_schema = deprecated.pop("config_type") if context_schema is None else context_schema
+        for unknown in deprecated:
+            raise TypeError(f"Pregel() got an unexpected keyword argument {unknown!r}")
+        if step_timeout is not None:
+            raise NotImplementedError("step_timeout is left out: give nodes a timeout")
+        if stream_transformers:
+            raise NotImplementedError(f"stream_transformers is left out: {EVENTS}")
+        ensure_valid_checkpointer(checkpointer)
+        self._description = Description(
+            nodes={key: n.build() if isinstance(n, NodeBuilder) else n for key, n in nodes.items()},
+            channels=dict(channels or {}),
+            input_channels=input_channels,
+            output_channels=output_channels,
+            stream_channels=stream_channels,
+            interrupt_before=interrupt_before_nodes,
+            interrupt_after=interrupt_after_nodes,
+            cache_policy=cache_policy,
+            handlers=node_error_handler_map or {},
+        )
+        self.retry_policy = policies(retry_policy)
+        self.cache_policy = cache_policy
+        self.step_timeout = step_timeout
+        super().__init__(
+            program=lower(self._description, name),
+            checkpointer=checkpointer,
+            cache=cache,
+            store=store,
+            debug=bool(debug),
+            name=name,
+            stream_mode=stream_mode,
+            context_schema=context_schema,
+            config=config,
+        )
+
+    def _set_up(self) -> Setup:
+        setup = super()._set_up()
+        settings = replace(setup.settings, retry=self.retry_policy)
+        return replace(setup, settings=settings, translated=self._translated)
+
+    def _translated(self, error: BaseException) -> BaseException:
+        """An error of the engine as LangGraph's users know it."""
+        if isinstance(error, UnknownThread):
+            return no_input(self.input_channels, error)
+        return translated(error)
+
+    def _commanded(self, command: Command[Any]) -> Sequence[Write]:
+        refuse_parent(command)
+        update = command.update
+        pairs = update.items() if isinstance(update, Mapping) else update or ()
+        return [*goto(command.goto), *(Write(channel, value) for channel, value in pairs)]
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """The nodes, as they were described."""
+        return self._description.nodes
+
+    @property
+    def channels(self) -> Mapping[str, Any]:
+        """The channels, that of `Send`s included."""
+        return {**self._description.channels, SENDS: Topic(Send)}
+
+    @property
+    def input_channels(self) -> Names:
+        """What an input is written to."""
+        return self._description.input_channels
+
+    @property
+    def output_channels(self) -> Names:
+        """What a result shows."""
+        return self._description.output_channels
+
+    @property
+    def stream_channels(self) -> Names | None:
+        """What streams show, as it was given."""
+        return self._description.stream_channels
+
+    @property
+    def InputType(self) -> Any:
+        """The type of the one input channel; None where there are several."""
+        return self._type_of(self.input_channels, "UpdateType")
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of the one output channel; None where there are several."""
+        return self._type_of(self.output_channels, "ValueType")
+
+    def _type_of(self, names: Names, which: str) -> Any:
+        return getattr(self.channels[names], which) if isinstance(names, str) else None
+
+
+Pregel.register(CompiledStateGraph)
