@@ -18,14 +18,17 @@ from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, tran
 from graph_compat.graph.action import Action
 from graph_compat.graph.node import Step
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.langchain.runnable import AsRunnable
+from graph_compat.langchain.runs import graph_run
+from graph_compat.langchain.tokens import listening
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
-    from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
+    from flowfn.invocation import Ending, Fresh, Hosts, Order, Resume, Run, Setup
     from flowfn.ports import Saver
     from flowfn.pregel import Amendment, Program
-    from flowfn.streams import Version
+    from flowfn.streams import Shaper, Version
     from flowfn.values import Checkpoint, StateUpdate
     from graph_compat.graph.state import StateGraph
 
@@ -40,7 +43,7 @@ _NO_THREAD = (
 )
 
 
-class CompiledGraph(Workflow[Any, Any]):
+class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
     `checkpointer`, `store`, `cache`, `name`, `stream_mode` and `context_schema` may be set; the next call
@@ -103,6 +106,7 @@ class CompiledGraph(Workflow[Any, Any]):
             updates=self._amendment,
             call=lambda given: "",
             inside=self._inside,
+            lead=self._lead,
             commands=self._commanded,
             returned=returned,
             part=self._part,
@@ -110,20 +114,44 @@ class CompiledGraph(Workflow[Any, Any]):
             translated=translated,
         )
 
+    async def _lead(self, run: Run, given: Fresh | Resume, order: Order) -> Ending:
+        """Run as a chain of LangChain's callbacks."""
+        from flowfn.engine.root import lead
+
+        on_loop = run.hosts.loop is not None
+        async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
+            run.config = config
+            ending = await lead(run, given)
+            result.value = ending.value
+        return ending
+
+    def _blocking(self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]) -> Iterator[Any]:
+        return super()._blocking(listening(order, shaper.modes, printed), shaper, printed, ending)
+
+    def _awaiting(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> AsyncIterator[Any]:
+        return super()._awaiting(listening(order, shaper.modes, printed), shaper, printed, ending)
+
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """Run as a part of the run that calls; a command for the graph around arrives there."""
         from flowfn.invocation import nest
 
+        around = order.config.under(frame.run.config)
+        on_loop = hosts.loop is not None
         try:
-            return await nest(
-                self._self_setup,
-                frame,
-                given,
-                order,
-                hosts,
-                remembers=self.checkpointer is True,
-                recorded=self.checkpointer is not False,
-            )
+            async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
+                ending = await nest(
+                    self._self_setup,
+                    frame,
+                    given,
+                    replace(order, config=config),
+                    hosts,
+                    remembers=self.checkpointer is True,
+                    recorded=self.checkpointer is not False,
+                )
+                result.value = ending.value
+            return ending
         except ParentCommand as signal:
             raise Arrived(replace(signal.args[0], graph=None)) from None
 
