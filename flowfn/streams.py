@@ -64,7 +64,7 @@ class Shaper:
         self._single = isinstance(mode, str)
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
         self.modes = tuple(sorted(modes, key=lambda name: name == "values"))
-        self._subgraphs = subgraphs
+        self.subgraphs = subgraphs
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
@@ -76,7 +76,7 @@ class Shaper:
 
     def chunks(self, event: Event) -> Iterator[Any]:
         """The chunks of one event, in the order of the modes; `values` come last."""
-        if event.namespace and not self._subgraphs:
+        if event.namespace and not self.subgraphs:
             return
         keys = None if event.namespace else self._keys
         for mode in self.modes:
@@ -86,8 +86,8 @@ class Shaper:
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()
         if self._single:
-            return (path, payload) if self._subgraphs else payload
-        return (path, mode, payload) if self._subgraphs else (mode, payload)
+            return (path, payload) if self.subgraphs else payload
+        return (path, mode, payload) if self.subgraphs else (mode, payload)
 
     def _part(self, namespace: str, mode: str, payload: Any) -> dict[str, Any]:
         path = tuple(namespace.split("|")) if namespace else ()

@@ -126,12 +126,12 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         return ending
 
     def _blocking(self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]) -> Iterator[Any]:
-        return super()._blocking(listening(order, shaper.modes, printed), shaper, printed, ending)
+        return super()._blocking(listening(order, shaper, printed), shaper, printed, ending)
 
     def _awaiting(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
-        return super()._awaiting(listening(order, shaper.modes, printed), shaper, printed, ending)
+        return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending)
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """Run as a part of the run that calls; a command for the graph around arrives there."""

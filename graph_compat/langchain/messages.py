@@ -119,7 +119,10 @@ def messages_in(value: Any) -> Iterator[Any]:
             yield from _among(item)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
-            yield from messages_in(item) if isinstance(item, Command) else _among(item)
+            if is_message(item):
+                yield item
+            elif isinstance(item, Command | Mapping):
+                yield from messages_in(item)
     elif hasattr(value, "__dict__"):
         for item in vars(value).values():
             yield from _among(item)

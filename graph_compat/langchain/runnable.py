@@ -11,7 +11,7 @@ from typing import Any
 
 import wrapt
 
-from graph_compat.langchain import is_installed
+from graph_compat.langchain import is_installed, is_loaded
 
 
 class AsRunnable:
@@ -27,7 +27,7 @@ class AsRunnable:
 
     def __getattr__(self, name: str) -> Any:
         """What `Runnable` has and graphs don't define."""
-        if name.startswith("_") or not is_installed():
+        if name.startswith("__") or not (is_loaded() if name.startswith("_") else is_installed()):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         from langchain_core.runnables import Runnable
 

@@ -187,7 +187,11 @@ class Watched(Unwatched):
             return value
 
     def _branch(self) -> Any:
-        return None if self._chain.run is None else self._chain.run.get_child("seq:step:3")
+        if self._chain.run is None:
+            return None
+        manager = self._chain.run.get_child("seq:step:3")
+        manager.add_tags(self._chain.config["tags"])
+        return manager
 
     def show(self) -> None:
         """Show the messages that it returned to a `messages` stream."""
@@ -267,11 +271,14 @@ def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[
     callbacks = frame.run.config.rest.get("callbacks")
     if callbacks is None:
         return config, None
+    parent = callbacks.copy()
+    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
     manager = _manager_class(on_loop).configure(
-        inheritable_callbacks=callbacks,
+        inheritable_callbacks=parent,
+        inheritable_tags=config["tags"],
         inheritable_metadata=config["metadata"],
-        local_tags=[f"graph:step:{frame.run.step + 1}"],
     )
+    config["metadata"] = manager.metadata
     return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
 
 

@@ -18,15 +18,19 @@ from graph_compat.langchain.messages import id_of, identify, messages_in
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.invocation import Order
+    from flowfn.streams import Shaper
 
 class Shown:
-    """The ids of the messages that a stream has shown."""
+    """The ids of the messages that a stream has shown; of nested graphs, if it shows `subgraphs`."""
 
-    def __init__(self) -> None:
+    def __init__(self, subgraphs: bool) -> None:
         self.ids: set[str] = set()
+        self._subgraphs = subgraphs
 
     def show(self, frame: Frame, message: Any, metadata: Mapping[str, Any]) -> None:
         """Show a message, or a piece of one."""
+        if frame.run.namespace and not self._subgraphs:
+            return
         name = id_of(message)
         if name is not None:
             self.ids.add(name)
@@ -35,6 +39,8 @@ class Shown:
 
     def show_new(self, frame: Frame, given: Any, returned: Any, metadata: Mapping[str, Any]) -> None:
         """Show the messages that a node returns and was not given."""
+        if frame.run.namespace and not self._subgraphs:
+            return
         self.ids.update(name for message in messages_in(given) if (name := id_of(message)) is not None)
         place = frame.run.task_id(frame.scope)
         for message in messages_in(returned):
@@ -42,12 +48,12 @@ class Shown:
                 self.show(frame, message, metadata)
 
 
-def listening(order: Order, *modes: str | Sequence[str]) -> Order:
-    """A call whose stream modes are these, with a `Shown` where one is `messages`."""
+def listening(order: Order, shaper: Shaper, printed: str | Sequence[str]) -> Order:
+    """A call whose events are shaped so, with a `Shown` where messages are among them."""
+    modes = (*shaper.modes, *((printed,) if isinstance(printed, str) else printed))
     frame = current_frame.get()
-    nested = frame is not None and shown_by(frame) is not None
-    if not nested and any(mode == "messages" if isinstance(mode, str) else "messages" in mode for mode in modes):
-        order.config = replace(order.config, rest={**order.config.rest, MESSAGES: Shown()})
+    if "messages" in modes and (frame is None or shown_by(frame) is None):
+        order.config = replace(order.config, rest={**order.config.rest, MESSAGES: Shown(shaper.subgraphs)})
     return order
 
 
