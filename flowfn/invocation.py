@@ -73,8 +73,8 @@ class Setup:
     updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
     call: Callable[[Any], str]
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
-    lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = (
-        lambda run, given, order: lead(run, given)
+    lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (
+        lead(run, given)
     )
     """How a run of it is led; a front end may do something of its own before and after."""
     commands: Callable[[Command[Any]], Sequence[Write]] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,10 +13,11 @@ from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, GraphOutput, StateSnapshot, Write
-from flowfn.workflow import Workflow
+from flowfn.workflow import Config, Workflow
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
+from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
 from graph_compat.graph.writes import Writer, goto
 from graph_compat.langchain.runnable import AsRunnable
@@ -77,6 +79,18 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
+    def batch(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> list[Any]:
+        _check_lengths(inputs, config)
+        return super().batch(inputs, config, **options)
+
+    async def abatch(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> list[Any]:
+        _check_lengths(inputs, config)
+        return await super().abatch(inputs, config, **options)
+
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """Its name."""
         return f"{name or self.name}{suffix or ''}"
@@ -121,11 +135,20 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         on_loop = run.hosts.loop is not None
         async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
             run.config = config
-            ending = await lead(run, given)
+            if "graph_compat.callbacks" in sys.modules:
+                from graph_compat.callbacks import life_of
+
+                async with life_of(run) as ended:
+                    ending = await lead(run, given)
+                    await ended(ending)
+            else:
+                ending = await lead(run, given)
             result.value = ending.value
         return ending
 
-    def _blocking(self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]) -> Iterator[Any]:
+    def _blocking(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> Iterator[Any]:
         return super()._blocking(listening(order, shaper, printed), shaper, printed, ending)
 
     def _awaiting(
@@ -378,6 +401,38 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         _refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
+    # -- what it takes and gives ------------------------------------------------------------------
+
+    @property
+    def InputType(self) -> Any:
+        """The type of its input."""
+        return self.builder.input_schema
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of its result, where that is one value."""
+        return self.builder.output_schema if self._program.lone else None
+
+    def get_input_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its input."""
+        return model_of(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its result."""
+        return model_of(self.builder.output_schema, self.get_name("Output"))
+
+    def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its input."""
+        return json_schema(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its result."""
+        return json_schema(self.builder.output_schema, self.get_name("Output"))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of its context; None where it has none."""
+        return context_schema(self.context_schema)
+
     def attach_node(self, key: str, node: Any) -> None:
         """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""
         raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
@@ -389,6 +444,14 @@ def _refuse_parent(command: Command[Any]) -> None:
     if command.graph == Command.PARENT:
         raise InvalidUpdateError(
             "There is no parent graph. A caller's command is for the graph that it calls"
+        )
+
+
+def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:
+    if config is not None and not isinstance(config, Mapping) and len(config) != len(inputs):
+        raise ValueError(
+            f"config must be a list of the same length as inputs, but got {len(config)} configs for"
+            f" {len(inputs)} inputs"
         )
 
 

@@ -68,7 +68,9 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
     taken = {known for message in (*left, *right) if (known := id_of(message)) is not None}
     for message in (*left, *right):
         taken.add(identify(message, taken, place))
-    last = max((i for i, m in enumerate(right) if id_of(m) == REMOVE_ALL_MESSAGES and is_removal(m)), default=-1)
+    last = max(
+        (i for i, m in enumerate(right) if id_of(m) == REMOVE_ALL_MESSAGES and is_removal(m)), default=-1
+    )
     if last >= 0:
         return right[last + 1 :]
     merged = left.copy()

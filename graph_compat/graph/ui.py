@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict, cast
 from uuid import uuid4
 
-from flowfn.context import current_frame
 from graph_compat.graph.writes import push
-from graph_compat.injection import config_of
+from graph_compat.injection import config_of, frame_here
 from graph_compat.langchain.messages import id_of
 
 __all__ = [
@@ -61,7 +60,7 @@ def push_ui_message(
     Raises:
         RuntimeError: no node is running here.
     """
-    frame = _frame()
+    frame = frame_here()
     config = config_of(frame)
     shown: UIMessage = {
         "type": "ui",
@@ -88,15 +87,8 @@ def delete_ui_message(id: str, *, state_key: str = "ui") -> RemoveUIMessage:
         RuntimeError: no node is running here.
     """
     removal: RemoveUIMessage = {"type": "remove-ui", "id": id}
-    _show(_frame(), removal, state_key)
+    _show(frame_here(), removal, state_key)
     return removal
-
-
-def _frame() -> Any:
-    frame = current_frame.get()
-    if frame is None:
-        raise RuntimeError("Called get_config outside of a runnable context")
-    return frame
 
 
 def _show(frame: Any, message: AnyUIMessage, state_key: str | None) -> None:

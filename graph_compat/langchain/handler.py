@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
 
 
-class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler):
+class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
     """Shows what chat models write: each piece, or the whole where a model doesn't stream.
 
     Being a streaming handler, it makes models stream that can.
@@ -46,7 +46,7 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler):
         told = [tag for tag in tags or () if not tag.startswith("seq:step")]
         self._runs[run_id] = frame, {**(metadata or {}), **({"tags": told} if told else {})}
 
-    def on_llm_new_token(self, token: str, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
         """Show a piece."""
         run, message = self._runs.get(run_id), getattr(chunk, "message", None)
         if run is not None and message is not None:

@@ -40,7 +40,7 @@ def coerced(given: Any) -> list[Any]:
         if isinstance(item, BaseMessage) and not isinstance(item, BaseMessageChunk):
             found.append(item)
         else:
-            found += map(message_chunk_to_message, convert_to_messages([item]))  # type: ignore[arg-type]
+            found += map(message_chunk_to_message, convert_to_messages([item]))
     return found
 
 

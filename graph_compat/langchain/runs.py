@@ -17,7 +17,7 @@ from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from graph_compat.constants import START
 from graph_compat.injection import config_of
-from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded
+from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
 from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ async def graph_run(
     run = await run if on_loop else run
     rest = {key: value for key, value in config.rest.items() if key != "run_name"}
     try:
-        yield replace(config, rest={**rest, "callbacks": run.get_child()}), result
+        with with_run_id(run.run_id):
+            yield replace(config, rest={**rest, "callbacks": run.get_child()}), result
     except BaseException as error:
         await _settled(run.on_chain_error(error))
         raise
@@ -120,7 +121,8 @@ class Chain:
         from langchain_core.runnables.config import var_child_runnable_config
 
         callbacks = None if self.run is None else self.run.get_child(self._tag)
-        self._token = var_child_runnable_config.set({**self.config, "callbacks": callbacks})  # type: ignore[typeddict-item]
+        config: Any = {**self.config, "callbacks": callbacks}
+        self._token = var_child_runnable_config.set(config)
         return self
 
     def __exit__(self, *raised: Any) -> None:
@@ -201,6 +203,11 @@ class Watched(Unwatched):
             metadata = self._chain.config["metadata"] if run is None else run.metadata
             shown.show_new(self._frame, self._given, self.value, metadata)
 
+    @property
+    def run_id(self) -> Any:
+        """Its id, for handlers."""
+        return self._chain.run.run_id
+
     def streamers(self) -> list[Any]:
         """The handlers that want its output piece by piece."""
         return [] if self._chain.run is None else streaming(self._chain.run.handlers)
@@ -218,7 +225,9 @@ def node_run(name: str, given: Any) -> Iterator[Unwatched]:
     """A node's run, for a blocking graph; the body leaves what the node's code returned in `value`."""
     frame = _watched(name)
     if frame is None:
-        yield Unwatched()
+        unwatched = Unwatched()
+        yield unwatched
+        _show_plain(name, given, unwatched.value)
         return
     config, run = _begun(frame, name, given, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
@@ -226,7 +235,7 @@ def node_run(name: str, given: Any) -> Iterator[Unwatched]:
         try:
             yield watched
             for handler in watched.streamers():
-                for _ in handler.tap_output_iter(run.run_id, iter((watched.value,))):
+                for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
                     pass
         except BaseException as error:
             chain.failed(error)
@@ -240,7 +249,9 @@ async def node_run_on_loop(name: str, given: Any) -> AsyncIterator[Unwatched]:
     """`node_run` for asyncio."""
     frame = _watched(name)
     if frame is None:
-        yield Unwatched()
+        unwatched = Unwatched()
+        yield unwatched
+        _show_plain(name, given, unwatched.value)
         return
     config, begun = _begun(frame, name, given, on_loop=True)
     run = None if begun is None else await begun
@@ -249,7 +260,7 @@ async def node_run_on_loop(name: str, given: Any) -> AsyncIterator[Unwatched]:
         try:
             yield watched
             for handler in watched.streamers():
-                async for _ in handler.tap_output_aiter(run.run_id, _one(watched.value)):
+                async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
                     pass
         except BaseException as error:
             await _settled(chain.failed(error))
@@ -263,6 +274,14 @@ def _watched(name: str) -> Frame | None:
     if name == START or not is_loaded():
         return None
     return current_frame.get()
+
+
+def _show_plain(name: str, given: Any, value: Any) -> None:
+    """Show the messages that a node returns where LangChain isn't installed."""
+    frame = None if is_installed() or name == START else current_frame.get()
+    shown = None if frame is None else shown_by(frame)
+    if frame is not None and shown is not None:
+        shown.show_new(frame, given, value, config_of(frame)["metadata"])
 
 
 def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:

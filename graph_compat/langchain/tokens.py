@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.events import Message
+from graph_compat.injection import config_of, frame_here
 from graph_compat.langchain import MESSAGES
 from graph_compat.langchain.messages import id_of, identify, messages_in
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.invocation import Order
     from flowfn.streams import Shaper
+
 
 class Shown:
     """The ids of the messages that a stream has shown; of nested graphs, if it shows `subgraphs`."""
@@ -69,11 +71,7 @@ def tell(message: Any) -> None:
     Raises:
         RuntimeError: none is running here.
     """
-    from graph_compat.injection import config_of
-
-    frame = current_frame.get()
-    if frame is None:
-        raise RuntimeError("Called get_config outside of a runnable context")
+    frame = frame_here()
     shown = shown_by(frame)
     if shown is not None:
         shown.show(frame, message, config_of(frame)["metadata"])
