@@ -38,6 +38,7 @@ __all__ = [
     "Setup",
     "Started",
     "blocking_hosts",
+    "lead",
     "loop_hosts",
     "nest",
     "prepare",

@@ -130,7 +130,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
 
     async def _lead(self, run: Run, given: Fresh | Resume, order: Order) -> Ending:
         """Run as a chain of LangChain's callbacks."""
-        from flowfn.engine.root import lead
+        from flowfn.invocation import lead
 
         on_loop = run.hosts.loop is not None
         async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
