@@ -34,6 +34,7 @@ __all__ = [
     "Hosts",
     "Order",
     "Resume",
+    "Run",
     "Settings",
     "Setup",
     "Started",

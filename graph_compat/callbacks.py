@@ -19,8 +19,7 @@ from flowfn.values import Interrupt
 from graph_compat.langchain import is_installed, run_id_here
 
 if TYPE_CHECKING:
-    from flowfn.engine.root import Ending
-    from flowfn.engine.run import Run
+    from flowfn.invocation import Ending, Run
 
 if TYPE_CHECKING or is_installed():
     from langchain_core.callbacks import BaseCallbackHandler

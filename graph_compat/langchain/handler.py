@@ -14,7 +14,7 @@ from graph_compat.constants import TAG_NOSTREAM
 from graph_compat.langchain.tokens import Shown
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.context import Frame
 
 
 class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):

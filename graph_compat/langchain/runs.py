@@ -21,7 +21,7 @@ from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_lo
 from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.context import Frame
 
 
 class Result:

@@ -17,7 +17,7 @@ from graph_compat.langchain import MESSAGES
 from graph_compat.langchain.messages import id_of, identify, messages_in
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.context import Frame
     from flowfn.invocation import Order
     from flowfn.streams import Shaper
 
