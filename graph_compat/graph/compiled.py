@@ -20,6 +20,8 @@ from graph_compat.graph.action import Action
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.langchain import callbacks_here
+from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
@@ -109,6 +111,8 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         from flowfn.invocation import Settings, Setup
 
         saver = None if isinstance(self.checkpointer, bool) else self.checkpointer
+        if saver is not None and self._program.placed:
+            load_classes()
         return Setup(
             program=replace(self._program, name=self.name),
             name=self.name,
@@ -161,6 +165,8 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         from flowfn.invocation import nest
 
         around = order.config.under(frame.run.config)
+        callbacks = order.config.rest.get("callbacks") or callbacks_here()
+        around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
         on_loop = hosts.loop is not None
         try:
             async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):

@@ -68,7 +68,7 @@ def _plain(hint: Any) -> Any:
     if inner == list[Any] and any(hasattr(extra, "at_place") for extra in extras) and is_installed():
         from langchain_core.messages import AnyMessage
 
-        return list[get_args(AnyMessage)[0]]
+        return list[AnyMessage]
     return _plain(inner)
 
 

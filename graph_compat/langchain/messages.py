@@ -19,6 +19,12 @@ _NAMES = UUID("8f0e9a52-6a0c-4a4e-9a53-0a3f0d5f2c11")
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
+def load_classes() -> None:
+    """Load the classes of messages: a stored one is restored only as a class that is there."""
+    if is_installed():
+        import langchain_core.messages.utils  # noqa: F401
+
+
 def coerced(given: Any) -> list[Any]:
     """Messages of what stands for them: one or a list of messages, texts, `(role, text)` pairs and dicts.
 

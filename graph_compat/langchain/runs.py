@@ -192,7 +192,7 @@ class Watched(Unwatched):
         if self._chain.run is None:
             return None
         manager = self._chain.run.get_child("seq:step:3")
-        manager.add_tags(self._chain.config["tags"])
+        manager.add_tags([*manager.inheritable_tags])
         return manager
 
     def show(self) -> None:
@@ -294,10 +294,10 @@ def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[
     parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=parent,
-        inheritable_tags=config["tags"],
+        inheritable_tags=[*parent.inheritable_tags],
         inheritable_metadata=config["metadata"],
     )
-    config["metadata"] = manager.metadata
+    config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata
     return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
 
 
