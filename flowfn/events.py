@@ -10,6 +10,7 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 | `NodeReused` | a node of the superstep had finished in an earlier attempt |
 | `ValuesChanged` | a superstep changed an output channel, or a resumed run shows where it stands |
 | `CheckpointSaved` | a checkpoint was planned on: `next` and `tasks` are known |
+| `RunResumed` | a run goes on from a checkpoint, its questions answered or not |
 | `RunSuspended` | the run stops for answers |
 | `Message` | a chat model wrote a message, or a piece of one |
 | `Custom` | user code wrote to the stream |
@@ -102,6 +103,14 @@ class CheckpointSaved:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """A run goes on from a checkpoint, by its id."""
+
+    namespace: str
+    checkpoint: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSuspended:
     """The run stops until its questions are answered; none where it met a breakpoint."""
 
@@ -133,6 +142,7 @@ Event = (
     | NodeReused
     | ValuesChanged
     | CheckpointSaved
+    | RunResumed
     | RunSuspended
     | Message
     | Custom

@@ -35,10 +35,12 @@ __all__ = [
     "Hosts",
     "Order",
     "Resume",
+    "Run",
     "Settings",
     "Setup",
     "Started",
     "blocking_hosts",
+    "lead",
     "loop_hosts",
     "nest",
     "prepare",
@@ -74,6 +76,10 @@ class Setup:
     updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
     call: Callable[[Any], str]
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
+    lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (
+        lead(run, given)
+    )
+    """How a run of it is led; a front end may do something of its own before and after."""
     commands: Callable[[Command[Any]], Sequence[Write]] | None = None
     """What a command's update and goto write; None where the program takes neither."""
     returned: Callable[[Ending, Any], Any]
@@ -218,7 +224,7 @@ async def prepare(
             run.post, run.pause = watch.post, watch.pause
         if started is not None:
             started.run = run
-        ending = await lead(run, given)
+        ending = await setup.lead(run, given, order)
         if run.report:
             logger.warning("thread %s differs from its record: %s", run.thread, run.report)
         return ending

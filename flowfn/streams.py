@@ -63,12 +63,12 @@ class Shaper:
         check_option("version", version, Version)
         self._single = isinstance(mode, str)
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
-        self._modes = tuple(sorted(modes, key=lambda name: name == "values"))
-        self._subgraphs = subgraphs
+        self.modes = tuple(sorted(modes, key=lambda name: name == "values"))
+        self.subgraphs = subgraphs
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
-        for name in self._modes:
+        for name in self.modes:
             if name not in MODES:
                 raise InvalidInput(
                     f"stream_mode={name!r} is unknown: use {', '.join(MODES)}, or a list of such"
@@ -76,18 +76,18 @@ class Shaper:
 
     def chunks(self, event: Event) -> Iterator[Any]:
         """The chunks of one event, in the order of the modes; `values` come last."""
-        if event.namespace and not self._subgraphs:
+        if event.namespace and not self.subgraphs:
             return
         keys = None if event.namespace else self._keys
-        for mode in self._modes:
+        for mode in self.modes:
             for payload in _SHAPES[mode](event, keys):
                 yield self._frame(event.namespace, mode, payload)
 
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()
         if self._single:
-            return (path, payload) if self._subgraphs else payload
-        return (path, mode, payload) if self._subgraphs else (mode, payload)
+            return (path, payload) if self.subgraphs else payload
+        return (path, mode, payload) if self.subgraphs else (mode, payload)
 
     def _part(self, namespace: str, mode: str, payload: Any) -> dict[str, Any]:
         path = tuple(namespace.split("|")) if namespace else ()

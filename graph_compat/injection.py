@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
+from graph_compat.langchain import MESSAGES, callbacks_here
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -110,9 +111,15 @@ def frame_here() -> Frame:
     return frame
 
 
+_OF_THE_RUN = ("callbacks", "run_id", "run_name", MESSAGES)
+"""What a run is configured with that isn't for what runs in it."""
+
+
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    config = dict(frame.runtime.config)
+    config = {k: v for k, v in frame.runtime.config.items() if k not in _OF_THE_RUN}
+    if (callbacks := callbacks_here()) is not None:
+        config["callbacks"] = callbacks
     call = top_call(frame)
     namespace = f"{call.run.namespace}|" if call.run.namespace else ""
     namespace += f"{call.definition.name}:{call.id}"

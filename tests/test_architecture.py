@@ -113,7 +113,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
-    | {"flowfn.runtime", "flowfn.streams", "flowfn.validation"}
+    | {"flowfn.events", "flowfn.logs", "flowfn.runtime", "flowfn.streams", "flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {"checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.

@@ -19,7 +19,7 @@ from flowfn.engine.interrupts import Pending
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun
-from flowfn.events import CheckpointSaved, Due, Event, TaskReused, ValuesChanged
+from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import Cache, CheckpointRow, Host, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
@@ -132,6 +132,8 @@ class Run:
         self.reused: Tally = Tally() if parent is None else parent.root.reused
         self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
         self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
+        self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
+        """Which kind of breakpoint it stopped at."""
         self.control: RunControl | None = None if parent is None else parent.root.control
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
@@ -318,6 +320,7 @@ class Run:
     def tell_where_it_stands(self) -> None:
         """Tell the values that a resumed run goes on from."""
         if self.root.post is not None:
+            self.root.post(RunResumed(self.namespace, self.checkpoint.id))
             state = view(self.program, self.checkpoint)
             self.root.post(ValuesChanged(self.namespace, self.program, state))
 

@@ -55,9 +55,11 @@ async def go_on(run: Run) -> Any:
         if run.control is not None and run.control.drain_requested:
             raise Drained(run.control.drain_reason or "")
         if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
+            run.breakpoint = "interrupt_before"
             raise Suspended
         await _take(run, tasks)
         if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
+            run.breakpoint = "interrupt_after"
             raise Suspended
         if run.pause is not None:
             await run.pause()

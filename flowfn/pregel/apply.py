@@ -191,6 +191,8 @@ class _Superstep:
         """Merge the writes of all tasks, channel by channel."""
         for name, writes in self._grouped(tasks).items():
             channel = self.channels[name]
+            if name in self.program.placed and self.before.id:
+                channel = channel.at(f"{self.before.id}:{name}")
             self._put_and_note(name, channel, channel.update(name, self._cell(name), writes))
 
     def clear(self) -> None:

@@ -31,7 +31,7 @@ UNCHANGED: Final[Any] = Unchanged()
 class Channel:
     """Base of all channels: each answer is a cell, `MISSING` for none, or `UNCHANGED`.
 
-    A `Program` visits a channel for `clear`, `consume` and `finish` only where its class overrides
+    A `Program` visits a channel for `at`, `clear`, `consume` and `finish` only where its class overrides
     them, so that a superstep costs nothing for the channels that don't. `spent` says that its value is gone
     after the superstep that it triggered nodes in, unless it is written anew.
     """
@@ -48,6 +48,14 @@ class Channel:
         Raises `InvalidUpdateError` where they can't be merged.
         """
         raise NotImplementedError
+
+    def at(self, place: str) -> Channel:
+        """The channel as it merges writes at a place: the checkpoint that they come on top of, and its own name.
+
+        For a channel that makes names: derived from the place, they are the same when a superstep is
+        applied again, be it to show where a run stands or after a crash.
+        """
+        return self
 
     def get(self, cell: Any) -> Any:
         """The value that nodes read, or `MISSING` while there is none."""

@@ -135,6 +135,7 @@ class Program:
     subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """Per channel, the names of the nodes that it triggers."""
     # Sets, not frozensets: `mapping.keys() & names` then walks the shorter of the two.
+    placed: Set[str] = field(init=False, repr=False, compare=False)
     clearing: Set[str] = field(init=False, repr=False, compare=False)
     consuming: Set[str] = field(init=False, repr=False, compare=False)
     finishing: Set[str] = field(init=False, repr=False, compare=False)
@@ -146,6 +147,7 @@ class Program:
     def __post_init__(self) -> None:
         _validate(self)
         object.__setattr__(self, "subscribers", _subscribers(self.nodes.values()))
+        object.__setattr__(self, "placed", self._overriding("at"))
         object.__setattr__(self, "clearing", self._overriding("clear"))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))

@@ -113,7 +113,7 @@ class BinaryOperatorAggregate(BaseChannel[Any, Any, Any]):
     def __init__(self, typ: Any, operator: Callable[[Any, Any], Any]) -> None:
         super().__init__(typ)
         self.operator = operator
-        self._rule = pregel.Reducer(operator, typ)
+        self._rule = (Naming if hasattr(operator, "at_place") else pregel.Reducer)(operator, typ)
         self._cell = self._rule.initial()
 
     @property
@@ -124,6 +124,15 @@ class BinaryOperatorAggregate(BaseChannel[Any, Any, Any]):
         return isinstance(other, BinaryOperatorAggregate) and other.operator is self.operator
 
     __hash__ = BaseChannel.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Naming(pregel.Reducer):
+    """The rule of a reducer that makes ids: `operator.at_place(place)` is one that makes the same each time."""
+
+    def at(self, place: str) -> Channel:
+        operator: Any = self.operator
+        return pregel.Reducer(operator.at_place(place), self.typ)
 
 
 class NamedBarrierValue(BaseChannel[Any, Any, Any]):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flowfn.context import current_frame
 from flowfn.workflow import Workflow
-from graph_compat.injection import body_of, caller, config_of, is_coroutine_function
+from graph_compat.injection import body_of, caller, is_coroutine_function
+from graph_compat.langchain.runs import ainvoked, invoked
 
 Form = Callable[[Any], Any]
 
@@ -63,18 +63,13 @@ def name_of(source: Any) -> str | None:
 
 
 def _invoke(source: Any, state: Any) -> Any:
-    return source.invoke(state) if isinstance(source, Workflow) else source.invoke(state, _config())
+    return source.invoke(state) if isinstance(source, Workflow) else invoked(source, state)
 
 
 async def _ainvoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
         return await source.ainvoke(state)
-    return await source.ainvoke(state, _config())
-
-
-def _config() -> Any:
-    frame = current_frame.get()
-    return None if frame is None else config_of(frame)
+    return await ainvoked(source, state)
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:

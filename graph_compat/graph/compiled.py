@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,21 +13,27 @@ from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, GraphOutput, StateSnapshot, Write
-from flowfn.workflow import Workflow
+from flowfn.workflow import Config, Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
+from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.langchain import callbacks_here
+from graph_compat.langchain.messages import load_classes
+from graph_compat.langchain.runnable import AsRunnable
+from graph_compat.langchain.runs import graph_run
+from graph_compat.langchain.tokens import listening
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
-    from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
+    from flowfn.invocation import Ending, Fresh, Hosts, Order, Resume, Run, Setup
     from flowfn.ports import Saver
     from flowfn.pregel import Amendment, Program
-    from flowfn.streams import Version
+    from flowfn.streams import Shaper, Version
     from flowfn.values import Checkpoint, StateUpdate
     from graph_compat.graph.state import StateGraph
 
@@ -41,7 +48,7 @@ _NO_THREAD = (
 )
 
 
-class CompiledGraph(Workflow[Any, Any]):
+class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
     `checkpointer`, `store`, `cache`, `name`, `stream_mode` and `context_schema` may be set; the next call
@@ -75,6 +82,18 @@ class CompiledGraph(Workflow[Any, Any]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
+    def batch(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> list[Any]:
+        _check_lengths(inputs, config)
+        return super().batch(inputs, config, **options)
+
+    async def abatch(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> list[Any]:
+        _check_lengths(inputs, config)
+        return await super().abatch(inputs, config, **options)
+
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """Its name."""
         return f"{name or self.name}{suffix or ''}"
@@ -93,6 +112,8 @@ class CompiledGraph(Workflow[Any, Any]):
         from flowfn.invocation import Settings, Setup
 
         saver = None if isinstance(self.checkpointer, bool) else self.checkpointer
+        if saver is not None and self._program.placed:
+            load_classes()
         return Setup(
             program=replace(self._program, name=self.name),
             name=self.name,
@@ -106,6 +127,7 @@ class CompiledGraph(Workflow[Any, Any]):
             updates=self._amendment,
             call=lambda given: "",
             inside=self._inside,
+            lead=self._lead,
             commands=self._commanded,
             returned=returned,
             part=self._part,
@@ -113,20 +135,55 @@ class CompiledGraph(Workflow[Any, Any]):
             translated=translated,
         )
 
+    async def _lead(self, run: Run, given: Fresh | Resume, order: Order) -> Ending:
+        """Run as a chain of LangChain's callbacks."""
+        from flowfn.invocation import lead
+
+        on_loop = run.hosts.loop is not None
+        async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
+            run.config = config
+            if "graph_compat.callbacks" in sys.modules:
+                from graph_compat.callbacks import life_of
+
+                async with life_of(run) as ended:
+                    ending = await lead(run, given)
+                    await ended(ending)
+            else:
+                ending = await lead(run, given)
+            result.value = ending.value
+        return ending
+
+    def _blocking(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> Iterator[Any]:
+        return super()._blocking(listening(order, shaper, printed), shaper, printed, ending)
+
+    def _awaiting(
+        self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
+    ) -> AsyncIterator[Any]:
+        return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending)
+
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """Run as a part of the run that calls; a command for the graph around arrives there."""
         from flowfn.invocation import nest
 
+        around = order.config.under(frame.run.config)
+        callbacks = order.config.rest.get("callbacks") or callbacks_here()
+        around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
+        on_loop = hosts.loop is not None
         try:
-            return await nest(
-                self._self_setup,
-                frame,
-                given,
-                order,
-                hosts,
-                remembers=self.checkpointer is True,
-                recorded=self.checkpointer is not False,
-            )
+            async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
+                ending = await nest(
+                    self._self_setup,
+                    frame,
+                    given,
+                    replace(order, config=config),
+                    hosts,
+                    remembers=self.checkpointer is True,
+                    recorded=self.checkpointer is not False,
+                )
+                result.value = ending.value
+            return ending
         except ParentCommand as signal:
             raise Arrived(replace(signal.args[0], graph=None)) from None
 
@@ -354,6 +411,38 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
+    # -- what it takes and gives ------------------------------------------------------------------
+
+    @property
+    def InputType(self) -> Any:
+        """The type of its input."""
+        return self.builder.input_schema
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of its result, where that is one value."""
+        return self.builder.output_schema if self._program.lone else None
+
+    def get_input_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its input."""
+        return model_of(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its result."""
+        return model_of(self.builder.output_schema, self.get_name("Output"))
+
+    def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its input."""
+        return json_schema(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its result."""
+        return json_schema(self.builder.output_schema, self.get_name("Output"))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of its context; None where it has none."""
+        return context_schema(self.context_schema)
+
     def attach_node(self, key: str, node: Any) -> None:
         """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""
         raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
@@ -366,6 +455,14 @@ def refuse_parent(command: Command[Any]) -> None:
     if command.graph == Command.PARENT:
         raise InvalidUpdateError(
             "There is no parent graph. A caller's command is for the graph that it calls"
+        )
+
+
+def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:
+    if config is not None and not isinstance(config, Mapping) and len(config) != len(inputs):
+        raise ValueError(
+            f"config must be a list of the same length as inputs, but got {len(config)} configs for"
+            f" {len(inputs)} inputs"
         )
 
 

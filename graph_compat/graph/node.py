@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from flowfn.context import current_frame
@@ -22,7 +23,8 @@ from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer
+from graph_compat.graph.writes import Writer, pushing
+from graph_compat.langchain.runs import node_run, node_run_on_loop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,36 +72,45 @@ class Step:
         """The node's writes, for a blocking run."""
         call = self.action.blocking
         assert call is not None
-        try:
-            value = call(state)
-        except (Arrived, GraphInterrupt) as signal:
-            value = _unwound(signal)
-        except BaseException as error:
-            if type(error) is not _asyncio_cancellation():
-                raise
-            raise NodeCancelledError(self.action.name) from error
-        writes = [*self.writer.writes(value), *self.edges]
-        for branch in self.branches:
-            assert branch.path.blocking is not None
-            writes += branch.writes(branch.path.blocking(self._seen_by(branch, value, writes)))
+        with node_run(self.action.name, state) as run, pushing() as pushed:
+            try:
+                value = call(state)
+            except (Arrived, GraphInterrupt) as signal:
+                value = _unwound(signal)
+            except BaseException as error:
+                if type(error) is not _asyncio_cancellation():
+                    raise
+                raise NodeCancelledError(self.action.name) from error
+            run.value = value
+            writes = [*self.writer.pushed(pushed), *self.writer.writes(value), *self.edges]
+            for branch in self.branches:
+                path = branch.path
+                assert path.blocking is not None
+                found = run.asked(path.name, path.blocking, self._seen_by(branch, value, writes))
+                writes += branch.writes(found)
         return writes
 
     async def run_on_loop(self, state: Any) -> list[Write]:
         """`run` for asyncio."""
         import asyncio
 
-        try:
-            value = await awaited(self.action, state)
-        except (Arrived, GraphInterrupt) as signal:
-            value = _unwound(signal)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise NodeCancelledError(self.action.name) from error
-        writes = [*self.writer.writes(value), *self.edges]
-        for branch in self.branches:
-            writes += branch.writes(await awaited(branch.path, self._seen_by(branch, value, writes)))
+        async with node_run_on_loop(self.action.name, state) as run:
+            with pushing() as pushed:
+                try:
+                    value = await awaited(self.action, state)
+                except (Arrived, GraphInterrupt) as signal:
+                    value = _unwound(signal)
+                except asyncio.CancelledError as error:
+                    task = asyncio.current_task()
+                    if task is not None and task.cancelling():
+                        raise
+                    raise NodeCancelledError(self.action.name) from error
+            run.value = value
+            writes = [*self.writer.pushed(pushed), *self.writer.writes(value), *self.edges]
+            for branch in self.branches:
+                path = partial(awaited, branch.path)
+                found = await run.asked_on_loop(branch.path.name, path, self._seen_by(branch, value, writes))
+                writes += branch.writes(found)
         return writes
 
     def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:

@@ -5,7 +5,9 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +20,32 @@ from graph_compat.graph.schema import fields_of
 def branch_channel(node: str) -> str:
     """The channel that triggers a node."""
     return f"branch:to:{node}"
+
+
+_pushed: ContextVar[list[Write] | None] = ContextVar("graph_compat.pushed", default=None)
+
+
+@contextmanager
+def pushing() -> Iterator[list[Write]]:
+    """Collects what a node's code pushes to the state while it runs."""
+    pushed: list[Write] = []
+    token = _pushed.set(pushed)
+    try:
+        yield pushed
+    finally:
+        _pushed.reset(token)
+
+
+def push(key: str, value: Any) -> None:
+    """Write to the state with what the running node returns, and before it.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    pushed = _pushed.get()
+    if pushed is None:
+        raise RuntimeError(f"nothing can be written to {key!r}: no node of a graph is running here")
+    pushed.append(Write(key, value))
 
 
 @dataclass(frozen=True)
@@ -45,6 +73,10 @@ class Writer:
         if isinstance(value, Send):
             return [Write(SENDS, value)]
         return self._updates(value)
+
+    def pushed(self, writes: Iterable[Write]) -> list[Write]:
+        """Those of a node's pushed writes that the state has a key for."""
+        return [write for write in writes if write.channel in self.keys]
 
     def _of_command(self, command: Command[Any]) -> list[Write]:
         if command.graph == Command.PARENT:

@@ -1,0 +1,93 @@
+"""What a graph takes and gives, as pydantic models and as JSON schemas.
+
+Rule: a pydantic state is its own schema; a TypedDict's is titled by its class, any other by the graph's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NotRequired,
+    Required,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from graph_compat.graph.schema import has_fields
+from graph_compat.langchain import is_installed
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def model_of(schema: Any, name: str) -> type[BaseModel]:
+    """A pydantic model of a schema; `name` is that of one made for a dataclass or a single value."""
+    from pydantic import ConfigDict, RootModel, create_model
+
+    made: Any
+    if isinstance(schema, type) and hasattr(schema, "model_validate"):
+        return cast("type[BaseModel]", schema)
+    if not has_fields(schema):
+        base: Any = RootModel[_plain(schema)]  # type: ignore[misc]
+        return cast("type[BaseModel]", create_model(name, __base__=base, root=(_plain(schema), None)))
+    title = schema.__name__ if _is_typed_dict(schema) else name
+    hints = get_type_hints(schema, include_extras=True)
+    made = {key: (_plain(hint), _default(schema, key)) for key, hint in hints.items()}
+    doc = schema.__doc__ if _is_typed_dict(schema) else None
+    return create_model(title, __config__=ConfigDict(arbitrary_types_allowed=True), __doc__=doc, **made)
+
+
+def _is_typed_dict(schema: Any) -> bool:
+    return hasattr(schema, "__required_keys__")
+
+
+def _default(schema: Any, key: str) -> Any:
+    if _is_typed_dict(schema):
+        return ... if key in schema.__required_keys__ else None
+    if not is_dataclass(schema):
+        return getattr(schema, key, ...)
+    field = next(field for field in fields(schema) if field.name == key)
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return ... if field.default is MISSING else field.default
+
+
+def _plain(hint: Any) -> Any:
+    """An annotation without its reducer; of messages, with the types of messages that there are."""
+    while get_origin(hint) in (Required, NotRequired):
+        (hint,) = get_args(hint)
+    if get_origin(hint) is not Annotated:
+        return hint
+    inner, *extras = get_args(hint)
+    if inner == list[Any] and any(hasattr(extra, "at_place") for extra in extras) and is_installed():
+        from langchain_core.messages import AnyMessage
+
+        return list[AnyMessage]
+    return _plain(inner)
+
+
+def context_schema(schema: Any) -> dict[str, Any] | None:
+    """The JSON schema of a context; None where there is none.
+
+    Raises:
+        ValueError: it is neither a pydantic model, a TypedDict nor a dataclass.
+    """
+    if schema is None:
+        return None
+    if not (hasattr(schema, "model_validate") or _is_typed_dict(schema) or is_dataclass(schema)):
+        raise ValueError(
+            f"Invalid context schema type: {schema}. Must be a BaseModel, TypedDict or dataclass."
+        )
+    return json_schema(schema, getattr(schema, "__name__", "Context"))
+
+
+def json_schema(schema: Any, name: str) -> dict[str, Any]:
+    """The JSON schema of `model_of`."""
+    found: Mapping[str, Any] = model_of(schema, name).model_json_schema()
+    return dict(found)

@@ -1,0 +1,58 @@
+"""LangChain beside a graph: its messages, callbacks and runnables, where it is installed.
+
+Rule: nothing here imports it before a message, a callback or a runnable is met; a program that uses none
+pays nothing, and one where it isn't installed works with plain dicts as messages.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Final
+from uuid import UUID
+
+MESSAGES: Final = "__messages__"
+"""Where a run's configuration holds what a `messages` stream has shown; there is nothing where nobody listens."""
+
+
+@cache
+def is_installed() -> bool:
+    """Whether langchain-core can be imported."""
+    return find_spec("langchain_core") is not None
+
+
+def is_loaded() -> bool:
+    """Whether the program has imported LangChain's runnables: only then can anybody listen to its callbacks."""
+    return "langchain_core.runnables.config" in sys.modules
+
+
+_run_id: ContextVar[UUID | None] = ContextVar("graph_compat.run_id", default=None)
+
+
+def run_id_here() -> UUID | None:
+    """The id of the innermost graph's run, as callbacks know it; None where nobody listens."""
+    return _run_id.get()
+
+
+@contextmanager
+def with_run_id(run_id: UUID | None) -> Iterator[None]:
+    """Have `run_id_here` say this."""
+    token = _run_id.set(run_id)
+    try:
+        yield
+    finally:
+        _run_id.reset(token)
+
+
+def callbacks_here() -> Any:
+    """The callbacks of the innermost run around the running code; None where nobody listens."""
+    if not is_loaded():
+        return None
+    from langchain_core.runnables.config import var_child_runnable_config
+
+    around = var_child_runnable_config.get()
+    return None if around is None else around.get("callbacks")

@@ -1,0 +1,141 @@
+"""What a chat message is: one of LangChain's, or without it a dict of `role`, `content` and `id`.
+
+Rule: a message without an id is given one, itself. Where the message becomes part of a run, the id is
+derived from its place there, so that a superstep that is applied again makes the same ids again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+from flowfn.context import current_frame
+from flowfn.values import Command
+from graph_compat.langchain import is_installed
+
+_NAMES = UUID("8f0e9a52-6a0c-4a4e-9a53-0a3f0d5f2c11")
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def load_classes() -> None:
+    """Load the classes of messages: a stored one is restored only as a class that is there."""
+    if is_installed():
+        import langchain_core.messages.utils  # noqa: F401
+
+
+def coerced(given: Any) -> list[Any]:
+    """Messages of what stands for them: one or a list of messages, texts, `(role, text)` pairs and dicts.
+
+    Raises:
+        NotImplementedError, ValueError: an item stands for no message.
+    """
+    items = given if isinstance(given, list) else [given]
+    if not is_installed():
+        return [_plain(item) for item in items]
+    from langchain_core.messages import (
+        BaseMessage,
+        BaseMessageChunk,
+        convert_to_messages,
+        message_chunk_to_message,
+    )
+
+    found = []
+    for item in items:
+        if isinstance(item, BaseMessage) and not isinstance(item, BaseMessageChunk):
+            found.append(item)
+        else:
+            found += map(message_chunk_to_message, convert_to_messages([item]))
+    return found
+
+
+def _plain(item: Any) -> dict[str, Any]:
+    """A message as a chat-completion API takes it."""
+    if isinstance(item, dict):
+        return item
+    if isinstance(item, str):
+        return {"role": "user", "content": item}
+    if isinstance(item, tuple) and len(item) == 2:
+        return {"role": _ROLES.get(item[0], item[0]), "content": item[1]}
+    raise NotImplementedError(
+        f"Unsupported message type: {type(item)}: pass a dict of role and content, a text, or a (role, text) pair"
+    )
+
+
+def id_of(message: Any) -> str | None:
+    """A message's id."""
+    return message.get("id") if isinstance(message, dict) else message.id
+
+
+def identify(message: Any, taken: Container[str], place: str = "") -> str:
+    """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one."""
+    known = id_of(message)
+    if known is not None:
+        return known
+    made = _fresh(message, taken, place or _running())
+    if isinstance(message, dict):
+        message["id"] = made
+    else:
+        message.id = made
+    return made
+
+
+def _running() -> str:
+    """The place of code that makes messages in a task; empty outside of any."""
+    frame = current_frame.get()
+    if frame is None:
+        return ""
+    task = frame.run.task_id(frame.scope)
+    return f"{task}:{frame.occurrence('graph_compat.message', b'')}"
+
+
+def _fresh(message: Any, taken: Container[str], place: str) -> str:
+    if not place:
+        return str(uuid4())
+    content = message if isinstance(message, dict) else (message.type, message.content)
+    number = 0
+    while (made := str(uuid5(_NAMES, f"{place}:{content!r}:{number}"))) in taken:
+        number += 1
+    return made
+
+
+def is_removal(message: Any) -> bool:
+    """Whether a message stands for the removal of the one with its id."""
+    kind = message.get("role", message.get("type")) if isinstance(message, dict) else message.type
+    return bool(kind == "remove")
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message by itself; with LangChain installed, only its own are."""
+    if not is_installed():
+        return isinstance(value, dict) and "role" in value and "content" in value
+    messages = sys.modules.get("langchain_core.messages.base")
+    return messages is not None and isinstance(value, messages.BaseMessage)
+
+
+def messages_in(value: Any) -> Iterator[Any]:
+    """The messages of a node's input or output: itself, its values, and one level of the sequences in it."""
+    if isinstance(value, Command):
+        yield from messages_in(value.update)
+    elif is_message(value):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _among(item)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            if is_message(item):
+                yield item
+            elif isinstance(item, Command | Mapping):
+                yield from messages_in(item)
+    elif hasattr(value, "__dict__"):
+        for item in vars(value).values():
+            yield from _among(item)
+
+
+def _among(value: Any) -> Iterator[Any]:
+    if is_message(value):
+        yield value
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield from filter(is_message, value)

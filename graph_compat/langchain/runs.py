@@ -1,0 +1,352 @@
+"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's.
+
+Rule: one code for blocking and asyncio callers; a blocking one's callbacks never have to be awaited.
+Nothing is told where the program hasn't imported LangChain, or nobody listens.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import RunConfig
+from flowfn.context import current_frame
+from graph_compat.constants import START
+from graph_compat.injection import config_of
+from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
+from graph_compat.langchain.tokens import shown_by
+
+if TYPE_CHECKING:
+    from flowfn.context import Frame
+
+
+class Result:
+    """What a run came to; set by its body."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+
+# -- graphs ---------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def graph_run(
+    name: str, input: Any, config: RunConfig, *, on_loop: bool
+) -> AsyncIterator[tuple[RunConfig, Result]]:
+    """A graph's run: the configuration for what runs in it, and where to leave its result."""
+    result = Result()
+    manager = _graph_manager(config, on_loop) if is_loaded() or _wants_tokens(config) else None
+    if manager is None or not manager.handlers:
+        yield config, result
+        return
+    run = manager.on_chain_start(
+        None, input, run_id=_uuid(config.run_id), name=config.rest.get("run_name") or name
+    )
+    run = await run if on_loop else run
+    rest = {key: value for key, value in config.rest.items() if key != "run_name"}
+    try:
+        with with_run_id(run.run_id):
+            yield replace(config, rest={**rest, "callbacks": run.get_child()}), result
+    except BaseException as error:
+        await _settled(run.on_chain_error(error))
+        raise
+    await _settled(run.on_chain_end(result.value))
+
+
+def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
+    from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+
+    around = (var_child_runnable_config.get() or {}).get("configurable", {})
+    given = {
+        "callbacks": callbacks_here() if config.rest.get("callbacks") is None else config.rest["callbacks"],
+        "tags": list(config.tags),
+        "metadata": dict(config.metadata),
+        "configurable": {**around, **config.configurable, **_thread(config)},
+    }
+    full = ensure_config({key: value for key, value in given.items() if value})  # type: ignore[arg-type]
+    manager = _manager_class(on_loop).configure(
+        inheritable_callbacks=full["callbacks"],
+        inheritable_tags=full["tags"],
+        inheritable_metadata={**full["metadata"], "ls_integration": "langgraph"},
+    )
+    if _wants_tokens(config):
+        from graph_compat.langchain.handler import TokenHandler
+
+        if not any(isinstance(handler, TokenHandler) for handler in manager.handlers):
+            manager.add_handler(TokenHandler(config.rest[MESSAGES]))
+    return manager
+
+
+def _wants_tokens(config: RunConfig) -> bool:
+    return MESSAGES in config.rest and is_installed()
+
+
+def _thread(config: RunConfig) -> dict[str, Any]:
+    return {} if config.thread_id is None else {"thread_id": config.thread_id}
+
+
+def _uuid(text: str | None) -> Any:
+    from uuid import UUID
+
+    return None if text is None else UUID(text)
+
+
+async def _settled(told: Any) -> None:
+    if inspect.isawaitable(told):
+        await told
+
+
+# -- what runs in a graph -------------------------------------------------------------------------
+
+
+class Chain:
+    """A run in a graph, told of to callbacks, and while it is entered LangChain's context.
+
+    `run` is None where nobody listens; `tag` is that of what runs in it.
+    """
+
+    def __init__(self, config: dict[str, Any], run: Any, tag: str | None = None) -> None:
+        self.config = config
+        self.run = run
+        self._tag = tag
+
+    def __enter__(self) -> Chain:
+        from langchain_core.runnables.config import var_child_runnable_config
+
+        callbacks = None if self.run is None else self.run.get_child(self._tag)
+        config: Any = {**self.config, "callbacks": callbacks}
+        self._token = var_child_runnable_config.set(config)
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        from langchain_core.runnables.config import var_child_runnable_config
+
+        var_child_runnable_config.reset(self._token)
+
+    def ended(self, value: Any) -> Any:
+        """Tell what it came to; what comes back may have to be awaited."""
+        return None if self.run is None else self.run.on_chain_end(value)
+
+    def failed(self, error: BaseException) -> Any:
+        """Tell what it failed with; as `ended`."""
+        return None if self.run is None else self.run.on_chain_error(error)
+
+
+class Unwatched:
+    """A node's run that nobody is told of."""
+
+    value: Any = None
+    """What the node's code returned, once it has."""
+
+    def asked(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
+        """What one of its branches says."""
+        return path(state)
+
+    async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
+        """`asked` for asyncio."""
+        return await path(state)
+
+
+class Watched(Unwatched):
+    """A node's run that callbacks are told of, or a `messages` stream."""
+
+    def __init__(self, frame: Frame, given: Any, chain: Chain) -> None:
+        self._frame = frame
+        self._given = given
+        self._chain = chain
+
+    def asked(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
+        manager = self._branch()
+        if manager is None:
+            return path(state)
+        with Chain(self._chain.config, manager.on_chain_start(None, state, name=name)) as chain:
+            try:
+                value = path(state)
+            except BaseException as error:
+                chain.failed(error)
+                raise
+            chain.ended(value)
+            return value
+
+    async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
+        manager = self._branch()
+        if manager is None:
+            return await path(state)
+        with Chain(self._chain.config, await manager.on_chain_start(None, state, name=name)) as chain:
+            try:
+                value = await path(state)
+            except BaseException as error:
+                await _settled(chain.failed(error))
+                raise
+            await _settled(chain.ended(value))
+            return value
+
+    def _branch(self) -> Any:
+        if self._chain.run is None:
+            return None
+        manager = self._chain.run.get_child("seq:step:3")
+        manager.add_tags([*manager.inheritable_tags])
+        return manager
+
+    def show(self) -> None:
+        """Show the messages that it returned to a `messages` stream."""
+        shown = shown_by(self._frame)
+        if shown is not None:
+            run = self._chain.run
+            metadata = self._chain.config["metadata"] if run is None else run.metadata
+            shown.show_new(self._frame, self._given, self.value, metadata)
+
+    @property
+    def run_id(self) -> Any:
+        """Its id, for handlers."""
+        return self._chain.run.run_id
+
+    def streamers(self) -> list[Any]:
+        """The handlers that want its output piece by piece."""
+        return [] if self._chain.run is None else streaming(self._chain.run.handlers)
+
+
+def streaming(handlers: Iterable[Any]) -> list[Any]:
+    """Those of callback handlers that want outputs piece by piece."""
+    from langchain_core.tracers._streaming import _StreamingCallbackHandler
+
+    return [handler for handler in handlers if isinstance(handler, _StreamingCallbackHandler)]
+
+
+@contextmanager
+def node_run(name: str, given: Any) -> Iterator[Unwatched]:
+    """A node's run, for a blocking graph; the body leaves what the node's code returned in `value`."""
+    frame = _watched(name)
+    if frame is None:
+        unwatched = Unwatched()
+        yield unwatched
+        _show_plain(name, given, unwatched.value)
+        return
+    config, run = _begun(frame, name, given, on_loop=False)
+    with Chain(config, run, "seq:step:1") as chain:
+        watched = Watched(frame, given, chain)
+        try:
+            yield watched
+            for handler in watched.streamers():
+                for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
+                    pass
+        except BaseException as error:
+            chain.failed(error)
+            raise
+        watched.show()
+        chain.ended(watched.value)
+
+
+@asynccontextmanager
+async def node_run_on_loop(name: str, given: Any) -> AsyncIterator[Unwatched]:
+    """`node_run` for asyncio."""
+    frame = _watched(name)
+    if frame is None:
+        unwatched = Unwatched()
+        yield unwatched
+        _show_plain(name, given, unwatched.value)
+        return
+    config, begun = _begun(frame, name, given, on_loop=True)
+    run = None if begun is None else await begun
+    with Chain(config, run, "seq:step:1") as chain:
+        watched = Watched(frame, given, chain)
+        try:
+            yield watched
+            for handler in watched.streamers():
+                async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
+                    pass
+        except BaseException as error:
+            await _settled(chain.failed(error))
+            raise
+        watched.show()
+        await _settled(chain.ended(watched.value))
+
+
+def _watched(name: str) -> Frame | None:
+    """The frame of a node whose run may be of interest to LangChain's code."""
+    if name == START or not is_loaded():
+        return None
+    return current_frame.get()
+
+
+def _show_plain(name: str, given: Any, value: Any) -> None:
+    """Show the messages that a node returns where LangChain isn't installed."""
+    frame = None if is_installed() or name == START else current_frame.get()
+    shown = None if frame is None else shown_by(frame)
+    if frame is not None and shown is not None:
+        shown.show_new(frame, given, value, config_of(frame)["metadata"])
+
+
+def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
+    """The configuration of a node, and its run, which on an event loop has to be awaited."""
+    config = config_of(frame)
+    callbacks = frame.run.config.rest.get("callbacks")
+    if callbacks is None:
+        return config, None
+    parent = callbacks.copy()
+    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
+    manager = _manager_class(on_loop).configure(
+        inheritable_callbacks=parent,
+        inheritable_tags=[*parent.inheritable_tags],
+        inheritable_metadata=config["metadata"],
+    )
+    config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata
+    return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
+
+
+def _manager_class(on_loop: bool) -> Any:
+    from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+
+    return AsyncCallbackManager if on_loop else CallbackManager
+
+
+async def _one(value: Any) -> AsyncIterator[Any]:
+    yield value
+
+
+# -- runnables as nodes ---------------------------------------------------------------------------
+
+
+def invoked(runnable: Any, state: Any) -> Any:
+    """What a runnable makes of a node's input; in pieces, where somebody wants to see them."""
+    config = _here()
+    if not _in_pieces(runnable, config):
+        return runnable.invoke(state, config)
+    pieces = runnable.stream(state, config)
+    return reduce(_added, pieces, None)
+
+
+async def ainvoked(runnable: Any, state: Any) -> Any:
+    """`invoked` for asyncio."""
+    config = _here()
+    if not _in_pieces(runnable, config):
+        return await runnable.ainvoke(state, config)
+    whole = None
+    async for piece in runnable.astream(state, config):
+        whole = _added(whole, piece)
+    return whole
+
+
+def _here() -> dict[str, Any] | None:
+    frame = current_frame.get()
+    return None if frame is None else config_of(frame)
+
+
+def _in_pieces(runnable: Any, config: Mapping[str, Any] | None) -> bool:
+    callbacks = None if config is None else config.get("callbacks")
+    return callbacks is not None and hasattr(runnable, "stream") and bool(streaming(callbacks.handlers))
+
+
+def _added(whole: Any, piece: Any) -> Any:
+    """Pieces as one value; the last, where they don't add up."""
+    try:
+        return piece if whole is None else whole + piece
+    except TypeError:
+        return piece
