@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
+from typing import Annotated, Any, NotRequired, get_type_hints
+
+from typing_extensions import TypedDict
 
 from graph_compat.graph.message import add_messages
 from graph_compat.managed import RemainingSteps
@@ -60,7 +62,9 @@ def with_model_input(schema: Any) -> Any:
     if hasattr(schema, "model_fields"):
         from pydantic import create_model
 
-        return create_model("CallModelInputSchema", __base__=schema, llm_input_messages=(list[Any] | None, None))
+        return create_model(
+            "CallModelInputSchema", __base__=schema, llm_input_messages=(list[Any] | None, None)
+        )
     return TypedDict(  # type: ignore[operator]
         "CallModelInputSchema",
         {**get_type_hints(schema, include_extras=True), "llm_input_messages": list[Any]},

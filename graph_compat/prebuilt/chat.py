@@ -165,7 +165,9 @@ def merge_dicts(left: list[dict[str, Any]], right: Any) -> list[dict[str, Any]]:
     merged = list(left)
     for message in as_dicts(right):
         known = message.get("id")
-        place = next((at for at, old in enumerate(merged) if known is not None and old.get("id") == known), None)
+        place = next(
+            (at for at, old in enumerate(merged) if known is not None and old.get("id") == known), None
+        )
         if message.get("role") == "remove":
             merged = [] if known == REMOVE_ALL else [old for old in merged if old.get("id") != known]
         elif place is None:

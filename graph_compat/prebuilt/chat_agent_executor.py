@@ -30,7 +30,7 @@ from graph_compat.prebuilt.agent_states import (
     pydantic_state,
     with_model_input,
 )
-from graph_compat.prebuilt.chat import answered, calls_of, field_of, last_of_model, role_of
+from graph_compat.prebuilt.chat import answered, calls_of, last_of_model, role_of
 from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, ready
 from graph_compat.prebuilt.prompts import prompt_action
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
@@ -109,7 +109,9 @@ def create_react_agent(
     if version not in ("v1", "v2"):
         raise ValueError(f"Invalid version {version}. Supported versions are 'v1' and 'v2'.")
     if "config_schema" in deprecated:
-        warn("`config_schema` is deprecated. Please use `context_schema` instead.", LangGraphDeprecatedSinceV10)
+        warn(
+            "`config_schema` is deprecated. Please use `context_schema` instead.", LangGraphDeprecatedSinceV10
+        )
         context_schema = deprecated.pop("config_schema")
     if deprecated:
         raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated}")
@@ -132,7 +134,9 @@ def create_react_agent(
         version,
         start="agent" if pre_model_hook is None else "pre_model_hook",
         end=END if response_format is None else "generate_structured_response",
-        direct=frozenset(name for name, tool in node.tools_by_name.items() if getattr(tool, "return_direct", False)),
+        direct=frozenset(
+            name for name, tool in node.tools_by_name.items() if getattr(tool, "return_direct", False)
+        ),
     )
     read = prompt_action(prompt, lambda state: value_of(state, "messages"), as_dict=plain)
     builder.add_node(
@@ -201,13 +205,13 @@ class _Routes:
         return [Send("tools", {"__type": CALL_WITH_CONTEXT, "tool_call": call}) for call in open_calls]
 
     def after_tools(self, state: Any) -> str:
-        """To the end if one of the last answers is to be returned as it is; else from the top."""
-        for message in reversed(value_of(state, "messages")):
-            if role_of(message) != "tool":
-                break
-            if field_of(message, "name") in self.direct:
-                return END
-        return self.start
+        """To the end if one of the last calls is to be returned as it is; else from the top.
+
+        With v2 each call decides by itself, and sees no other call's answer: so the calls count, not the answers.
+        """
+        source = last_of_model(value_of(state, "messages"))
+        calls = () if source is None else calls_of(source)
+        return END if any(call["name"] in self.direct for call in calls) else self.start
 
 
 def _connect(builder: Any, routes: _Routes, last: str) -> None:

@@ -49,7 +49,9 @@ class FunctionModel:
             TypeError: the function is async, or returns no message.
         """
         if is_coroutine_function(self.function):
-            raise TypeError(f"the model {self.function!r} is async: call its agent with ainvoke() or astream()")
+            raise TypeError(
+                f"the model {self.function!r} is async: call its agent with ainvoke() or astream()"
+            )
         return _answer(self.function(as_dicts(messages), **self.options))
 
     async def ainvoke(self, messages: Any, config: Any = None) -> Any:
@@ -87,7 +89,11 @@ def answers_messages(model: Any) -> bool:
     if is_runnable(model) or not callable(model):
         return False
     parameters = list(inspect.signature(model).parameters.values())
-    required = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [
+        p
+        for p in parameters
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     names = [p.name for p in parameters]
     return names[:1] == ["messages"] or "tools" in names or len(required) == 1
 
@@ -118,7 +124,7 @@ def ready(model: Any, tools: Sequence[Any]) -> Any:
 
 def _by_name(name: str) -> Any:
     try:
-        from langchain.chat_models import init_chat_model
+        from langchain.chat_models import init_chat_model  # type: ignore[import-not-found]
     except ImportError:
         raise ImportError(
             "Please install langchain (`pip install langchain`) to use '<provider>:<model>' string syntax for `model`"
@@ -177,11 +183,13 @@ def structured(model: Any, schema: Any) -> Any:
 
 def _innermost(model: Any) -> Any:
     """The chat model inside a chain and inside what binds options to it."""
+    from langchain_core.runnables import RunnableBinding
+
     for step in getattr(model, "steps", ()):
-        if hasattr(step, "bind_tools") or hasattr(step, "bound"):
+        if hasattr(step, "bind_tools") or isinstance(step, RunnableBinding):
             model = step
             break
-    while hasattr(model, "bound"):
+    while isinstance(model, RunnableBinding):
         model = model.bound
     return model
 
@@ -194,9 +202,7 @@ class _Structured:
         is_model = hasattr(schema, "model_json_schema")
         shape = schema.model_json_schema() if is_model else schema
         named = {"name": shape.get("title", "response"), "schema": shape}
-        self._model = FunctionModel(
-            function, response_format={"type": "json_schema", "json_schema": named}
-        )
+        self._model = FunctionModel(function, response_format={"type": "json_schema", "json_schema": named})
 
     def invoke(self, messages: Any, config: Any = None) -> Any:
         return self._read(self._model.invoke(messages))

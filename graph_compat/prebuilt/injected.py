@@ -57,7 +57,9 @@ def injections_of_schema(schema: Any) -> dict[str, Injection]:
     found = {}
     for name, hint in typing.get_type_hints(schema, include_extras=True).items() if fields else ():
         known = fields.get(name)
-        default = MISSING if known is None or known.is_required() else known.get_default(call_default_factory=True)
+        default = (
+            MISSING if known is None or known.is_required() else known.get_default(call_default_factory=True)
+        )
         injection = _injection(name, hint, default)
         if injection is not None:
             found[name] = injection

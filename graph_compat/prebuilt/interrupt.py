@@ -35,4 +35,4 @@ class HumanResponse(TypedDict):
     """An answer: agreed, ignored, a text, or another request in place of the one that was asked about."""
 
     type: Literal["accept", "ignore", "response", "edit"]
-    args: None | str | ActionRequest
+    args: str | ActionRequest | None

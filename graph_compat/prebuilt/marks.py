@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    _Injected = _Direct = object
-    _Error = Exception
+
+    class _Injected: ...
+
+    class _Direct: ...
+
+    class _Error(Exception): ...
 else:
     try:
         from langchain_core.tools import InjectedToolArg as _Injected
@@ -58,6 +62,13 @@ class ToolRuntime(_Direct, Generic[ContextT, StateT]):
     server_info: Any = None
 
     injects = "runtime"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """A tool's schema takes an instance as it is, whatever its parts are annotated with."""
+        from pydantic_core import core_schema
+
+        return core_schema.is_instance_schema(cls)
 
     def emit_output_delta(self, delta: Any) -> None:
         """Show a piece of the output. Only LangGraph's event streams v3 have a place for it, and they are left out."""

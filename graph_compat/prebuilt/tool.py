@@ -11,13 +11,18 @@ import asyncio
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, get_args, get_origin
 
-from graph_compat.prebuilt.chat import uses_langchain
+from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
 
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
+_VARIADIC = (
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.POSITIONAL_ONLY,
+)
 
 _MODEL = "Validation"
 """What pydantic calls the arguments in its errors."""
@@ -122,7 +127,9 @@ def _untitled(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _untitled(part) for name, part in value.items()} if key == "properties" else _untitled(value)
+        key: {name: _untitled(part) for name, part in value.items()}
+        if key == "properties"
+        else _untitled(value)
         for key, value in schema.items()
         if key != "title"
     }
@@ -149,18 +156,42 @@ def tool_of(given: Any) -> Any:
     return FunctionTool(given)
 
 
-def injections(tool: Any) -> dict[str, Injection]:
-    """The parameters of a tool that the graph fills."""
+@dataclass(frozen=True)
+class Prepared:
+    """A tool, what the graph fills of its parameters, and what runs it."""
+
+    tool: Any
+    wanted: Mapping[str, Injection]
+    runner: Any
+
+    def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
+        """What the tool returns: `arguments` are the model's, `filled` the graph's."""
+        if isinstance(self.runner, FunctionTool):
+            return self.runner.invoke(arguments, filled)
+        from graph_compat.prebuilt.langchain_tools import delivered, request_of
+
+        return delivered(self.runner.invoke(request_of(call, arguments, filled), config))
+
+    async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
+        """`run` for asyncio."""
+        if isinstance(self.runner, FunctionTool):
+            return await self.runner.ainvoke(arguments, filled)
+        from graph_compat.prebuilt.langchain_tools import delivered, request_of
+
+        return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), config))
+
+
+def prepared(tool: Any) -> Prepared:
+    """A tool, looked at."""
     if isinstance(tool, FunctionTool):
-        return tool.injections
-    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    found = injections_of(tool._run if function is None else function)
+        return Prepared(tool, tool.injections, tool)
+    from graph_compat.prebuilt.langchain_tools import carrying
+
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
-    return {
-        name: injection
-        for name, injection in {**injections_of_schema(getattr(tool, "args_schema", None)), **found}.items()
-        if injection.kind != "tool_call_id"
-    }
+    theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
+    return Prepared(tool, theirs, carrying(tool))
 
 
 def json_schema(tool: Any) -> dict[str, Any]:

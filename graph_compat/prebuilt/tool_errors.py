@@ -6,7 +6,7 @@
 | `True` | every error, with its repr |
 | a string | every error, with that string |
 | an exception type, or a tuple of such | errors of these types, with their repr |
-| a function of the error | errors of the types in its parameter's annotation (of any if it has none), with what it returns |
+| a function of the error | errors of the types that its parameter is annotated with, with what it returns |
 | `False` | none |
 
 A question to a human and a cancellation are no errors: they derive from `BaseException` and pass (G8).
@@ -17,8 +17,10 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_args, get_origin
+
+from graph_compat.prebuilt.chat import ToolCall
 
 Handling = bool | str | Callable[..., str] | type[Exception] | tuple[type[Exception], ...]
 
@@ -51,14 +53,15 @@ class ErrorHandler:
             raise error
         if isinstance(handling, str):
             return handling
-        if isinstance(handling, bool | tuple) or _is_error(handling):
+        if isinstance(handling, bool | tuple | type):
             return ADVICE.format(error=repr(error))
         if not callable(handling):
             raise ValueError(
                 "Got unexpected type of `handle_tool_error`. Expected bool, str or callable. Received: "
                 f"{handling}"
             )
-        return handling(error)
+        content: str = handling(error)
+        return content
 
     def _types(self) -> tuple[type[Exception], ...]:
         handling = self.handling
@@ -103,3 +106,17 @@ def error_types(handler: Callable[..., Any]) -> tuple[type[Exception], ...]:
 
 def _is_error(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Exception)
+
+
+def explained(error: Exception, call: ToolCall, arguments: Any, filled: Mapping[str, Any]) -> Exception:
+    """A tool's error; where the arguments are to blame, in words for the model, which hasn't seen what was filled."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return error
+    from graph_compat.prebuilt.marks import ToolInvocationError
+
+    theirs = [told for told in error.errors() if not told["loc"] or told["loc"][0] not in filled]
+    failure = ToolInvocationError(call["name"], error, arguments, theirs)
+    failure.__cause__ = error
+    return failure

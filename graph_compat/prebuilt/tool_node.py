@@ -17,25 +17,28 @@ from flowfn.context import current_frame
 from flowfn.definition import Definition
 from flowfn.functional.task import call_task, defined
 from graph_compat.injection import config_of
-from graph_compat.prebuilt import tool as tools_of
 from graph_compat.prebuilt.chat import (
     ToolCall,
     answer,
     calls_of,
     is_dict,
-    last_of_model,
     uses_langchain,
 )
 from graph_compat.prebuilt.injected import Source, injected
 from graph_compat.prebuilt.requests import (
-    CALL_WITH_CONTEXT,
     AsyncToolCallWrapper,
     ToolCallRequest,
     ToolCallWithContext,
     ToolCallWrapper,
 )
-from graph_compat.prebuilt.tool import FunctionTool
-from graph_compat.prebuilt.tool_errors import ErrorHandler, Handling, invalid_arguments_only
+from graph_compat.prebuilt.tool import Prepared, prepared, tool_of
+from graph_compat.prebuilt.tool_errors import (
+    ErrorHandler,
+    Handling,
+    explained,
+    invalid_arguments_only,
+)
+from graph_compat.prebuilt.tool_input import calls_in, is_call, messages_in
 from graph_compat.prebuilt.tool_results import combined, msg_content_output, normalised
 
 if TYPE_CHECKING:
@@ -122,8 +125,8 @@ class ToolNode:
         self._messages_key = messages_key
         self._wrap = wrap_tool_call
         self._awrap = awrap_tool_call
-        self._tools = {tool.name: tool for tool in map(tools_of.tool_of, tools)}
-        self._injections = {name: tools_of.injections(tool) for name, tool in self._tools.items()}
+        self._tools = {tool.name: tool for tool in map(tool_of, tools)}
+        self._prepared = {name: prepared(tool) for name, tool in self._tools.items()}
         self._tasks = {name: self._task(name) for name in self._tools}
         self._any_task = self._task(name)
 
@@ -170,30 +173,15 @@ class ToolNode:
                 if uses_langchain()
                 else f"ToolNode {self.name!r} was called outside of a graph: add it as a node, or call it in one"
             )
-        calls, state, source = self._calls(input)
+        calls, state, source = calls_in(input, self._messages_key)
         given = _Given(
             state=state,
-            listed=isinstance(input, list) and not _is_call(input[-1]),
+            listed=isinstance(input, list) and not is_call(input[-1]),
             as_dict=not uses_langchain() if source is None else is_dict(source),
             config=config_of(frame) if config is None else config,
             runtime=frame.runtime,
         )
         return calls, given
-
-    def _calls(self, input: Any) -> tuple[list[ToolCall], Any, Any]:
-        """The calls, the state that tools see, and the model's message in which the calls are."""
-        if isinstance(input, list) and input and _is_call(input[-1]):
-            return [input[-1]], input, last_of_model(input[:-1])
-        if isinstance(input, Mapping) and input.get("__type") == CALL_WITH_CONTEXT:
-            state = input["state"]
-            return [input["tool_call"]], state, last_of_model(messages_in(state, self._messages_key))
-        messages = messages_in(input, self._messages_key)
-        if not messages:
-            raise ValueError("No message found in input")
-        source = last_of_model(messages)
-        if source is None:
-            raise ValueError("No AIMessage found in input")
-        return calls_of(source), input, source
 
     # -- one call, as a task ------------------------------------------------------------------------
 
@@ -255,40 +243,41 @@ class ToolNode:
         )
 
     def _execute(self, given: _Given, request: ToolCallRequest) -> Any:
-        call, tool = request.tool_call, request.tool
+        call, tool = request.tool_call, self._ready(request)
         if tool is None:
             return self._unknown(call, given.as_dict)
-        arguments, filled = self._arguments(request, given)
+        arguments, filled = self._arguments(tool, request, given)
         try:
-            if isinstance(tool, FunctionTool):
-                result = tool.invoke(arguments, filled)
-            else:
-                result = tool.invoke(_langchain_call(call, arguments, filled), given.config)
+            result = tool.run(call, arguments, filled, given.config)
             return self._normalised(result, call, given)
         except Exception as error:
-            return self._failed(call, _explained(error, call, arguments, filled), given.as_dict)
+            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
 
     async def _aexecute(self, given: _Given, request: ToolCallRequest) -> Any:
-        call, tool = request.tool_call, request.tool
+        call, tool = request.tool_call, self._ready(request)
         if tool is None:
             return self._unknown(call, given.as_dict)
-        arguments, filled = self._arguments(request, given)
+        arguments, filled = self._arguments(tool, request, given)
         try:
-            if isinstance(tool, FunctionTool):
-                result = await tool.ainvoke(arguments, filled)
-            else:
-                result = await tool.ainvoke(_langchain_call(call, arguments, filled), given.config)
+            result = await tool.arun(call, arguments, filled, given.config)
             return self._normalised(result, call, given)
         except Exception as error:
-            return self._failed(call, _explained(error, call, arguments, filled), given.as_dict)
+            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
 
-    def _arguments(self, request: ToolCallRequest, given: _Given) -> tuple[Any, dict[str, Any]]:
+    def _ready(self, request: ToolCallRequest) -> Prepared | None:
+        """The tool of a request; an interceptor may have put in one that the node doesn't have."""
+        known = self._prepared.get(request.tool_call["name"])
+        if request.tool is None or (known is not None and known.tool is request.tool):
+            return known
+        return prepared(request.tool)
+
+    def _arguments(
+        self, tool: Prepared, request: ToolCallRequest, given: _Given
+    ) -> tuple[Any, dict[str, Any]]:
         """The arguments that the model gave, and those that the graph fills."""
-        call, tool = request.tool_call, request.tool
-        known = self._tools.get(call["name"])
-        wanted = self._injections[call["name"]] if tool is known else tools_of.injections(tool)
+        call = request.tool_call
         arguments = call["args"]
-        if not wanted:
+        if not tool.wanted:
             return arguments, {}
         source = Source(
             state=request.state,
@@ -298,8 +287,8 @@ class ToolNode:
             tool_call_id=call["id"],
         )
         if isinstance(arguments, Mapping):
-            arguments = {name: value for name, value in arguments.items() if name not in wanted}
-        return arguments, injected(tool.name, wanted, source)
+            arguments = {name: value for name, value in arguments.items() if name not in tool.wanted}
+        return arguments, injected(tool.tool.name, tool.wanted, source)
 
     def _normalised(self, result: Any, call: ToolCall, given: _Given) -> Any:
         return normalised(
@@ -322,31 +311,6 @@ async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given],
     return await run(call, given)
 
 
-def _langchain_call(call: ToolCall, arguments: Any, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as LangChain's tools take it, so that they answer with a message.
-
-    Raises:
-        ValueError: what the model wrote is no JSON object.
-    """
-    if not isinstance(arguments, Mapping):
-        raise ValueError(f"the arguments are no JSON object: {arguments!r}")
-    return {**call, "args": {**arguments, **filled}, "type": "tool_call"}
-
-
-def _explained(error: Exception, call: ToolCall, arguments: Any, filled: Mapping[str, Any]) -> Exception:
-    """A tool's error; where the arguments are to blame, in words for the model, which hasn't seen what was filled."""
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return error
-    from graph_compat.prebuilt.marks import ToolInvocationError
-
-    theirs = [told for told in error.errors() if not told["loc"] or told["loc"][0] not in filled]
-    explained = ToolInvocationError(call["name"], error, arguments, theirs)
-    explained.__cause__ = error
-    return explained
-
-
 def _blocking(execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Callable[[ToolCallRequest], Any]:
     """What runs a tool on the event loop, for a wrapper that blocks a thread beside it."""
     loop = asyncio.get_running_loop()
@@ -358,18 +322,6 @@ def _blocking(execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Callable[
         return asyncio.run_coroutine_threadsafe(awaited(), loop).result()
 
     return run
-
-
-def _is_call(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("type") == "tool_call"
-
-
-def messages_in(state: Any, key: str) -> Sequence[Any]:
-    """The messages of a state of any kind: a list of them, a mapping or an object that has them at `key`."""
-    if isinstance(state, list):
-        return state
-    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
-    return found or ()
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:

@@ -59,8 +59,21 @@ def normalised(value: Any, call: ToolCall, *, listed: bool, as_dict: bool, messa
     if isinstance(value, list) and value and all(isinstance(v, Command) or is_answer(v) for v in value):
         return _checked_list(value, call, listed=listed, messages_key=messages_key)
     if is_answer(value):
-        return value
+        return _with_content(value)
     return answer(call, msg_content_output(value), as_dict=as_dict)
+
+
+def _with_content(message: Any) -> Any:
+    """A tool's own answer, whose content chat models take."""
+    given = field_of(message, "content")
+    content = msg_content_output(given)
+    if content is given:
+        return message
+    return (
+        {**message, "content": content}
+        if is_dict(message)
+        else message.model_copy(update={"content": content})
+    )
 
 
 def is_answer(value: Any) -> bool:
@@ -116,7 +129,7 @@ def _answers(message: Any, call: ToolCall) -> bool:
 
 
 def _clears(message: Any) -> bool:
-    return field_of(message, "id") == REMOVE_ALL
+    return bool(field_of(message, "id") == REMOVE_ALL)
 
 
 def _signed(command: Command[Any], call: ToolCall, messages_key: str) -> Command[Any]:
@@ -169,6 +182,13 @@ def _merged(handovers: Sequence[Command[Any]]) -> Command[Any]:
     """Several commands for the graph around as one: all that they send, and all that they update."""
     if len(handovers) == 1:
         return handovers[0]
-    goto = [target for command in handovers for target in command.goto]
-    updates = [pair for command in handovers if isinstance(command.update, Mapping) for pair in command.update.items()]
+    goto: list[Any] = []
+    for command in handovers:
+        goto.extend(command.goto)  # type: ignore[arg-type]
+    updates = [
+        pair
+        for command in handovers
+        if isinstance(command.update, Mapping)
+        for pair in command.update.items()
+    ]
     return replace(handovers[0], goto=goto, update=updates or None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graph_compat.prebuilt.chat import answer, calls_of, is_dict, role_of
 from graph_compat.prebuilt.tool import FunctionTool, is_numbered, tool_of
-from graph_compat.prebuilt.tool_node import messages_in
+from graph_compat.prebuilt.tool_input import messages_in
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 __all__ = ["ValidationNode"]
@@ -92,7 +92,9 @@ def _schema(given: Any) -> tuple[str, Any]:
     """
     if isinstance(given, type) and hasattr(given, "model_validate"):
         return given.__name__, given
-    tool = given if hasattr(given, "args_schema") else FunctionTool(given) if callable(given) else tool_of(given)
+    tool = (
+        given if hasattr(given, "args_schema") else FunctionTool(given) if callable(given) else tool_of(given)
+    )
     if not hasattr(tool.args_schema, "model_validate"):
         raise ValueError(f"{given!r} has no pydantic model of its arguments")
     return tool.name, tool.args_schema

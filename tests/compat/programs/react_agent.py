@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from ..parts import ONE
+from ..trace import differs, differs_by_caller
 
 
 def create_react_agent(*args, **kw):
@@ -35,8 +36,8 @@ class Model(BaseChatModel):
     """Says its lines in turn, and remembers what it was told."""
 
     lines: list
-    heard: list = []
-    bound: list = []
+    heard: list
+    bound: list
     structured: Any = None
 
     @property
@@ -110,7 +111,10 @@ async def _talk(t, agent, *args, text="hi", **kw):
 
 
 def _note(t, result):
-    shown = [(m.type, m.content, m.name, [c["name"] for c in getattr(m, "tool_calls", [])]) for m in result["messages"]]
+    shown = [
+        (m.type, m.content, m.name, [c["name"] for c in getattr(m, "tool_calls", [])])
+        for m in result["messages"]
+    ]
     t.note("messages", shown)
     t.note("rest", {key: value for key, value in result.items() if key != "messages"})
 
@@ -139,7 +143,9 @@ async def an_agent_with_tools(t):
 async def agents_stream(t):
     """Updates of each version: one of the tools' node for each step, or for each call."""
     for version in ("v1", "v2"):
-        agent = create_react_agent(script([("add", {"a": 1}), ("add", {"a": 2})], "done"), [add], version=version)
+        agent = create_react_agent(
+            script([("add", {"a": 1}), ("add", {"a": 2})], "done"), [add], version=version
+        )
         given = {"messages": [HumanMessage("hi", id="human")]}
         chunks = []
         if t.asyncio:
@@ -177,9 +183,6 @@ async def prompts(t):
     def function(state):
         return [SystemMessage("function"), *state["messages"]]
 
-    async def coroutine(state):
-        return [SystemMessage("coroutine"), *state["messages"]]
-
     forms = [
         "text",
         SystemMessage("message"),
@@ -187,11 +190,23 @@ async def prompts(t):
         function,
         lambda state: "just text",
     ]
-    for form in [*forms, *([coroutine] if t.asyncio else [])]:
+    for form in forms:
         m = script("done")
         await _talk(t, create_react_agent(m, [], prompt=form))
         t.note("heard", m.heard)
     t.raises(create_react_agent, script("x"), [], prompt=1)
+
+
+@differs_by_caller("A prompt that is async alone is refused by a blocking caller")
+async def async_prompts(t):
+    """A coroutine function as a prompt."""
+
+    async def prompt(state):
+        return [SystemMessage("coroutine"), *state["messages"]]
+
+    m = script("done")
+    await _talk(t, create_react_agent(m, [], prompt=prompt))
+    t.note("heard", m.heard)
 
 
 async def prompts_are_injected(t):
@@ -205,7 +220,9 @@ async def prompts_are_injected(t):
     store.put(("a",), "k", {"x": 7})
     m = script("done")
     config = {"configurable": {"user": "ada"}}
-    await _talk(t, create_react_agent(m, [], prompt=prompt, store=store), {"messages": [("user", "x")]}, config)
+    await _talk(
+        t, create_react_agent(m, [], prompt=prompt, store=store), {"messages": [("user", "x")]}, config
+    )
     t.note("heard", m.heard)
 
 
@@ -242,29 +259,42 @@ async def hooks_before_the_model(t):
         t.note("nodes", sorted(agent.nodes))
 
 
+class Flagged(AgentState):
+    flag: bool
+
+
+def _flags(state):
+    return {"flag": True}
+
+
+def _answers(state):
+    last = state["messages"][-1]
+    if not getattr(last, "tool_calls", None):
+        return {}
+    call = last.tool_calls[0]
+    return {"messages": [ToolMessage("by the hook", tool_call_id=call["id"], name=call["name"])]}
+
+
+async def _hooked(t, version):
+    for hook in (_flags, _answers):
+        m = script([("add", {"a": 1}), ("add", {"a": 2})], "done")
+        agent = create_react_agent(
+            m, [add], post_model_hook=t.node(hook), state_schema=Flagged, version=version
+        )
+        await _talk(t, agent)
+        t.note("heard", m.heard)
+        t.note("nodes", sorted(agent.nodes))
+
+
 async def hooks_after_the_model(t):
     """A hook may count, change what the model said, or answer its calls."""
+    await _hooked(t, "v2")
 
-    class State(AgentState):
-        flag: bool
 
-    def flags(state):
-        return {"flag": True}
-
-    def answers(state):
-        last = state["messages"][-1]
-        if not getattr(last, "tool_calls", None):
-            return {}
-        call = last.tool_calls[0]
-        return {"messages": [ToolMessage("by the hook", tool_call_id=call["id"], name=call["name"])]}
-
-    for version in ("v1", "v2"):
-        for hook in (flags, answers):
-            m = script([("add", {"a": 1}), ("add", {"a": 2})], "done")
-            agent = create_react_agent(m, [add], post_model_hook=t.node(hook), state_schema=State, version=version)
-            await _talk(t, agent)
-            t.note("heard", m.heard)
-            t.note("nodes", sorted(agent.nodes))
+@differs("v1 of an agent runs tools after a post_model_hook")
+async def hooks_after_the_model_in_one_task(t):
+    """With v1 too."""
+    await _hooked(t, "v1")
 
 
 async def both_hooks_and_a_format(t):
@@ -313,7 +343,9 @@ async def state_schemas(t):
     for schema in (Pydantic, Mine, Own):
         for version in ("v1", "v2"):
             m = script([("add", {"a": 1})], "done")
-            await _talk(t, create_react_agent(m, [add], state_schema=schema, prompt=prompt, version=version), given)
+            await _talk(
+                t, create_react_agent(m, [add], state_schema=schema, prompt=prompt, version=version), given
+            )
             t.note("heard", m.heard)
     for schema in (NoSteps, NoMessages):
         t.raises(create_react_agent, script("x"), [add], state_schema=schema)
@@ -348,7 +380,7 @@ async def tools_return_directly(t):
 
 async def histories_are_checked(t):
     """Calls without answers are refused."""
-    agent = create_react_agent(script("done"), [add])
+    agent = create_react_agent(script("done", "done"), [add])
     await _talk(t, agent, {"messages": [HumanMessage("x"), says("", ("add", {"a": 1})), HumanMessage("y")]})
     await _talk(t, agent, {"messages": []})
     await _talk(t, agent, {})
@@ -409,7 +441,9 @@ async def tools_take_injections(t):
         runtime: ToolRuntime,
     ) -> str:
         """Who."""
-        return f"{user} {sorted(state)} {len(state['messages'])} {store is runtime.store} {runtime.tool_call_id}"
+        return (
+            f"{user} {sorted(state)} {len(state['messages'])} {store is runtime.store} {runtime.tool_call_id}"
+        )
 
     for version in ("v1", "v2"):
         m = script([("who", {}), ("who", {})], "done")
@@ -475,7 +509,9 @@ async def agents_stop_at_breakpoints(t):
     """Before tools, and on again."""
     for version in ("v1", "v2"):
         m = script([("add", {"a": 1})], "done")
-        agent = create_react_agent(m, [add], interrupt_before=["tools"], checkpointer=InMemorySaver(), version=version)
+        agent = create_react_agent(
+            m, [add], interrupt_before=["tools"], checkpointer=InMemorySaver(), version=version
+        )
         await _talk(t, agent, {"messages": [("user", "x")]}, ONE)
         t.note("next", agent.get_state(ONE).next)
         await _talk(t, agent, None, ONE)
