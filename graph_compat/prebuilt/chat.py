@@ -31,7 +31,7 @@ class ToolCall(TypedDict):
 
 def uses_langchain() -> bool:
     """Whether the program has loaded LangChain."""
-    return "langchain_core" in sys.modules
+    return sys.modules.get("langchain_core") is not None
 
 
 def is_dict(message: Any) -> bool:

@@ -30,7 +30,7 @@ from graph_compat.prebuilt.agent_states import (
     pydantic_state,
     with_model_input,
 )
-from graph_compat.prebuilt.chat import answered, calls_of, last_of_model, role_of
+from graph_compat.prebuilt.chat import answered, calls_of, last_of_model, role_of, uses_langchain
 from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, ready
 from graph_compat.prebuilt.prompts import prompt_action
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
@@ -116,14 +116,14 @@ def create_react_agent(
     if deprecated:
         raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated}")
     plain = answers_messages(model)
-    if not plain:
+    node, provided = _tool_node(tools, plain)
+    choice = Choice(_model(model, [*node.tools_by_name.values(), *provided]))
+    if not plain and uses_langchain():
         warn(
             "create_react_agent has been moved to `langchain.agents`. Please update your import to"
             " `from langchain.agents import create_agent`.",
             LangGraphDeprecatedSinceV10,
         )
-    node, provided = _tool_node(tools, plain)
-    choice = Choice(_model(model, [*node.tools_by_name.values(), *provided]))
     schema = state_schema
     if schema is None:
         schema = default_state(dicts=plain, structured=response_format is not None)

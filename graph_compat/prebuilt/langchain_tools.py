@@ -57,12 +57,6 @@ def delivered(result: Any) -> Any:
     return result.value if isinstance(result, _Carrier) else result
 
 
-def request_of(call: ToolCall, arguments: Any, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as LangChain's tools take it, so that they answer with a message.
-
-    Raises:
-        ValueError: what the model wrote is no JSON object.
-    """
-    if not isinstance(arguments, Mapping):
-        raise ValueError(f"the arguments are no JSON object: {arguments!r}")
+def request_of(call: ToolCall, arguments: Mapping[str, Any], filled: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as LangChain's tools take it, so that they answer with a message."""
     return {**call, "args": {**arguments, **filled}, "type": "tool_call"}

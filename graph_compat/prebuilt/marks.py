@@ -22,7 +22,11 @@ else:
         from langchain_core.tools import ToolException as _Error
         from langchain_core.tools.base import _DirectlyInjectedToolArg as _Direct
     except ImportError:
-        _Injected = _Direct = object
+
+        class _Injected: ...
+
+        class _Direct: ...
+
         _Error = Exception
 
 ContextT = TypeVar("ContextT")

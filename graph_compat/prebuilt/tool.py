@@ -35,12 +35,16 @@ class FunctionTool:
     `json_schema` is what chat-completion APIs take as an item of `tools`.
 
     Raises:
-        TypeError: a parameter has no name to be given by.
+        TypeError: it is no function, or a parameter has no name to be given by.
     """
 
     return_direct = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"{function!r} is no tool: give a function, or an object made by LangChain's @tool"
+            )
         self.func = function
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self.description = inspect.getdoc(function) or ""
@@ -147,9 +151,7 @@ def tool_of(given: Any) -> Any:
     """
     if isinstance(given, FunctionTool) or (hasattr(given, "invoke") and hasattr(given, "name")):
         return given
-    if not callable(given):
-        raise TypeError(f"{given!r} is no tool: give a function, or an object made by LangChain's @tool")
-    if uses_langchain():
+    if callable(given) and uses_langchain():
         from langchain_core.tools import tool
 
         return tool(given)
@@ -165,7 +167,12 @@ class Prepared:
     runner: Any
 
     def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
-        """What the tool returns: `arguments` are the model's, `filled` the graph's."""
+        """What the tool returns: `arguments` are the model's, `filled` the graph's.
+
+        Raises:
+            ToolInvocationError: what the model wrote is no JSON object.
+        """
+        _check_object(call, arguments)
         if isinstance(self.runner, FunctionTool):
             return self.runner.invoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
@@ -174,11 +181,19 @@ class Prepared:
 
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
+        _check_object(call, arguments)
         if isinstance(self.runner, FunctionTool):
             return await self.runner.ainvoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
 
         return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), config))
+
+
+def _check_object(call: ToolCall, arguments: Any) -> None:
+    if not isinstance(arguments, Mapping):
+        from graph_compat.prebuilt.marks import ToolInvocationError
+
+        raise ToolInvocationError(call["name"], ValueError("the arguments are no JSON object"), arguments)
 
 
 def prepared(tool: Any) -> Prepared:
