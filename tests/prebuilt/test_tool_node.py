@@ -292,6 +292,6 @@ def test_a_command_needs_its_answer(caller: Caller) -> None:
     result = caller.invoke(graph, {"messages": [calls(("rename", {"user": "bob"}))]})
     assert (result["user"], result["messages"][-1]["name"]) == ("bob", "rename")
     with pytest.raises(
-        ValueError, match="Expected to have a matching ToolMessage in Command.update for tool 'rename'"
+        ValueError, match=r"Expected to have a matching ToolMessage in Command\.update for tool 'rename'"
     ):
         caller.invoke(graph, {"messages": [calls(("rename", {"user": "eve"}))]})

@@ -543,6 +543,51 @@ async def agents_are_nodes(t):
     await _talk(t, builder.compile())
 
 
+async def agents_stream_messages(t):
+    """Messages of the model, token by token, and of the tools."""
+    m = script([("add", {"a": 1})], "done")
+    agent = create_react_agent(m, [add])
+    given = {"messages": [HumanMessage("hi", id="human")]}
+    chunks = []
+    if t.asyncio:
+        async for chunk in agent.astream(given, stream_mode="messages"):
+            chunks.append(chunk)
+    else:
+        chunks.extend(agent.stream(given, stream_mode="messages"))
+    t.note("chunks", [(m.type, m.content, meta["langgraph_node"], meta["langgraph_step"]) for m, meta in chunks])
+
+
+async def agents_are_tools(t):
+    """A tool may run another agent, which may ask."""
+
+    @tool
+    def ask(what: str) -> str:
+        """Ask."""
+        return f"{what}: {interrupt(what)}"
+
+    inner = script([("ask", {"what": "name"})], "inner done")
+    helper = create_react_agent(inner, [ask], name="helper")
+
+    @tool
+    async def ahelp(task: str) -> str:
+        """Help."""
+        result = await helper.ainvoke({"messages": [("user", task)]})
+        return result["messages"][-1].content
+
+    @tool("ahelp")
+    def help(task: str) -> str:
+        """Help."""
+        return helper.invoke({"messages": [("user", task)]})["messages"][-1].content
+
+    m = script([("ahelp", {"task": "x"})], "done")
+    agent = create_react_agent(m, [ahelp if t.asyncio else help], checkpointer=InMemorySaver())
+    result = await _talk(t, agent, {"messages": [("user", "x")]}, ONE)
+    if result is not None:
+        await _talk(t, agent, Command(resume="ada"), ONE)
+    t.note("heard", m.heard)
+    t.note("inner", inner.heard)
+
+
 async def agents_are_drawn(t):
     """The picture of each shape."""
 
