@@ -27,9 +27,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The marks, from their module."""
+    """The marks, from their module.
+
+    Raises:
+        NotImplementedError: the name is LangGraph's, and left out.
+    """
     if name in ("InjectedState", "InjectedStore", "ToolRuntime"):
         from graph_compat.prebuilt import marks
 
         return getattr(marks, name)
+    if name == "ToolCallTransformer":
+        raise NotImplementedError(
+            f"{__name__}.{name} is left out: stream events v3 are not supported: use stream() with stream_mode="
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

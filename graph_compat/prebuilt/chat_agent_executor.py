@@ -81,7 +81,7 @@ def create_react_agent(
     debug: bool = False,
     version: Literal["v1", "v2"] = "v2",
     name: str | None = None,
-    **deprecated: Any,
+    **deprecated_kwargs: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """An agent: a model that is called, and its tools run, until it calls no more of them.
 
@@ -108,13 +108,13 @@ def create_react_agent(
     """
     if version not in ("v1", "v2"):
         raise ValueError(f"Invalid version {version}. Supported versions are 'v1' and 'v2'.")
-    if "config_schema" in deprecated:
+    if "config_schema" in deprecated_kwargs:
         warn(
             "`config_schema` is deprecated. Please use `context_schema` instead.", LangGraphDeprecatedSinceV10
         )
-        context_schema = deprecated.pop("config_schema")
-    if deprecated:
-        raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated}")
+        context_schema = deprecated_kwargs.pop("config_schema")
+    if deprecated_kwargs:
+        raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated_kwargs}")
     plain = answers_messages(model)
     node, provided = _tool_node(tools, plain)
     choice = Choice(_model(model, [*node.tools_by_name.values(), *provided]))

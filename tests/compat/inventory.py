@@ -79,7 +79,13 @@ PUBLIC = {
 
 EVENTS = "stream events v3 are not supported"
 SERVER = "the hosted server is not supported"
-OWN = {"version.__version__"}  # names of which graph_compat has its own value
+OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or spells with LangChain's types
+    "version.__version__",
+    "prebuilt.ValidationNode",
+    "prebuilt.tool_node.AsyncToolCallWrapper",
+    "prebuilt.tool_node.ToolCallWrapper",
+    "prebuilt.tool_validator.ValidationNode",
+}
 
 LEFT_OUT = {
     **{f"stream.{name}": EVENTS for name in PUBLIC["stream"].split()},
