@@ -59,6 +59,8 @@ class Definition:
     """Whether the engine fills the parameters of `function` that it knows; a nested workflow's run does that."""
     recorded: bool = True
     """Whether an outcome gets a record of its own; an entrypoint's is in the next checkpoint."""
+    hidden: bool = False
+    """Whether streams show nothing of its calls: they are a part of the node that makes them."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
 

@@ -160,7 +160,7 @@ def _update_of(event: TaskFinished, keys: Keys) -> Iterator[Any]:
     call = event.call
     if asked := _asked(event):
         yield {"__interrupt__": asked}
-    if event.error is not None or (call.node is not None and HIDDEN in call.node.tags):
+    if event.error is not None or _is_hidden(event):
         return
     update = event.value if call.node is None else _folded(call.writes or (), call.run.program, keys)
     shown_update = {call.definition.name: update}
@@ -214,7 +214,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
 
 
 def _is_hidden(event: TaskStarted | TaskFinished) -> bool:
-    return event.call.node is not None and HIDDEN in event.call.node.tags
+    call = event.call
+    return call.definition.hidden if call.node is None else HIDDEN in call.node.tags
 
 
 def _task_end(event: TaskFinished) -> dict[str, Any]:

@@ -81,7 +81,13 @@ EVENTS = "stream events v3 are not supported"
 RUNNABLES = "without LangChain's runnables"
 FILES = "SqliteSaver"
 SERVER = "the hosted server is not supported"
-OWN = {"version.__version__"}  # names of which graph_compat has its own value
+OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or spells with LangChain's types
+    "version.__version__",
+    "prebuilt.ValidationNode",
+    "prebuilt.tool_node.AsyncToolCallWrapper",
+    "prebuilt.tool_node.ToolCallWrapper",
+    "prebuilt.tool_validator.ValidationNode",
+}
 
 DIFFERENT = {  # names of which graph_compat takes less, and why
     "types.Interrupt": "names that were deprecated before 1.0 are gone",

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import langgraph.errors
+import langgraph.prebuilt.tool_node
 
 Program = Callable[["Trace"], Coroutine[Any, Any, None]]
 
@@ -273,7 +274,8 @@ def known_class(error: BaseException) -> str:
     names = (kind.__name__ for kind in type(error).__mro__)
     if type(error).__module__.split(".")[0] not in ("flowfn", "graph_compat"):
         return next(names)
-    return next(name for name in names if hasattr(builtins, name) or hasattr(langgraph.errors, name))
+    homes = (builtins, langgraph.errors, langgraph.prebuilt.tool_node)
+    return next(name for name in names if any(hasattr(home, name) for home in homes))
 
 
 def first_sentence(text: str) -> str:

@@ -1,0 +1,43 @@
+"""Agents and their parts: the node that runs tools, and the loop of a model and its tools.
+
+Importing this loads no LangChain. The marks (`InjectedState`, `InjectedStore`, `ToolRuntime`) do, where it is
+installed: its tools go by them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graph_compat.prebuilt.chat_agent_executor import create_react_agent
+from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
+from graph_compat.prebuilt.tool_validator import ValidationNode
+
+if TYPE_CHECKING:
+    from graph_compat.prebuilt.marks import InjectedState, InjectedStore, ToolRuntime
+
+__all__ = [
+    "InjectedState",
+    "InjectedStore",
+    "ToolNode",
+    "ToolRuntime",
+    "ValidationNode",
+    "create_react_agent",
+    "tools_condition",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The marks, from their module.
+
+    Raises:
+        NotImplementedError: the name is LangGraph's, and left out.
+    """
+    if name in ("InjectedState", "InjectedStore", "ToolRuntime"):
+        from graph_compat.prebuilt import marks
+
+        return getattr(marks, name)
+    if name == "ToolCallTransformer":
+        raise NotImplementedError(
+            f"{__name__}.{name} is left out: stream events v3 are not supported: use stream() with stream_mode="
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,209 @@
+"""The nodes of an agent, each in a blocking and an asyncio form: its model, and the call for a structured answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowfn.context import current_frame
+from flowfn.pregel import peek
+from graph_compat.errors import ErrorCode, create_error_message
+from graph_compat.graph.action import Action, awaited
+from graph_compat.graph.schema import Schema
+from graph_compat.injection import is_coroutine_function
+from graph_compat.prebuilt.chat import answered, calls_of, named, role_of, said, system
+from graph_compat.prebuilt.chat_models import chooses_model, ready, structured
+from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
+from graph_compat.prebuilt.tool_node import ToolNode
+
+_OUT_OF_STEPS = "Sorry, need more steps to process this request."
+
+
+def value_of(state: Any, key: str, default: Any = None) -> Any:
+    """A key of a state of any kind."""
+    return state.get(key, default) if isinstance(state, Mapping) else getattr(state, key, default)
+
+
+def blocking_form(action: Action) -> Callable[[Any], Any]:
+    """An action's function for a blocking run.
+
+    Raises:
+        TypeError: it has none.
+    """
+    if action.blocking is None:
+        raise TypeError(
+            f'No synchronous function provided to "{action.name}".\nEither initialize with a synchronous function or'
+            " invoke via the async API (ainvoke, astream, etc.)"
+        )
+    return action.blocking
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model of an agent: given, or chosen anew for each call by a function of state and runtime."""
+
+    given: Any
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a function chooses."""
+        return chooses_model(self.given)
+
+    def model(self, state: Any) -> Any:
+        """The model for a state.
+
+        Raises:
+            RuntimeError: an async function chooses.
+        """
+        if not self.is_dynamic:
+            return self.given
+        if is_coroutine_function(self.given):
+            raise RuntimeError(
+                "Async model callable provided but agent invoked synchronously. Use agent.ainvoke() or agent.astream(),"
+                " or provide a sync model callable."
+            )
+        return _chosen(self.given(state, _runtime()))
+
+    async def amodel(self, state: Any) -> Any:
+        """`model` for asyncio."""
+        if not self.is_dynamic:
+            return self.given
+        chosen = self.given(state, _runtime())
+        return _chosen(await chosen if is_coroutine_function(self.given) else chosen)
+
+
+def _chosen(model: Any) -> Any:
+    """A chosen model, which comes with its tools bound."""
+    return ready(model, ())
+
+
+def _runtime() -> Any:
+    frame = current_frame.get()
+    assert frame is not None
+    return frame.runtime
+
+
+@dataclass(frozen=True)
+class CallModel:
+    """The node that calls the model with the messages, after the prompt."""
+
+    choice: Choice
+    prompt: Action
+    name: str | None
+    direct: frozenset[str]
+
+    def get_name(self) -> str:
+        """What it is called in pictures and traces."""
+        return "call_model"
+
+    def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
+        """The update of the state: the model's message."""
+        model = self.choice.model(state)
+        told = blocking_form(self.prompt)(self._told(state))
+        return self._update(state, model.invoke(told, config))
+
+    async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
+        """`invoke` for asyncio."""
+        model = await self.choice.amodel(state)
+        told = await awaited(self.prompt, self._told(state))
+        return self._update(state, await model.ainvoke(told, config))
+
+    def _told(self, state: Any) -> Any:
+        """The state as the prompt sees it: with the messages that the model is told."""
+        messages = value_of(state, "llm_input_messages") or value_of(state, "messages")
+        if messages is None:
+            raise ValueError(f"Expected input to call_model to have 'messages' key, but got {state}")
+        check_history(messages)
+        if isinstance(state, Mapping):
+            return {**state, "messages": messages}
+        if value_of(state, "llm_input_messages"):
+            state.messages = messages
+        return state
+
+    def _update(self, state: Any, message: Any) -> dict[str, Any]:
+        message = named(message, self.name)
+        calls = calls_of(message)
+        left = value_of(state, "remaining_steps")
+        needed = 1 if all(call["name"] in self.direct for call in calls) else 2
+        if calls and left is not None and left < needed:
+            message = said(_OUT_OF_STEPS, like=message)
+        return {"messages": [message]}
+
+
+def check_history(messages: Sequence[Any]) -> None:
+    """Check that every tool call of a model has its answer.
+
+    Raises:
+        ValueError: one has none; chat models refuse such messages.
+    """
+    done = answered(messages)
+    models = [message for message in messages if role_of(message) == "assistant"]
+    missing = [call for message in models for call in calls_of(message) if call["id"] not in done]
+    if missing:
+        raise ValueError(
+            create_error_message(
+                message="Found AIMessages with tool_calls that do not have a corresponding ToolMessage. Here are the"
+                f" first few of those tool calls: {missing[:3]}.\n\nEvery tool call (LLM requesting to call a tool) in"
+                " the message history MUST have a corresponding ToolMessage (result of a tool invocation to return to"
+                " the LLM) - this is required by most LLM providers.",
+                error_code=ErrorCode.INVALID_CHAT_HISTORY,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The node that asks the model for an answer in a format."""
+
+    choice: Choice
+    schema: Any
+    prompt: str | None
+    as_dict: bool
+
+    def get_name(self) -> str:
+        """What it is called in pictures and traces."""
+        return "generate_structured_response"
+
+    def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
+        """The update of the state: the answer."""
+        model = structured(self.choice.model(state), self.schema)
+        return {"structured_response": model.invoke(self._told(state), config)}
+
+    async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
+        """`invoke` for asyncio."""
+        model = structured(await self.choice.amodel(state), self.schema)
+        return {"structured_response": await model.ainvoke(self._told(state), config)}
+
+    def _told(self, state: Any) -> list[Any]:
+        messages = value_of(state, "messages")
+        return messages if self.prompt is None else [system(self.prompt, as_dict=self.as_dict), *messages]
+
+
+class SentCalls:
+    """The tools' node of an agent that sends each call by itself: it reads the state that the tools see."""
+
+    def __init__(self, node: ToolNode, schema: Schema) -> None:
+        self.node = node
+        self.schema = schema
+
+    def get_name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    def invoke(self, sent: Any, config: Any = None) -> Any:
+        """What the ToolNode makes of a call, or of a state."""
+        return self.node.invoke(self._with_state(sent), config)
+
+    async def ainvoke(self, sent: Any, config: Any = None) -> Any:
+        """`invoke` for asyncio."""
+        return await self.node.ainvoke(self._with_state(sent), config)
+
+    def _with_state(self, sent: Any) -> Any:
+        if not isinstance(sent, Mapping) or sent.get("__type") != CALL_WITH_CONTEXT or "state" in sent:
+            return sent
+        frame = current_frame.get()
+        assert frame is not None
+        run = frame.run
+        values = peek(run.program, run.checkpoint, (), run.managed).pick(self.schema.keys)
+        return {**sent, "state": values if self.schema.make is None else self.schema.make(values)}

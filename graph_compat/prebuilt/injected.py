@@ -1,0 +1,142 @@
+"""Which parameters of a tool the graph fills, and with what: its state, its store, its runtime, the call's id.
+
+Rule: looked at once, when a ToolNode is made. What a model says in place of such a parameter doesn't count.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
+
+from flowfn.values import MISSING
+
+
+class Injection(NamedTuple):
+    """What a parameter is given: "state" (or its `key`), "store", "runtime" or "tool_call_id"."""
+
+    kind: str
+    key: str | None = None
+    default: Any = MISSING
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one call can be given."""
+
+    state: Any
+    messages_key: str
+    store: Any
+    runtime: Callable[[], Any]
+    tool_call_id: str | None
+
+
+def injections_of(function: Callable[..., Any]) -> dict[str, Injection]:
+    """The parameters of a function that the graph fills.
+
+    Raises:
+        NameError: an annotation names what doesn't exist.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        injection = _injection(name, hints.get(name), default)
+        if injection is not None:
+            found[name] = injection
+    return found
+
+
+def injections_of_schema(schema: Any) -> dict[str, Injection]:
+    """`injections_of` for a pydantic model of arguments."""
+    fields = getattr(schema, "model_fields", {})
+    found = {}
+    for name, hint in typing.get_type_hints(schema, include_extras=True).items() if fields else ():
+        known = fields.get(name)
+        default = (
+            MISSING if known is None or known.is_required() else known.get_default(call_default_factory=True)
+        )
+        injection = _injection(name, hint, default)
+        if injection is not None:
+            found[name] = injection
+    return found
+
+
+def _injection(name: str, hint: Any, default: Any) -> Injection | None:
+    if name == "runtime":
+        return Injection("runtime")
+    for mark in _marks(hint):
+        kind = getattr(mark, "injects", None)
+        if kind is not None:
+            return Injection(kind, getattr(mark, "field", None) if kind == "state" else None, default)
+        if _is_call_id(mark):
+            return Injection("tool_call_id")
+    return None
+
+
+def _marks(hint: Any) -> Iterator[Any]:
+    """Everything in a hint that may be a mark: its extras, and the type itself, also as a part of a union."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner, *extras = get_args(hint)
+        yield from extras
+        yield from _marks(inner)
+    elif origin in (typing.Union, types.UnionType):
+        for part in get_args(hint):
+            yield from _marks(part)
+    else:
+        yield origin or hint
+
+
+def _is_call_id(mark: Any) -> bool:
+    """Whether a mark is LangChain's for the id of the call."""
+    tools = sys.modules.get("langchain_core.tools.base")
+    if tools is None:
+        return False
+    kind = mark if isinstance(mark, type) else type(mark)
+    return issubclass(kind, tools.InjectedToolCallId)
+
+
+def injected(tool: str, wanted: Mapping[str, Injection], source: Source) -> dict[str, Any]:
+    """The arguments of one call that the model doesn't give.
+
+    Raises:
+        KeyError, AttributeError: the state lacks a key, and the parameter has no default.
+        ValueError: there is no store, or the state is a list and has no keys.
+    """
+    return {name: _value(tool, injection, source) for name, injection in wanted.items()}
+
+
+def _value(tool: str, injection: Injection, source: Source) -> Any:
+    if injection.kind == "state":
+        return _state(tool, injection, source)
+    if injection.kind == "store":
+        if source.store is None:
+            raise ValueError(
+                "Cannot inject store into tools with InjectedStore annotations - please compile your graph with a"
+                " store."
+            )
+        return source.store
+    return source.runtime() if injection.kind == "runtime" else source.tool_call_id
+
+
+def _state(tool: str, injection: Injection, source: Source) -> Any:
+    state, key = source.state, injection.key
+    if isinstance(state, list):
+        if key not in (None, source.messages_key):
+            raise ValueError(
+                f"Invalid input to ToolNode. Tool {tool} requires graph state dict as input. State should contain"
+                f" fields {key}."
+            )
+        state = {source.messages_key: state}
+    if key is None:
+        return state
+    if injection.default is MISSING:
+        return state[key] if isinstance(state, Mapping) else getattr(state, key)
+    if isinstance(state, Mapping):
+        return state.get(key, injection.default)
+    return getattr(state, key, injection.default)

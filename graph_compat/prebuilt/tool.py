@@ -1,0 +1,220 @@
+"""A tool: LangChain's, or a plain Python function.
+
+Rule: a function's schema comes from its signature; what the graph fills isn't in it. A function becomes
+LangChain's tool in a program that has loaded LangChain, so that its callbacks and tracers see it; elsewhere
+it becomes a `FunctionTool`, which needs nothing but pydantic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, get_args, get_origin
+
+from graph_compat.prebuilt.chat import ToolCall, uses_langchain
+from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
+
+_VARIADIC = (
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.POSITIONAL_ONLY,
+)
+
+_MODEL = "Validation"
+"""What pydantic calls the arguments in its errors."""
+
+
+class FunctionTool:
+    """A Python function that a model may call.
+
+    `name` and `description` are the function's, `args_schema` is a pydantic model of its arguments, and
+    `json_schema` is what chat-completion APIs take as an item of `tools`.
+
+    Raises:
+        TypeError: it is no function, or a parameter has no name to be given by.
+    """
+
+    return_direct = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"{function!r} is no tool: give a function, or an object made by LangChain's @tool"
+            )
+        self.func = function
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.description = inspect.getdoc(function) or ""
+        self.injections = injections_of(function)
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind in _VARIADIC:
+                raise TypeError(
+                    f"{self.name}() takes {parameter}, which a model can't give: name each parameter of a tool"
+                )
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+    @cached_property
+    def args_schema(self) -> Any:
+        """The model of the arguments that a model of chat gives."""
+        from pydantic import Field, create_model
+
+        hints = typing.get_type_hints(self.func, include_extras=True)
+        fields: dict[str, Any] = {}
+        for name, parameter in inspect.signature(self.func).parameters.items():
+            if name not in self.injections:
+                default = ... if parameter.default is parameter.empty else parameter.default
+                # Numbered fields: a parameter may be called what pydantic keeps for itself.
+                fields[f"p{len(fields)}"] = (_described(hints.get(name, Any)), Field(default, alias=name))
+        return create_model(_MODEL, **fields)
+
+    @cached_property
+    def json_schema(self) -> dict[str, Any]:
+        """The tool as an item of `tools` in a chat-completion request."""
+        parameters = _untitled(self.args_schema.model_json_schema())
+        parameters.setdefault("properties", {})
+        function = {"name": self.name, "description": self.description, "parameters": parameters}
+        return {"type": "function", "function": function}
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the function takes them: converted to their annotations.
+
+        Raises:
+            pydantic.ValidationError: they don't fit.
+        """
+        checked = self.args_schema.model_validate(given)
+        names = {name: known.alias for name, known in type(checked).model_fields.items()}
+        return {names[name]: getattr(checked, name) for name in checked.model_fields_set}
+
+    def invoke(self, given: Mapping[str, Any], filled: Mapping[str, Any]) -> Any:
+        """Call the function with what a model gave, and what the graph fills.
+
+        Raises:
+            pydantic.ValidationError: the arguments don't fit.
+            TypeError: the function is async.
+        """
+        if inspect.iscoroutinefunction(self.func):
+            raise TypeError(f"the tool {self.name!r} is async: call its graph with ainvoke() or astream()")
+        return self.func(**self.arguments(given), **filled)
+
+    async def ainvoke(self, given: Mapping[str, Any], filled: Mapping[str, Any]) -> Any:
+        """`invoke` for asyncio; a blocking function runs in a thread."""
+        arguments = {**self.arguments(given), **filled}
+        if inspect.iscoroutinefunction(self.func):
+            return await self.func(**arguments)
+        return await asyncio.to_thread(self.func, **arguments)
+
+
+def is_numbered(schema: Any) -> bool:
+    """Whether a model of arguments is one of ours, of which only the aliases mean anything."""
+    return bool(schema.__name__ == _MODEL and all(known.alias for known in schema.model_fields.values()))
+
+
+def _described(hint: Any) -> Any:
+    """A hint with `Annotated[T, "text"]` as pydantic has it."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    from pydantic import Field
+
+    inner, *extras = get_args(hint)
+    return Annotated[(inner, *(Field(description=e) if isinstance(e, str) else e for e in extras))]
+
+
+def _untitled(schema: Any) -> Any:
+    """A JSON schema without the titles that pydantic adds."""
+    if isinstance(schema, list):
+        return [_untitled(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _untitled(part) for name, part in value.items()}
+        if key == "properties"
+        else _untitled(value)
+        for key, value in schema.items()
+        if key != "title"
+    }
+
+
+# -- either kind ------------------------------------------------------------------------------------
+
+
+def tool_of(given: Any) -> Any:
+    """A tool of what a program lists: a tool, or a function.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: LangChain's tool needs a docstring, and the function has none.
+    """
+    if isinstance(given, FunctionTool) or (hasattr(given, "invoke") and hasattr(given, "name")):
+        return given
+    if callable(given) and uses_langchain():
+        from langchain_core.tools import tool
+
+        return tool(given)
+    return FunctionTool(given)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A tool, what the graph fills of its parameters, and what runs it."""
+
+    tool: Any
+    wanted: Mapping[str, Injection]
+    runner: Any
+
+    def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
+        """What the tool returns: `arguments` are the model's, `filled` the graph's.
+
+        Raises:
+            ToolInvocationError: what the model wrote is no JSON object.
+        """
+        _check_object(call, arguments)
+        if isinstance(self.runner, FunctionTool):
+            return self.runner.invoke(arguments, filled)
+        from graph_compat.prebuilt.langchain_tools import delivered, request_of
+
+        return delivered(self.runner.invoke(request_of(call, arguments, filled), config))
+
+    async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
+        """`run` for asyncio."""
+        _check_object(call, arguments)
+        if isinstance(self.runner, FunctionTool):
+            return await self.runner.ainvoke(arguments, filled)
+        from graph_compat.prebuilt.langchain_tools import delivered, request_of
+
+        return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), config))
+
+
+def _check_object(call: ToolCall, arguments: Any) -> None:
+    if not isinstance(arguments, Mapping):
+        from graph_compat.prebuilt.marks import ToolInvocationError
+
+        raise ToolInvocationError(call["name"], ValueError("the arguments are no JSON object"), arguments)
+
+
+def prepared(tool: Any) -> Prepared:
+    """A tool, looked at."""
+    if isinstance(tool, FunctionTool):
+        return Prepared(tool, tool.injections, tool)
+    from graph_compat.prebuilt.langchain_tools import carrying
+
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
+    # LangChain fills the call's id itself.
+    theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
+    return Prepared(tool, theirs, carrying(tool))
+
+
+def json_schema(tool: Any) -> dict[str, Any]:
+    """A tool as an item of `tools` in a chat-completion request."""
+    if isinstance(tool, FunctionTool):
+        return tool.json_schema
+    if isinstance(tool, dict):
+        return tool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    return convert_to_openai_tool(tool)

@@ -1,0 +1,336 @@
+"""`ToolNode`: the node that answers the tool calls of a model's last message.
+
+Rule: several calls run in parallel, and each is a task of the node: it is recorded when it ends. So neither a
+crash nor a question of another call runs it again, several may ask at once, and each goes on where it asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from flowfn.context import current_frame
+from flowfn.definition import Definition
+from flowfn.functional.task import call_task, defined
+from graph_compat.injection import config_of
+from graph_compat.prebuilt.chat import (
+    ToolCall,
+    answer,
+    calls_of,
+    is_dict,
+    uses_langchain,
+)
+from graph_compat.prebuilt.injected import Source, injected
+from graph_compat.prebuilt.requests import (
+    AsyncToolCallWrapper,
+    ToolCallRequest,
+    ToolCallWithContext,
+    ToolCallWrapper,
+)
+from graph_compat.prebuilt.tool import Prepared, prepared, tool_of
+from graph_compat.prebuilt.tool_errors import (
+    ErrorHandler,
+    Handling,
+    explained,
+    invalid_arguments_only,
+)
+from graph_compat.prebuilt.tool_input import calls_in, is_call, messages_in
+from graph_compat.prebuilt.tool_results import combined, msg_content_output, normalised
+
+if TYPE_CHECKING:
+    from graph_compat.prebuilt.marks import (
+        InjectedState,
+        InjectedStore,
+        ToolInvocationError,
+        ToolRuntime,
+    )
+
+__all__ = [
+    "AsyncToolCallWrapper",
+    "InjectedState",
+    "InjectedStore",
+    "ToolCallRequest",
+    "ToolCallWithContext",
+    "ToolCallWrapper",
+    "ToolInvocationError",
+    "ToolNode",
+    "ToolRuntime",
+    "msg_content_output",
+    "tools_condition",
+]
+
+_MARKS = ("InjectedState", "InjectedStore", "ToolInvocationError", "ToolRuntime")
+
+_UNKNOWN = "Error: {name} is not a valid tool, try one of [{names}]."
+
+
+def __getattr__(name: str) -> Any:
+    """The marks, on whose import LangChain is loaded where it is installed."""
+    if name in _MARKS:
+        from graph_compat.prebuilt import marks
+
+        return getattr(marks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the calls of one invocation share; `listed` where the state is, and becomes, a list of messages."""
+
+    state: Any
+    listed: bool
+    as_dict: bool
+    config: Any
+    runtime: Any
+
+
+class ToolNode:
+    """A node that runs the tools that a model calls, and answers each call.
+
+    Its input is a state with messages, a list of messages, a list that ends with a call, or one call with its
+    state (`ToolCallWithContext`).
+
+    Args:
+        tools: functions, and tools made by LangChain.
+        name: the node's name.
+        tags: for tracers.
+        handle_tool_errors: which errors are answered rather than raised; see `tool_errors`. By default only
+            arguments that don't fit.
+        messages_key: where the state has its messages.
+        wrap_tool_call: `wrapper(request, execute)`, called in place of each call.
+        awrap_tool_call: the same for asyncio, where `wrap_tool_call` does if it isn't given.
+
+    Raises:
+        TypeError: something is no tool.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Any],
+        *,
+        name: str = "tools",
+        tags: list[str] | None = None,
+        handle_tool_errors: Handling = invalid_arguments_only,
+        messages_key: str = "messages",
+        wrap_tool_call: ToolCallWrapper | None = None,
+        awrap_tool_call: AsyncToolCallWrapper | None = None,
+    ) -> None:
+        self.name = name
+        self.tags = tags
+        self._errors = ErrorHandler(handle_tool_errors)
+        self._messages_key = messages_key
+        self._wrap = wrap_tool_call
+        self._awrap = awrap_tool_call
+        self._tools = {tool.name: tool for tool in map(tool_of, tools)}
+        self._prepared = {name: prepared(tool) for name, tool in self._tools.items()}
+        self._tasks = {name: self._task(name) for name in self._tools}
+        self._any_task = self._task(name)
+
+    @property
+    def tools_by_name(self) -> dict[str, Any]:
+        """The tools."""
+        return self._tools
+
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """Its name."""
+        return f"{name or self.name}{suffix or ''}"
+
+    # -- calling --------------------------------------------------------------------------------
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """The answers: `{messages_key: [...]}`, a list for a list, or a list of updates if a tool returned a command.
+
+        Raises:
+            ValueError: there is no message of a model, or no graph around.
+        """
+        calls, given = self._read(input, config)
+        if len(calls) == 1:
+            results = [self._answer(calls[0], given)]
+        else:
+            futures = [self._start(call, given, self._answer) for call in calls]
+            results = [future.result() for future in futures]
+        return combined(results, listed=given.listed, messages_key=self._messages_key)
+
+    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """`invoke` for asyncio."""
+        calls, given = self._read(input, config)
+        if len(calls) == 1:
+            results = [await self._aanswer(calls[0], given)]
+        else:
+            futures = [self._start(call, given, self._aanswer) for call in calls]
+            results = [await future for future in futures]
+        return combined(results, listed=given.listed, messages_key=self._messages_key)
+
+    def _read(self, input: Any, config: Any) -> tuple[list[ToolCall], _Given]:
+        frame = current_frame.get()
+        if frame is None:
+            raise ValueError(
+                f"Missing required config key 'N/A' for '{self.name}'."
+                if uses_langchain()
+                else f"ToolNode {self.name!r} was called outside of a graph: add it as a node, or call it in one"
+            )
+        calls, state, source = calls_in(input, self._messages_key)
+        given = _Given(
+            state=state,
+            listed=isinstance(input, list) and not is_call(input[-1]),
+            as_dict=not uses_langchain() if source is None else is_dict(source),
+            config=config_of(frame) if config is None else config,
+            runtime=frame.runtime,
+        )
+        return calls, given
+
+    # -- one call, as a task ------------------------------------------------------------------------
+
+    def _task(self, name: str) -> tuple[Definition, Definition]:
+        """The task of a tool's calls: for a blocking caller, and for asyncio."""
+        options: dict[str, Any] = {"name": name, "key": "call"}
+        blocking = defined(_run, **options).with_options(hidden=True)
+        return blocking, defined(_arun, **options).with_options(hidden=True)
+
+    def _start(self, call: ToolCall, given: _Given, run: Callable[..., Any]) -> Any:
+        blocking, awaited = self._tasks.get(call["name"], self._any_task)
+        definition = awaited if asyncio.iscoroutinefunction(run) else blocking
+        return call_task(definition, (call, given, run), {}, sys._getframe())
+
+    # -- one call ---------------------------------------------------------------------------------
+
+    def _answer(self, call: ToolCall, given: _Given) -> Any:
+        request = self._request(call, given)
+        execute = partial(self._execute, given)
+        if self._wrap is None:
+            return execute(request)
+        try:
+            return self._wrap(request, execute)
+        except Exception as error:
+            return self._failed(call, error, given.as_dict)
+
+    async def _aanswer(self, call: ToolCall, given: _Given) -> Any:
+        request = self._request(call, given)
+        execute = partial(self._aexecute, given)
+        if self._awrap is None and self._wrap is None:
+            return await execute(request)
+        try:
+            if self._awrap is not None:
+                return await self._awrap(request, execute)
+            assert self._wrap is not None
+            return await asyncio.to_thread(self._wrap, request, _blocking(execute))
+        except Exception as error:
+            return self._failed(call, error, given.as_dict)
+
+    def _request(self, call: ToolCall, given: _Given) -> ToolCallRequest:
+        wrapped = self._wrap is not None or self._awrap is not None
+        runtime = self._runtime(call, given) if wrapped else None
+        return ToolCallRequest(call, self._tools.get(call["name"]), given.state, runtime)
+
+    def _runtime(self, call: ToolCall, given: _Given) -> ToolRuntime[Any, Any]:
+        from graph_compat.prebuilt.marks import ToolRuntime
+
+        runtime = given.runtime
+        return ToolRuntime(
+            state=given.state,
+            context=runtime.context,
+            config=given.config,
+            stream_writer=runtime.stream_writer,
+            tool_call_id=call["id"],
+            store=runtime.store,
+            tools=list(self._tools.values()),
+            execution_info=getattr(runtime, "execution_info", None),
+            server_info=getattr(runtime, "server_info", None),
+        )
+
+    def _execute(self, given: _Given, request: ToolCallRequest) -> Any:
+        call, tool = request.tool_call, self._ready(request)
+        if tool is None:
+            return self._unknown(call, given.as_dict)
+        arguments, filled = self._arguments(tool, request, given)
+        try:
+            result = tool.run(call, arguments, filled, given.config)
+            return self._normalised(result, call, given)
+        except Exception as error:
+            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
+
+    async def _aexecute(self, given: _Given, request: ToolCallRequest) -> Any:
+        call, tool = request.tool_call, self._ready(request)
+        if tool is None:
+            return self._unknown(call, given.as_dict)
+        arguments, filled = self._arguments(tool, request, given)
+        try:
+            result = await tool.arun(call, arguments, filled, given.config)
+            return self._normalised(result, call, given)
+        except Exception as error:
+            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
+
+    def _ready(self, request: ToolCallRequest) -> Prepared | None:
+        """The tool of a request; an interceptor may have put in one that the node doesn't have."""
+        known = self._prepared.get(request.tool_call["name"])
+        if request.tool is None or (known is not None and known.tool is request.tool):
+            return known
+        return prepared(request.tool)
+
+    def _arguments(
+        self, tool: Prepared, request: ToolCallRequest, given: _Given
+    ) -> tuple[Any, dict[str, Any]]:
+        """The arguments that the model gave, and those that the graph fills."""
+        call = request.tool_call
+        arguments = call["args"]
+        if not tool.wanted:
+            return arguments, {}
+        source = Source(
+            state=request.state,
+            messages_key=self._messages_key,
+            store=given.runtime.store,
+            runtime=lambda: request.runtime or self._runtime(call, given),
+            tool_call_id=call["id"],
+        )
+        if isinstance(arguments, Mapping):
+            arguments = {name: value for name, value in arguments.items() if name not in tool.wanted}
+        return arguments, injected(tool.tool.name, tool.wanted, source)
+
+    def _normalised(self, result: Any, call: ToolCall, given: _Given) -> Any:
+        return normalised(
+            result, call, listed=given.listed, as_dict=given.as_dict, messages_key=self._messages_key
+        )
+
+    def _failed(self, call: ToolCall, error: Exception, as_dict: bool) -> Any:
+        return answer(call, self._errors.content(error), as_dict=as_dict, status="error")
+
+    def _unknown(self, call: ToolCall, as_dict: bool) -> Any:
+        text = _UNKNOWN.format(name=call["name"], names=", ".join(self._tools))
+        return answer(call, text, as_dict=as_dict, status="error")
+
+
+def _run(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Any]) -> Any:
+    return run(call, given)
+
+
+async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Awaitable[Any]]) -> Any:
+    return await run(call, given)
+
+
+def _blocking(execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Callable[[ToolCallRequest], Any]:
+    """What runs a tool on the event loop, for a wrapper that blocks a thread beside it."""
+    loop = asyncio.get_running_loop()
+
+    def run(request: ToolCallRequest) -> Any:
+        async def awaited() -> Any:
+            return await execute(request)
+
+        return asyncio.run_coroutine_threadsafe(awaited(), loop).result()
+
+    return run
+
+
+def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:
+    """Where a model's answer leads: to "tools" if it calls any, else to the end. For `add_conditional_edges`.
+
+    Raises:
+        ValueError: the state has no messages.
+    """
+    messages = messages_in(state, messages_key)
+    if not messages:
+        raise ValueError(f"No messages found in input state to tool_edge: {state}")
+    return "tools" if calls_of(messages[-1]) else "__end__"

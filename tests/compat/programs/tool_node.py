@@ -1,0 +1,674 @@
+"""ToolNode, tools_condition and ValidationNode: what tools get, and what becomes of what they return (section 5)."""
+
+import operator
+import warnings
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
+from langgraph.prebuilt.tool_node import ToolInvocationError, msg_content_output
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, Send, interrupt
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from ..parts import ONE
+from ..trace import differs_by_caller
+
+
+class State(MessagesState):
+    seen: Annotated[list, operator.add]
+    user: str
+
+
+def asks(*calls, text=""):
+    """A message of a model that calls tools: `("name", {"argument": 1})`, with the ids 1, 2, …"""
+    found = [
+        {"name": name, "args": args, "id": str(number), "type": "tool_call"}
+        for number, (name, args) in enumerate(calls, start=1)
+    ]
+    return AIMessage(text, tool_calls=found, id="ai")
+
+
+def graph(node, schema=State, **compiled):
+    """A graph of this one node."""
+    builder = StateGraph(schema)
+    builder.add_node("tools", node)
+    builder.add_edge(START, "tools")
+    return builder.compile(**compiled)
+
+
+async def _answers(t, tools, *calls, state=None, config=None, given=None, compiled=None, **options):
+    """What a graph of one ToolNode makes of a model's calls."""
+    agent = graph(ToolNode(tools, **options), **(compiled or {}))
+    given = {"messages": [asks(*calls)], **(state or {})} if given is None else given
+    result = await _result(t, agent, given, *([config] if config else []))
+    if result is not None:
+        _note(t, result)
+
+
+async def _result(t, graph, *args, **kw):
+    """The graph's result, recorded only where it is an error."""
+    try:
+        return await t.call(graph, "invoke", *args, **kw)
+    except Exception as error:
+        t.note("raised", error)
+
+
+def _note(t, result):
+    found = [(m.content, m.name, m.tool_call_id, m.status) for m in result["messages"] if m.type == "tool"]
+    rest = {key: value for key, value in result.items() if key != "messages"}
+    t.note("answers", found)
+    t.note("rest", rest)
+
+
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def fail(kind: str) -> str:
+    """Fail."""
+    raise {"value": ValueError, "key": KeyError, "type": TypeError}[kind](f"no {kind}")
+
+
+async def calls_are_answered_in_order(t):
+    """Each call has its answer, in the order of the calls."""
+    await _answers(t, [add], ("add", {"a": 1}), ("add", {"a": 2, "b": 5}), ("add", {"a": "3"}))
+
+
+async def content_is_normalised(t):
+    """Strings and content blocks stay; the rest is JSON, or what str() says."""
+
+    class Point(BaseModel):
+        x: int
+
+    values = {
+        "text": "é",
+        "number": 1,
+        "none": None,
+        "list": [1, "é"],
+        "dict": {"é": [1]},
+        "blocks": [{"type": "text", "text": "hi"}],
+        "strings": ["a", "b"],
+        "mixed": [{"type": "text", "text": "hi"}, 1],
+        "image": [{"type": "image_url", "image_url": {"url": "x"}}],
+        "other": [{"type": "strange"}],
+        "set": {1},
+        "model": Point(x=1),
+        "tuple": (1, 2),
+        "empty": [],
+        "json": [{"type": "json", "json": {}}],
+    }
+
+    @tool
+    def give(kind: str) -> Any:
+        """Give it."""
+        return values[kind]
+
+    await _answers(t, [give], *(("give", {"kind": kind}) for kind in values))
+    t.note("contents", {kind: msg_content_output(value) for kind, value in values.items()})
+
+
+async def a_message_passes(t):
+    """A tool's own ToolMessage is the answer, under the tool's name."""
+
+    @tool
+    def own(call: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+        """Answer."""
+        return ToolMessage("mine", tool_call_id=call, artifact={"a": 1})
+
+    agent = graph(ToolNode([own]))
+    result = await _result(t, agent, {"messages": [asks(("own", {}))]})
+    t.note("artifact", result["messages"][-1].artifact)
+    _note(t, result)
+
+
+async def artifacts_are_kept(t):
+    """A tool that returns content and artifact."""
+
+    @tool(response_format="content_and_artifact")
+    def both(a: int) -> tuple:
+        """Both."""
+        return "text", {"a": a}
+
+    result = await _result(t, graph(ToolNode([both])), {"messages": [asks(("both", {"a": 1}))]})
+    t.note("artifact", result["messages"][-1].artifact)
+    _note(t, result)
+
+
+async def unknown_tools_are_answered(t):
+    """A name that no tool has is an answer, whatever the handling of errors."""
+    for handling in (False, True, "text"):
+        await _answers(t, [add, fail], ("sub", {}), ("add", {"a": 1}), handle_tool_errors=handling)
+    await _answers(t, [], ("sub", {}))
+
+
+async def invalid_arguments_are_answered(t):
+    """By default a tool's errors raise, and arguments that don't fit are an answer."""
+    await _answers(t, [add], ("add", {"b": 1}))
+    await _answers(t, [add], ("add", {"a": "x", "b": "y"}))
+    await _answers(t, [fail], ("fail", {"kind": "value"}))
+
+
+async def invalid_arguments_raise(t):
+    """`handle_tool_errors=False` raises for everything."""
+    await _answers(t, [add], ("add", {"b": 1}), handle_tool_errors=False)
+    await _answers(t, [fail], ("fail", {"kind": "value"}), handle_tool_errors=False)
+
+
+async def every_error_is_answered(t):
+    """`handle_tool_errors=True` answers with the error."""
+    calls = (("fail", {"kind": "value"}), ("add", {"b": 1}), ("add", {"a": 1}))
+    await _answers(t, [add, fail], *calls, handle_tool_errors=True)
+    await _answers(t, [add, fail], *calls, handle_tool_errors="Try again.")
+
+
+async def errors_of_a_type_are_answered(t):
+    """A type, or several: only those are answered."""
+    for kinds in (ValueError, (ValueError, KeyError), (KeyError,), Exception, ToolInvocationError):
+        await _answers(t, [fail], ("fail", {"kind": "value"}), handle_tool_errors=kinds)
+        await _answers(t, [add], ("add", {"b": 1}), handle_tool_errors=kinds)
+
+
+async def a_function_answers_errors(t):
+    """A function's annotation says which errors it is for."""
+
+    def values(error: ValueError) -> str:
+        return f"value: {error}"
+
+    def several(error: ValueError | KeyError) -> str:
+        return f"several: {error!r}"
+
+    def anything(error) -> str:
+        return f"any: {error!r}"
+
+    def exceptions(error: Exception) -> str:
+        return f"exception: {error!r}"
+
+    class Handler:
+        def handle(self, error: KeyError) -> str:
+            return "method"
+
+    for handler in (values, several, anything, exceptions, lambda e: "lambda", Handler().handle):
+        for kind in ("value", "key", "type"):
+            await _answers(t, [fail], ("fail", {"kind": kind}), handle_tool_errors=handler)
+
+
+async def a_function_has_to_be_for_errors(t):
+    """What a function's annotation may be."""
+
+    def number(error: int) -> str:
+        return ""
+
+    def mixed(error: ValueError | int) -> str:
+        return ""
+
+    def none() -> str:
+        return ""
+
+    for handler in (number, mixed, none):
+        await _answers(t, [fail], ("fail", {"kind": "value"}), handle_tool_errors=handler)
+
+
+async def odd_handlings(t):
+    """Lists, and other things."""
+    for handling in ([ValueError], 1, ()):
+        await _answers(t, [fail], ("fail", {"kind": "value"}), handle_tool_errors=handling)
+
+
+async def input_forms(t):
+    """A state, a list of messages, a list that ends with a call, and a call with its state."""
+    node = ToolNode([add])
+    shown = {}
+
+    def run(state: State):
+        call = {"name": "add", "args": {"a": 1}, "id": "7", "type": "tool_call"}
+        given = {
+            "dict": {"messages": [HumanMessage("x"), asks(("add", {"a": 1})), HumanMessage("later")]},
+            "list": [asks(("add", {"a": 1}))],
+            "call": [call],
+            "with state": {"__type": "tool_call_with_context", "tool_call": call, "state": {"messages": []}},
+        }
+        for key, value in given.items():
+            shown[key] = node.invoke(value)
+        return {"seen": [1]}
+
+    await _result(t, graph(run), {"messages": []})
+    for key, value in shown.items():
+        messages = value if isinstance(value, list) else value["messages"]
+        t.note(key, (type(value).__name__, [(m.content, m.tool_call_id) for m in messages]))
+
+
+async def input_has_to_have_calls(t):
+    """Inputs without a message of a model."""
+    for given in ({"messages": []}, {"messages": [HumanMessage("x")]}, {"messages": [asks()]}):
+        await _answers(t, [add], given=given)
+    agent = graph(lambda state: ToolNode([add]).invoke({"other": []}))
+    await _result(t, agent, {"messages": []})
+    agent = graph(lambda state: ToolNode([add]).invoke("text"))
+    await _result(t, agent, {"messages": []})
+
+
+async def another_key(t):
+    """The messages may have another key."""
+
+    class Other(TypedDict):
+        chat: Annotated[list, operator.add]
+
+    agent = graph(ToolNode([add], messages_key="chat"), Other)
+    result = await _result(t, agent, {"chat": [asks(("add", {"a": 1}))]})
+    t.note("chat", [m.content for m in result["chat"]])
+
+
+async def states_may_be_objects(t):
+    """Dataclasses and pydantic models as states."""
+
+    @dataclass
+    class Data:
+        messages: Annotated[list, operator.add]
+        user: str = "ada"
+
+    class Model(BaseModel):
+        messages: Annotated[list, operator.add]
+        user: str = "bob"
+
+    @tool
+    def who(user: Annotated[str, InjectedState("user")], state: Annotated[Any, InjectedState]) -> str:
+        """Who."""
+        return f"{user} {type(state).__name__}"
+
+    for schema in (Data, Model):
+        result = await _result(t, graph(ToolNode([who]), schema), {"messages": [asks(("who", {}))]})
+        _note(t, result)
+
+
+async def outside_of_a_graph(t):
+    """A ToolNode needs a runtime."""
+    t.raises(ToolNode([add]).invoke, {"messages": [asks(("add", {"a": 1}))]})
+
+
+async def state_is_injected(t):
+    """The state, or a key of it; what the model says in its place doesn't count."""
+
+    @tool
+    def whole(x: int, state: Annotated[dict, InjectedState]) -> str:
+        """Whole."""
+        return f"{x} {sorted(state)} {state['user']}"
+
+    @tool
+    def part(user: Annotated[str, InjectedState("user")]) -> str:
+        """Part."""
+        return user
+
+    def plain(user: Annotated[str, InjectedState("user")], x: int = 0) -> str:
+        """Plain."""
+        return f"{user} {x}"
+
+    calls = [
+        ("whole", {"x": 1, "state": {"user": "eve"}}),
+        ("part", {"user": "eve"}),
+        ("part", {}),
+        ("plain", {}),
+    ]
+    await _answers(t, [whole, part, plain], *calls, state={"user": "ada"})
+    for each in (whole, part, tool(plain)):
+        t.note("shown", each.tool_call_schema.model_json_schema())
+
+
+async def missing_state_is_told(t):
+    """A key that the state doesn't have."""
+
+    @tool
+    def needs(user: Annotated[str, InjectedState("user")]) -> str:
+        """Needs."""
+        return user
+
+    @tool
+    def may(user: Annotated[str, InjectedState("user")] = "nobody") -> str:
+        """May."""
+        return user
+
+    await _answers(t, [needs], ("needs", {}))
+    await _answers(t, [may], ("may", {}))
+    await _answers(t, [needs], ("needs", {}), handle_tool_errors=True)
+
+
+async def lists_have_no_keys(t):
+    """Of a list the messages alone can be injected."""
+
+    @tool
+    def all_of(messages: Annotated[list, InjectedState("messages")]) -> str:
+        """All."""
+        return str(len(messages))
+
+    @tool
+    def whole(state: Annotated[Any, InjectedState]) -> str:
+        """Whole."""
+        return type(state).__name__
+
+    @tool
+    def user_of(user: Annotated[str, InjectedState("user")]) -> str:
+        """User."""
+        return user
+
+    for each in (all_of, whole, user_of):
+        agent = graph(lambda state, each=each: {"messages": ToolNode([each]).invoke(state["messages"])})
+        result = await _result(t, agent, {"messages": [asks((each.name, {}))]})
+        if result is not None:
+            _note(t, result)
+
+
+async def stores_are_injected(t):
+    """A tool's store is the graph's."""
+
+    @tool
+    def keep(x: int, store: Annotated[Any, InjectedStore()]) -> str:
+        """Keep."""
+        store.put(("a",), "k", {"x": x})
+        return str(store.get(("a",), "k").value)
+
+    await _answers(t, [keep], ("keep", {"x": 1}), compiled={"store": InMemoryStore()})
+    await _answers(t, [keep], ("keep", {"x": 1}))
+    t.note("shown", keep.tool_call_schema.model_json_schema())
+
+
+async def runtimes_are_injected(t):
+    """A parameter called runtime, or of that type."""
+
+    @tool
+    def named(runtime: ToolRuntime) -> str:
+        """Named."""
+        return f"{runtime.state['user']} {runtime.tool_call_id} {runtime.store} {runtime.context}"
+
+    @tool
+    def typed(x: int, anything: ToolRuntime) -> str:
+        """Typed."""
+        anything.stream_writer({"x": x})
+        names = [each.name for each in anything.tools]
+        return f"{anything.tool_call_id} {names} {anything.config['configurable']['thread_id']}"
+
+    agent = graph(ToolNode([named, typed]), checkpointer=InMemorySaver())
+    given = {"messages": [asks(("named", {}), ("typed", {"x": 3}))], "user": "ada"}
+    chunks = await t.stream(agent, given, ONE, stream_mode="custom")
+    t.note("chunks", chunks)
+    t.note("messages", [m.content for m in agent.get_state(ONE).values["messages"]])
+    for each in (named, typed):
+        t.note("shown", each.tool_call_schema.model_json_schema())
+
+
+async def contexts_are_injected(t):
+    """The context of the run."""
+
+    @dataclass
+    class Context:
+        user: str
+
+    @tool
+    def who(runtime: ToolRuntime[Context, State]) -> str:
+        """Who."""
+        return runtime.context.user
+
+    builder = StateGraph(State, context_schema=Context)
+    builder.add_node("tools", ToolNode([who]))
+    builder.add_edge(START, "tools")
+    agent = builder.compile()
+    result = await _result(t, agent, {"messages": [asks(("who", {}))]}, context=Context("ada"))
+    _note(t, result)
+
+
+async def commands_update_the_state(t):
+    """A tool may return a Command, with an answer in it."""
+
+    @tool
+    def rename(user: str, call: Annotated[str, InjectedToolCallId]) -> Command:
+        """Rename."""
+        return Command(update={"user": user, "messages": [ToolMessage("renamed", tool_call_id=call)]})
+
+    await _answers(t, [rename, add], ("rename", {"user": "bob"}), ("add", {"a": 1}))
+    agent = graph(ToolNode([rename, add]))
+    chunks = await t.stream(agent, {"messages": [asks(("add", {"a": 1}), ("rename", {"user": "b"}))]})
+    t.note("chunks", len(chunks))
+
+
+async def commands_need_an_answer(t):
+    """A Command without a matching answer, or of the wrong shape."""
+
+    @tool
+    def silent() -> Command:
+        """Silent."""
+        return Command(update={"user": "x"})
+
+    @tool
+    def wrong(call: Annotated[str, InjectedToolCallId]) -> Command:
+        """Wrong."""
+        return Command(update={"messages": [ToolMessage("x", tool_call_id="other")]})
+
+    @tool
+    def listed(call: Annotated[str, InjectedToolCallId]) -> Command:
+        """Listed."""
+        return Command(update=[ToolMessage("x", tool_call_id=call)])
+
+    @tool
+    def nothing() -> Command:
+        """Nothing."""
+        return Command(goto="x")
+
+    @tool
+    def clears() -> Command:
+        """Clears."""
+        return Command(update={"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+
+    for each in (silent, wrong, listed, nothing, clears):
+        await _answers(t, [each], (each.name, {}))
+        await _answers(t, [each], (each.name, {}), handle_tool_errors=True)
+
+
+async def lists_of_answers(t):
+    """A tool may return several, of which one is the answer."""
+
+    @tool
+    def several(call: Annotated[str, InjectedToolCallId]) -> list:
+        """Several."""
+        return [Command(update={"user": "x"}), ToolMessage("answer", tool_call_id=call)]
+
+    @tool
+    def none(call: Annotated[str, InjectedToolCallId]) -> list:
+        """None."""
+        return [Command(update={"user": "x"})]
+
+    @tool
+    def two(call: Annotated[str, InjectedToolCallId]) -> list:
+        """Two."""
+        return [ToolMessage("a", tool_call_id=call), ToolMessage("b", tool_call_id=call)]
+
+    @tool
+    def other(call: Annotated[str, InjectedToolCallId]) -> list:
+        """Other."""
+        return [ToolMessage("a", tool_call_id="other")]
+
+    for each in (several, none, two, other):
+        await _answers(t, [each], (each.name, {}))
+
+
+async def a_command_for_the_graph_around(t):
+    """Commands for the parent, whose sends become one."""
+
+    @tool
+    def hand(x: int) -> Command:
+        """Hand over."""
+        return Command(graph=Command.PARENT, goto=[Send("after", {"seen": [x]})])
+
+    inner = graph(ToolNode([hand]))
+    builder = StateGraph(State)
+    builder.add_node("inner", inner)
+    builder.add_node("after", t.node(lambda state: {"seen": [("after", state["seen"])]}))
+    builder.add_edge(START, "inner")
+    agent = builder.compile()
+    result = await _result(t, agent, {"messages": [asks(("hand", {"x": 1}), ("hand", {"x": 2}))]})
+    if result is not None:
+        t.note("seen", result["seen"])
+
+
+async def interceptors_run_calls(t):
+    """A wrapper may run a call, change it, run it again, or answer itself."""
+
+    def changed(request, execute):
+        call = {**request.tool_call, "args": {"a": 10}}
+        return execute(request.override(tool_call=call))
+
+    def answered(request, execute):
+        return ToolMessage("cached", tool_call_id=request.tool_call["id"], name=request.tool_call["name"])
+
+    def twice(request, execute):
+        execute(request)
+        return execute(request)
+
+    def seeing(request, execute):
+        t.note("tool", None if request.tool is None else request.tool.name)
+        t.note("state", sorted(request.state))
+        t.note("id", request.runtime.tool_call_id)
+        return execute(request)
+
+    def failing(request, execute):
+        raise ValueError("wrapper")
+
+    for wrapper in (changed, answered, twice, seeing, failing):
+
+        async def awaited(request, execute, wrapper=wrapper):
+            if wrapper is changed:
+                return await execute(request.override(tool_call={**request.tool_call, "args": {"a": 10}}))
+            if wrapper is twice:
+                await execute(request)
+                return await execute(request)
+            if wrapper is seeing:
+                wrapper(request, lambda request: None)
+                return await execute(request)
+            return wrapper(request, None)
+
+        how = {"awrap_tool_call": awaited} if t.asyncio else {"wrap_tool_call": wrapper}
+        await _answers(t, [add], ("add", {"a": 1}), **how)
+        await _answers(t, [add], ("sub", {"a": 1}), **how)
+        await _answers(t, [add], ("add", {"a": 1}), handle_tool_errors=True, **how)
+
+
+async def blocking_interceptors_serve_asyncio(t):
+    """A blocking wrapper does for asyncio too."""
+
+    def wrapper(request, execute):
+        answer = execute(request)
+        return ToolMessage(f"<{answer.content}>", tool_call_id=answer.tool_call_id, name=answer.name)
+
+    await _answers(t, [add], ("add", {"a": 1}), wrap_tool_call=wrapper)
+
+
+async def requests_are_immutable(t):
+    """A request is overridden, not set."""
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+
+    request = ToolCallRequest(tool_call={"name": "a"}, tool=None, state={}, runtime=None)
+    t.note("override", request.override(state={"x": 1}).state)
+    t.note("before", request.state)
+    t.warns(setattr, request, "state", {"y": 1})
+    t.note("after", request.state)
+    t.raises(request.override, nothing=1)
+
+
+async def tools_ask(t):
+    """A tool that asks is called again with the answer."""
+
+    @tool
+    def ask(what: str) -> str:
+        """Ask."""
+        return f"{what}: {interrupt(what)}"
+
+    agent = graph(ToolNode([ask], handle_tool_errors=True), checkpointer=InMemorySaver())
+    result = await _result(t, agent, {"messages": [asks(("ask", {"what": "name"}))]}, ONE)
+    t.note("asked", [i.value for i in result["__interrupt__"]])
+    _note(t, await _result(t, agent, Command(resume="ada"), ONE))
+
+
+async def conditions(t):
+    """Where the last message leads."""
+    calls, plain = asks(("add", {})), AIMessage("x")
+    for given in (
+        [calls],
+        [plain],
+        {"messages": [plain, calls]},
+        {"messages": [calls, plain]},
+        {"messages": [calls, HumanMessage("x")]},
+    ):
+        t.note("to", tools_condition(given))
+    t.note("key", tools_condition({"chat": [calls]}, messages_key="chat"))
+    t.note("object", tools_condition(type("S", (), {"messages": [calls]})()))
+    t.raises(tools_condition, {"messages": []})
+    t.raises(tools_condition, {})
+
+
+async def names(t):
+    """What a ToolNode says of itself."""
+    node = ToolNode([add, fail], name="mine", tags=["a"])
+    t.note("name", (node.name, node.get_name(), node.tags, sorted(node.tools_by_name)))
+    t.note("default", ToolNode([add]).name)
+
+
+@differs_by_caller("A tool that is async alone is refused by a blocking caller")
+async def async_tools(t):
+    """Async tools, and blocking ones beside them."""
+
+    @tool
+    async def slow(a: int) -> str:
+        """Slow."""
+        return f"slow {a}"
+
+    await _answers(t, [slow, add], ("add", {"a": 1}), ("slow", {"a": 2}))
+
+
+async def validation(t):
+    """A ValidationNode checks calls without running them."""
+    from langgraph.prebuilt import ValidationNode
+
+    class Point(BaseModel):
+        """A point."""
+
+        x: int
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        node = ValidationNode([Point, tool(add), _triple])
+        loud = ValidationNode(
+            [Point], format_error=lambda error, call, schema: f"{call['name']} {schema.__name__}"
+        )
+    for each, calls in (
+        (node, [("Point", {"x": 1}), ("Point", {"x": "a"}), ("add", {"a": 1}), ("_triple", {"a": "y"})]),
+        (loud, [("Point", {"x": "a"})]),
+        (node, [("other", {})]),
+    ):
+        if t.asyncio:
+            each = _blocking(each)
+        result = await _result(t, graph(each), {"messages": [asks(*calls)]})
+        if result is not None:
+            t.note(
+                "answers",
+                [(m.content, m.name, m.tool_call_id, m.additional_kwargs) for m in result["messages"][1:]],
+            )
+    for given in ({"messages": []}, {"messages": [HumanMessage("x")]}):
+        t.raises(node.invoke, given)
+
+
+def _triple(a: int) -> int:
+    """Triple."""
+    return 3 * a
+
+
+def _blocking(node):
+    async def call(state):
+        return node.invoke(state)
+
+    return call
