@@ -83,6 +83,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.state": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
+    "flowfn.reading": NOUNS | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
+    | {"flowfn.report", "flowfn.state"},
     "flowfn.thread": NOUNS
     | {
         "flowfn.config",
@@ -102,8 +104,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.logs", "flowfn.ports"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
-    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
-    | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
+    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers"},
     "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn.cli.failures import Usage
-from flowfn.cli.reading import Unreadable, status_of
+from flowfn.reading import Unreadable, status_of
 from flowfn.cli.showing import question_text
 from flowfn.ports import ThreadRow
 from flowfn.values import Interrupt

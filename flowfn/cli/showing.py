@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from flowfn.cli.reading import CallView, ThreadView, Unreadable, describe, status_of
+from flowfn.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.cli.terminal import printable
 from flowfn.ports import ThreadRow
 from flowfn.report import Report
