@@ -77,7 +77,7 @@ def picture(description: Description, xray: int | bool = False, inside: Inside |
         for name in description.nodes:
             within = inside(name, xray if isinstance(xray, bool) else xray - 1)
             if within is not None and len(within.nodes) > 1:
-                _expand(graph, name, within)
+                graph.expand(name, within)
     return graph
 
 
@@ -91,29 +91,6 @@ def _node(description: Description, name: str) -> Node:
     if stops:
         metadata["__interrupt"] = ",".join(stops)
     return Node(name, name, node.data, metadata or None)
-
-
-def _expand(graph: Graph, name: str, within: Graph) -> None:
-    """Put a graph in the place of a node. Its ends go where they are only passed."""
-    within.trim_first_node()
-    within.trim_last_node()
-    inner = Graph(
-        {f"{name}:{key}": Node(f"{name}:{key}", f"{name}:{key}", *node[2:]) for key, node in within.nodes.items()},
-        [edge.copy(source=f"{name}:{edge.source}", target=f"{name}:{edge.target}") for edge in within.edges],
-    )
-    first, last = inner.first_node(), inner.last_node()
-    if first is None or last is None:
-        return
-    del graph.nodes[name]
-    graph.nodes.update(inner.nodes)
-    graph.edges = [
-        edge.copy(
-            source=last.id if edge.source == name else None,
-            target=first.id if edge.target == name else None,
-        )
-        for edge in graph.edges
-    ]
-    graph.edges += inner.edges
 
 
 # -- the run on paper -----------------------------------------------------------------------------

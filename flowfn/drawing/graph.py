@@ -102,6 +102,32 @@ class Graph:
         self.edges.extend(graph.edges)
         return graph.first_node(), graph.last_node()
 
+    def expand(self, id: str, inner: Graph) -> None:
+        """Put a graph in the place of a node, in a box of its id. Its ends go where they are only passed.
+
+        A graph without one first and one last node is left out: nothing would say where the edges belong.
+        """
+        inner = Graph(dict(inner.nodes), list(inner.edges))
+        inner.trim_first_node()
+        inner.trim_last_node()
+        nodes = {f"{id}:{key}": node for key, node in inner.nodes.items()}
+        inner = Graph(
+            {key: node.copy(id=key, name=key) for key, node in nodes.items()},
+            [edge.copy(source=f"{id}:{edge.source}", target=f"{id}:{edge.target}") for edge in inner.edges],
+        )
+        first, last = inner.first_node(), inner.last_node()
+        if first is None or last is None:
+            return
+        del self.nodes[id]
+        self.nodes.update(inner.nodes)
+        self.edges = [
+            edge.copy(
+                source=last.id if edge.source == id else None, target=first.id if edge.target == id else None
+            )
+            for edge in self.edges
+        ]
+        self.edges += inner.edges
+
     def reid(self) -> Graph:
         """A copy whose made-up ids are replaced by names, numbered where several nodes share one."""
         shared = Counter(node.name for node in self.nodes.values())
