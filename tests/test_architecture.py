@@ -83,13 +83,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.state": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
-    "flowfn.reading": NOUNS | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
+    "flowfn.reading": NOUNS
+    | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
+    # Pictures of all that: data, and plain functions of it.
+    "flowfn.drawing": NOUNS,
+    "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
+    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading"},
     "flowfn.thread": NOUNS
     | {
         "flowfn.config",
+        "flowfn.drawing",
         "flowfn.hosts.ids",
         "flowfn.ports",
+        "flowfn.reading",
         "flowfn.report",
         "flowfn.state",
         "flowfn.workflow",
@@ -101,7 +108,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.logs", "flowfn.ports"},
+    | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
@@ -109,7 +116,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checkpointers"},
     "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
-    | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
+    | {"flowfn", "flowfn.drawing", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
@@ -139,6 +146,9 @@ LAZY = {
     "typer",
     "psycopg",
     "langchain_core",
+    "cairosvg",
+    "grandalf",
+    "yaml",
 }
 """What flowfn loads only inside the function that needs it (the command line is the exception)."""
 

@@ -1,14 +1,15 @@
 """A graph in characters, placed by grandalf: character for character what langchain-core draws with it.
 
 A node is a box of its name, three lines high; an edge is a line of stars, a conditional one of dots. Of a graph in
-several pieces the first one is drawn.
+several pieces the first one is drawn. A node that leads to itself says so, as no line can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Edge
@@ -39,7 +40,7 @@ class _Line:
         self.points = list(points)
 
 
-def draw_ascii(names: Mapping[str, str], edges: Iterable[Edge]) -> str:
+def draw_ascii(names: Mapping[str, str], edges: Collection[Edge]) -> str:
     """The picture; `names` by id. See `Graph.draw_ascii`."""
     if not names:
         raise ValueError("there is nothing to draw: the graph has no nodes")
@@ -51,27 +52,27 @@ def draw_ascii(names: Mapping[str, str], edges: Iterable[Edge]) -> str:
     canvas = [[" "] * (ceil(right) - floor(left) + 1) for _ in range(round(bottom))]
     for line in lines:
         points = [(round(x - left), round(y - _HEIGHT / 2)) for x, y in line.points]
-        for start, end in zip(points, points[1:], strict=False):
+        for start, end in pairwise(points):
             _draw_line(canvas, start, end, line.character)
     for box in boxes:
         _draw_box(canvas, round(box.xy[0] - box.w / 2 - left), round(box.xy[1] - box.h / 2), box)
     return "\n".join("".join(row) for row in canvas)
 
 
-def _placed(names: Mapping[str, str], edges: Iterable[Edge]) -> tuple[list[_Box], list[_Line]]:
+def _placed(names: Mapping[str, str], edges: Collection[Edge]) -> tuple[list[_Box], list[_Line]]:
     try:
         from grandalf.graphs import Edge as Arrow
         from grandalf.graphs import Graph, Vertex
         from grandalf.layouts import SugiyamaLayout
-        from grandalf.routing import EdgeViewer  # noqa: F401
         from grandalf.routing import route_with_lines
     except ImportError:
         raise ImportError("Install grandalf to draw graphs: `pip install grandalf`.") from None
+    loops = {edge.source for edge in edges if edge.source == edge.target}
     vertices = {key: Vertex(name) for key, name in names.items()}
     for key, vertex in vertices.items():
-        vertex.view = _Box(names[key])
+        vertex.view = _Box(f"{names[key]} (loop)" if key in loops else names[key])
     arrows = []
-    for edge in edges:
+    for edge in (edge for edge in edges if edge.source != edge.target):
         arrow = Arrow(vertices[edge.source], vertices[edge.target], data=edge.conditional)
         arrow.view = _Line(edge.conditional)
         arrows.append(arrow)

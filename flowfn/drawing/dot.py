@@ -13,7 +13,7 @@ from flowfn.errors import RendererMissing
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
 
-__all__ = ["draw_png", "dot_text"]
+__all__ = ["dot_text", "draw_png"]
 
 
 def draw_png(graph: Graph, fontname: str, labels: Mapping[str, Mapping[str, str]]) -> bytes:

@@ -185,9 +185,7 @@ class Graph:
         Args:
             with_schemas: JSON schemas in place of the names of schema classes.
         """
-        ids = {
-            key: number if _is_made_up(key) else key for number, key in enumerate(self.nodes)
-        }
+        ids = {key: number if _is_made_up(key) else key for number, key in enumerate(self.nodes)}
         nodes = [
             {"id": ids[key], **_data_as_json(node, with_schemas)}
             | ({} if node.metadata is None else {"metadata": node.metadata})

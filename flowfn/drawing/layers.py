@@ -41,7 +41,11 @@ def place(widths: Mapping[str, float], edges: Sequence[tuple[str, str]]) -> Layo
     columns: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name in widths:
         columns[depth[name]].append(name)
-    chains = {number: _chain(number, edge, depth, columns) for number, edge in enumerate(edges) if edge[0] != edge[1]}
+    chains = {
+        number: _chain(number, edge, depth, columns)
+        for number, edge in enumerate(edges)
+        if edge[0] != edge[1]
+    }
     _order(columns, list(chains.values()))
     return _measured(widths, columns, chains)
 
@@ -80,7 +84,9 @@ def _depths(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str,
     return depth
 
 
-def _chain(number: int, edge: tuple[str, str], depth: Mapping[str, int], columns: list[list[str]]) -> list[str]:
+def _chain(
+    number: int, edge: tuple[str, str], depth: Mapping[str, int], columns: list[list[str]]
+) -> list[str]:
     """The ends of an edge and its stops in the layers between, which get their places there."""
     upper, lower = sorted(edge, key=depth.__getitem__)
     stops = [f"{number}\0{layer}" for layer in range(depth[upper] + 1, depth[lower])]
@@ -109,7 +115,9 @@ def _order(columns: list[list[str]], chains: Sequence[list[str]]) -> None:
             place.update({name: (index + 0.5) / len(column) for index, name in enumerate(column)})
 
 
-def _measured(widths: Mapping[str, float], columns: list[list[str]], chains: Mapping[int, list[str]]) -> Layout:
+def _measured(
+    widths: Mapping[str, float], columns: list[list[str]], chains: Mapping[int, list[str]]
+) -> Layout:
     sizes = [sum(widths.get(name, 0.0) + GAP for name in column) for column in columns]
     layout = Layout(width=max(sizes, default=0.0) + GAP, height=LAYER * len(columns))
     points: dict[str, Point] = {}

@@ -43,7 +43,9 @@ def draw(mermaid: str, svg: Callable[..., str], method: MermaidDrawMethod, how: 
     if shutil.which("mmdc"):
         return _by_mmdc(mermaid, how)
     if method.value == MermaidDrawMethod.PYPPETEER.value:
-        raise RendererMissing("a local browser draws Mermaid through `mmdc`: npm install -g @mermaid-js/mermaid-cli")
+        raise RendererMissing(
+            "a local browser draws Mermaid through `mmdc`: npm install -g @mermaid-js/mermaid-cli"
+        )
     image = svg(background_color=how.background)
     for render in (_by_cairosvg, *(_by_command(*command) for command in _COMMANDS)):
         png = render(image)
@@ -71,7 +73,9 @@ def _by_command(*command: str) -> Callable[[str], bytes | None]:
     def render(svg: str) -> bytes | None:
         if shutil.which(command[0]) is None:
             return None
-        done = subprocess.run(command, input=svg.encode(), capture_output=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(
+            command, input=svg.encode(), capture_output=True, timeout=_PATIENCE, check=False
+        )
         if done.returncode or not done.stdout:
             raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.decode(errors='replace').strip()}")
         return done.stdout

@@ -1,8 +1,8 @@
 """What a workflow may do, read from its source before it runs.
 
-Rule: the code is read, never run. A call of a task, of another workflow or of `interrupt` is a node; what may be skipped,
-or done again, is reached by a conditional edge. The project's own plain functions are read through: what they call
-stands where they are called. A name that is only known at run time isn't drawn.
+Rule: the code is read, never run. A call of a task, of another workflow or of `interrupt` is a node; what may be
+skipped, or done again, is reached by a conditional edge. The project's own plain functions are read through: what
+they call stands where they are called. A name that is only known at run time isn't drawn.
 """
 
 from __future__ import annotations
@@ -128,7 +128,10 @@ class _Flow:
                 endless = isinstance(test, ast.Constant) and bool(test.value)
                 body = node.body
                 return self._loop(
-                    lambda ways: self._statements(body, self._expression(test, ways)), ways, node.orelse, endless
+                    lambda ways: self._statements(body, self._expression(test, ways)),
+                    ways,
+                    node.orelse,
+                    endless,
                 )
             case ast.Try() | ast.TryStar():
                 return self._try(node, ways)
@@ -162,7 +165,9 @@ class _Flow:
         loop = self._loops.pop()
         ends = _merged(ends, loop.continues)
         entries = {way.source for way in ways}
-        firsts = [target for source, target in self._edges if (source, target) not in known and source in entries]
+        firsts = [
+            target for source, target in self._edges if (source, target) not in known and source in entries
+        ]
         for first in dict.fromkeys(firsts):
             self._lead(_maybe(ends), first)
         ways = [] if endless else _merged(_maybe(ways), _maybe(ends))
@@ -224,7 +229,7 @@ class _Flow:
         if chain is None:  # a method of what a call gives: `fetch(url).result()`
             return self._expression(target, ways)
         helper = None if self._known(chain) is not None else self._resolve(chain)
-        if is_project_code(helper):
+        if helper is not None and is_project_code(helper):
             return self.through(helper, ways)
         return self._named(target, ways, many=chain[-1] == "map")
 
@@ -286,5 +291,3 @@ def _merged(*many: _Ways) -> _Ways:
         for source, maybe in ways:
             found[source] = found.get(source, maybe) or maybe
     return [_Way(*each) for each in found.items()]
-
-

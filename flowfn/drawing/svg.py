@@ -1,6 +1,6 @@
 """A graph as an SVG image, with nothing but the standard library.
 
-A node in a box is labelled with its whole path, `outer › inner`.
+A node in a box is labelled with its whole path, `outer / inner`.
 """
 
 from __future__ import annotations
@@ -64,12 +64,14 @@ def draw_svg(graph: Graph, background: str | None = None) -> str:
 
 
 def _label(node: Node) -> str:
-    return node.name.replace(":", " › ")
+    return node.name.replace(":", " / ")
 
 
 def _details(node: Node) -> str:
     """What its metadata says in a line."""
-    scalars = {name: value for name, value in (node.metadata or {}).items() if isinstance(value, str | int | float)}
+    scalars = {
+        name: value for name, value in (node.metadata or {}).items() if isinstance(value, str | int | float)
+    }
     return ", ".join(f"{name.strip('_')} {value}" for name, value in scalars.items())
 
 
@@ -111,7 +113,9 @@ def _curve(points: Sequence[Point]) -> str:
     first = Point(points[0].x, points[0].y + down * _HEIGHT / 2)
     last = Point(points[-1].x, points[-1].y - down * _HEIGHT / 2)
     if len(points) == 4 and points[0] == points[3]:
-        return "M{0.x:.1f},{0.y:.1f} C{1.x:.1f},{1.y:.1f} {2.x:.1f},{2.y:.1f} {3.x:.1f},{3.y:.1f}".format(*points)
+        return "M{0.x:.1f},{0.y:.1f} C{1.x:.1f},{1.y:.1f} {2.x:.1f},{2.y:.1f} {3.x:.1f},{3.y:.1f}".format(
+            *points
+        )
     text = f"M{first.x:.1f},{first.y:.1f}"
     for one, other in pairwise([first, *points[1:-1], last]):
         middle = (one.y + other.y) / 2

@@ -31,8 +31,12 @@ def builder() -> Any:
 def described(compiled: Any) -> Description:
     """What a compiled graph of LangGraph's is, from the public attributes of its builder."""
     built = compiled.builder
-    branches = [(source, branch.ends) for source, named in built.branches.items() for branch in named.values()]
-    routes = [Route(source, target, str(key)) for source, ends in branches for key, target in (ends or {}).items()]
+    branches = [
+        (source, branch.ends) for source, named in built.branches.items() for branch in named.values()
+    ]
+    routes = [
+        Route(source, target, str(key)) for source, ends in branches for key, target in (ends or {}).items()
+    ]
     for name, node in built.nodes.items():
         labels = node.ends if isinstance(node.ends, Mapping) else dict.fromkeys(node.ends or ())
         routes += [Route(name, target, label) for target, label in labels.items()]
