@@ -19,6 +19,7 @@ __all__ = ["draw_svg"]
 
 _HEIGHT = 36.0
 _LETTER = 7.6
+_ASIDE = 12.0
 _SMALL = 6.0
 
 COLOURS = {
@@ -109,13 +110,15 @@ def _edge(edge: Edge, points: Sequence[Point]) -> Iterator[str]:
 
 def _curve(points: Sequence[Point]) -> str:
     """A curve through points that starts and ends at the boxes round the first and the last."""
-    down = 1 if points[-1].y > points[0].y else -1
-    first = Point(points[0].x, points[0].y + down * _HEIGHT / 2)
-    last = Point(points[-1].x, points[-1].y - down * _HEIGHT / 2)
     if len(points) == 4 and points[0] == points[3]:
         return "M{0.x:.1f},{0.y:.1f} C{1.x:.1f},{1.y:.1f} {2.x:.1f},{2.y:.1f} {3.x:.1f},{3.y:.1f}".format(
             *points
         )
+    down = 1 if points[-1].y > points[0].y else -1
+    if down < 0:  # beside the edge that may lead the other way
+        points = [Point(point.x + _ASIDE, point.y) for point in points]
+    first = Point(points[0].x, points[0].y + down * _HEIGHT / 2)
+    last = Point(points[-1].x, points[-1].y - down * _HEIGHT / 2)
     text = f"M{first.x:.1f},{first.y:.1f}"
     for one, other in pairwise([first, *points[1:-1], last]):
         middle = (one.y + other.y) / 2
