@@ -41,6 +41,10 @@ class NoCheckpointer(FlowError, RuntimeError):
     """The call needs a past, and the workflow keeps none."""
 
 
+class RendererMissing(FlowError, RuntimeError):
+    """Nothing that is installed here can draw the picture."""
+
+
 class UnknownThread(FlowError, LookupError):
     """Nothing was ever recorded under this thread id, or no thread was named to go on with."""
 

@@ -24,7 +24,7 @@ from flowfn.names import qualified_name
 if TYPE_CHECKING:
     from flowfn.source import Chain, Unit
 
-__all__ = ["Fingerprint", "fingerprint"]
+__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "resolver"]
 
 
 class Fingerprint(NamedTuple):
@@ -57,6 +57,25 @@ def fingerprint(function: Callable[..., Any]) -> Fingerprint:
             known = _known.get(root) or _compute(root)
             _known[root] = known
     return known
+
+
+def function_of(function: Callable[..., Any]) -> Any:
+    """The function whose source a callable's fingerprint starts from; wrappers are taken off."""
+    *_, innermost = _layers(_definition(function))
+    return innermost
+
+
+def is_project_code(value: Any) -> bool:
+    """Whether a value is a function of the project's, or wraps one."""
+    if not _may_define(value):
+        return False
+    function = function_of(value)
+    return type(function) is FunctionType and _is_own(function)
+
+
+def resolver(function: FunctionType) -> Callable[[Chain], Any]:
+    """What gives the value of a dotted name in a function's code, or None; it runs no code of the project's."""
+    return _Scope(function).resolve
 
 
 def _digest(texts: list[str]) -> str:

@@ -10,6 +10,7 @@ from flowfn.report import Report
 from flowfn.values import MISSING, Answers, Command, StateSnapshot
 
 if TYPE_CHECKING:
+    from flowfn.drawing.graph import Graph
     from flowfn.ports import Saver
     from flowfn.workflow import Workflow
 
@@ -97,6 +98,29 @@ class Thread(Generic[P, R]):
         """`running`, `interrupted`, `failed`, `cancelled` or `done`; None for a thread that nobody has used."""
         row = self._saver.thread(self.id)
         return None if row is None else row.status
+
+    def get_graph(self, *, xray: int | bool = False) -> Graph:
+        """The way that the thread's last run took: a node for each place in the code that called, with how it stands.
+
+        Args:
+            xray: draw the calls that calls made too: all, or so many levels of them.
+
+        Raises:
+            UnknownThread: nobody has used the thread.
+        """
+        from flowfn.drawing.journey import journey
+        from flowfn.reading import view
+
+        row = self._saver.thread(self.id)
+        if row is None:
+            raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
+        return journey(view(self._saver, row), xray)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """What a notebook shows."""
+        if self.status is None:
+            return {"text/plain": repr(self)}
+        return {**self.get_graph()._repr_mimebundle_(), "text/plain": repr(self)}
 
     @property
     def report(self) -> Report:

@@ -87,11 +87,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.invocation"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
+    "flowfn.reading": NOUNS
+    | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
+    | {"flowfn.report", "flowfn.state"},
+    # Pictures of all that: data, and plain functions of it.
+    "flowfn.drawing": NOUNS,
+    "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
+    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading"},
     "flowfn.thread": NOUNS
     | {
         "flowfn.config",
+        "flowfn.drawing",
         "flowfn.hosts.ids",
         "flowfn.ports",
+        "flowfn.reading",
         "flowfn.report",
         "flowfn.state",
         "flowfn.workflow",
@@ -104,18 +113,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.logs", "flowfn.ports"},
+    | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
-    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
-    | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
+    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
     | {"flowfn.events", "flowfn.logs", "flowfn.runtime", "flowfn.streams", "flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"checkpointers"},
+    | {"flowfn.drawing", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
@@ -147,6 +156,9 @@ LAZY = {
     "typer",
     "psycopg",
     "langchain_core",
+    "cairosvg",
+    "grandalf",
+    "yaml",
 }
 """What flowfn loads only inside the function that needs it (the command line is the exception)."""
 

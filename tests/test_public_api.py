@@ -40,6 +40,7 @@ PUBLIC = {
         "Overwrite",
         "PregelTask",
         "RecordedError",
+        "RendererMissing",
         "Report",
         "RetryPolicy",
         "RunClosed",
@@ -71,6 +72,7 @@ PUBLIC = {
         "task",
         "uuid4",
     ],
+    "flowfn.drawing": ["CurveStyle", "Edge", "Graph", "MermaidDrawMethod", "Node", "NodeStyles"],
     "checkpointers": [
         "CheckpointSaver",
         "CheckpointTuple",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn.cli.failures import Usage
-from flowfn.cli.reading import Unreadable, status_of
 from flowfn.cli.showing import question_text
 from flowfn.ports import ThreadRow
+from flowfn.reading import Unreadable, status_of
 from flowfn.values import Interrupt
 
 

@@ -14,9 +14,9 @@ from flowfn.cli.answering import Answer, addressed
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, reading
 from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
-from flowfn.cli.reading import open_questions, status_of, view
 from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
 from flowfn.cli.terminal import errors, output, printable
+from flowfn.reading import open_questions, status_of, view
 from flowfn.values import Command, Interrupt
 
 STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from flowfn.cli.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
+from flowfn.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.values import Interrupt
 
 

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from flowfn.cli.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.cli.terminal import printable
 from flowfn.ports import ThreadRow
+from flowfn.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.report import Report
 from flowfn.values import Interrupt
 

@@ -27,6 +27,7 @@ from flowfn.ports import Saver
 from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
+    from flowfn.drawing.graph import Graph
     from flowfn.functional.lowering import Lowered
     from flowfn.invocation import Setup
 
@@ -89,6 +90,24 @@ class Entrypoint(_Wrapper[P, R], Workflow[P, R]):
         if bound is self.__wrapped__:
             return self
         return Entrypoint(bound, runnable(self._self_definition, bound), self._self_options)
+
+    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """What the workflow may do, read from its source: a node for each call of a task, a workflow or `interrupt`.
+
+        Args:
+            xray: draw the calls inside tasks and child workflows too: all, or so many levels of them.
+        """
+        from flowfn.drawing.sketch import sketch
+
+        return sketch(self, self._self_definition.name, self.func, xray)
+
+    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """`get_graph` for asyncio."""
+        return self.get_graph(config, xray=xray)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """What a notebook shows."""
+        return {**self.get_graph()._repr_mimebundle_(), "text/plain": repr(self)}
 
     @property
     def func(self) -> Callable[P, Any]:
