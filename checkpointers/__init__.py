@@ -1,4 +1,4 @@
-"""Where flowfn keeps threads: in memory, or in an SQLite file.
+"""Where flowfn keeps threads: in memory, in an SQLite file, or in a Postgres database.
 
 Importing this is cheap: a backend's driver is imported when its saver is first named.
 """
@@ -9,15 +9,24 @@ if TYPE_CHECKING:
     from checkpointers.base import CheckpointSaver
     from checkpointers.memory import MemorySaver
     from checkpointers.opening import open_saver
+    from checkpointers.postgres import PostgresSaver
     from checkpointers.sqlite import SqliteSaver
     from checkpointers.tuples import CheckpointTuple
 
-__all__ = ["CheckpointSaver", "CheckpointTuple", "MemorySaver", "SqliteSaver", "open_saver"]
+__all__ = [
+    "CheckpointSaver",
+    "CheckpointTuple",
+    "MemorySaver",
+    "PostgresSaver",
+    "SqliteSaver",
+    "open_saver",
+]
 
 _HOMES = {
     "CheckpointSaver": "base",
     "CheckpointTuple": "tuples",
     "MemorySaver": "memory",
+    "PostgresSaver": "postgres",
     "SqliteSaver": "sqlite",
     "open_saver": "opening",
 }

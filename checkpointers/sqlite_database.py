@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Literal, TypeVar
 
-from checkpointers import schema
+from checkpointers import sqlite_schema
 from checkpointers.sqlite_errors import is_busy, typed
 from checkpointers.sqlite_wal import PAGE, WriteAheadLog
 from flowfn.errors import InvalidInput, SaverError
@@ -224,9 +224,9 @@ def _prepare(path: str) -> None:
 def _open_writer(connect: Callable[[], sqlite3.Connection], path: str) -> sqlite3.Connection:
     writer = connect()
     try:
-        if not schema.check(writer, path):
+        if not sqlite_schema.check(writer, path):
             writer.execute("PRAGMA journal_mode = WAL")
-            schema.migrate(writer, path)
+            sqlite_schema.migrate(writer, path)
         writer.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         writer.close()

@@ -157,6 +157,14 @@ class NotADatabase(SaverError):
     """The file is not a database, or not one of flowfn's."""
 
 
+class DatabaseUnreachable(SaverError):
+    """The database server can't be reached, or doesn't let this user in."""
+
+
+class DatabaseForbidden(SaverError):
+    """The database's user lacks a privilege."""
+
+
 class LeaseLost(SaverError):
     """Another run took the thread over; this one may write no more."""
 

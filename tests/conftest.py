@@ -1,14 +1,20 @@
-"""What any test may ask for: a Python process of its own that imports the very flowfn under test."""
+"""What any test may ask for: a Python process of its own that imports the very flowfn under test, and a database.
+
+Postgres is part of the suite: where no server can be had, its tests fail. `FLOWFN_NO_POSTGRES=1` leaves them out.
+"""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import flowfn
+
+from .postgres_database import Database, new_database
+from .postgres_server import shared_server
 
 REPO = Path(__file__).resolve().parent.parent
 INSTALLED = Path(next(iter(flowfn.__path__))).resolve().parent
@@ -47,3 +53,28 @@ def run_python(tmp_path: Path) -> RunPython:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Postgres server whose user may create databases, one for all workers of the session."""
+    if os.environ.get("FLOWFN_NO_POSTGRES") == "1":
+        pytest.skip("FLOWFN_NO_POSTGRES=1")
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+    with shared_server(shared / "postgres") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: str) -> Iterator[Database]:
+    """A database of this worker's own."""
+    with new_database(postgres_server) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_url(postgres_database: Database) -> str:
+    """The URL of a database without threads, which the next test gets as well."""
+    postgres_database.empty()
+    return postgres_database.url

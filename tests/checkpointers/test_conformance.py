@@ -8,9 +8,11 @@ import pytest
 
 pytest.register_assert_rewrite("checkpointers.conformance")
 
-from checkpointers import CheckpointSaver, MemorySaver, SqliteSaver  # noqa: E402
+from checkpointers import CheckpointSaver, MemorySaver, PostgresSaver, SqliteSaver  # noqa: E402
 from checkpointers.conformance import SaverContract  # noqa: E402
 from checkpointers.conformance.rows import PlainSerde  # noqa: E402
+
+from ..postgres_database import Database  # noqa: E402
 
 
 class TestMemory(SaverContract):
@@ -56,3 +58,22 @@ class TestSqlitePower(TestSqliteFile):
     """SQLite in a file that survives the machine."""
 
     fsync = "power"
+
+
+class TestPostgres(SaverContract):
+    """Postgres; a new saver finds the database empty."""
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres_database: Database) -> None:
+        self.database = postgres_database
+
+    def make(self) -> CheckpointSaver:
+        self.database.empty()
+        return self.open()
+
+    def reopen(self, saver: CheckpointSaver) -> CheckpointSaver:
+        saver.close()
+        return self.open()
+
+    def open(self) -> CheckpointSaver:
+        return PostgresSaver(self.database.url, serde=PlainSerde())
