@@ -129,17 +129,18 @@ class PostgresSaver(CheckpointSaver):
         Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
         gets an exception of its own. The caller holds the lock.
         """
+        mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
         try:
-            made = bundles(commits)
-            held = self._database.commit(lambda db: _write(db, made))
+            made = bundles(mine)
+            held = self._database.commit(lambda db: _write(db, made)) if made else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
             return [refusal for one in commits for refusal in self._write([one], wait=wait)]
-        kept = (kept for bundle, kept in zip(made, held, strict=True) for _ in bundle.commits)
-        return [self._answer(commit, kept) for commit, kept in zip(commits, kept, strict=True)]
+        kept = {id(one) for bundle, holds in zip(made, held, strict=True) if holds for one in bundle.commits}
+        return [self._answer(commit, id(commit) in kept) for commit in commits]
 
     def _answer(self, commit: Commit, kept: bool) -> Exception | None:
         """Tell whom it concerns that a commit is durable, or say why it isn't."""

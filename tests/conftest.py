@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import flowfn
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
 
 from .postgres_database import Database, new_database
 from .postgres_server import shared_server
@@ -78,3 +79,23 @@ def postgres_url(postgres_database: Database) -> str:
     """The URL of a database without threads, which the next test gets as well."""
     postgres_database.empty()
     return postgres_database.url
+
+
+@pytest.fixture
+def memory_saver() -> Iterator[MemorySaver]:
+    """An empty saver in memory."""
+    with MemorySaver() as saver:
+        yield saver
+
+
+@pytest.fixture
+def sqlite_saver(tmp_path: Path) -> Iterator[SqliteSaver]:
+    """A saver of a new file, `runs.db` in the test's directory."""
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        yield saver
+
+
+@pytest.fixture
+def postgres_saver(postgres_database: Database) -> PostgresSaver:
+    """A saver of a database without threads, which stays open for the next test."""
+    return postgres_database.saver()
