@@ -203,8 +203,11 @@ class _Connections:
         direct = process == connection.info.backend_pid
         connection.prepare_threshold = _PREPARE_AFTER if direct else None
         if direct:
-            milliseconds = str(max(1, round(self._timeout * 1000)))
-            connection.execute("SELECT set_config('lock_timeout', $1, false)", (milliseconds,))
+            # What is found by an index today will be tomorrow: planning anew costs as much as the work.
+            connection.execute(
+                "SELECT set_config('lock_timeout', $1, false), set_config('plan_cache_mode', $2, false)",
+                (str(max(1, round(self._timeout * 1000))), "force_generic_plan"),
+            )
 
     def close(self) -> None:
         if self._committing is not None:

@@ -94,10 +94,12 @@ def _loaded(found: tuple[Any, ...], data: dict[int, bytes], writes: list[WriteRo
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:
     """The place of a checkpoint of this id; one of the namespace asked for goes before any other."""
+    given = {"id": checkpoint, "thread": thread}
+    named = {name: to_text(value) for name, value in given.items() if value is not None}
+    where = " AND ".join(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2))
     rows = db.execute(
-        "SELECT coalesce(namespace = $2, false), place FROM flowfn.checkpoint WHERE id = $1 AND place IS NOT NULL"
-        " AND ($3::text IS NULL OR thread = (SELECT key FROM flowfn.thread WHERE id = $3))",
-        (to_text(checkpoint), *(None if name is None else to_text(name) for name in (namespace, thread))),
+        f"SELECT coalesce(namespace = $1, false), place FROM flowfn.checkpoint WHERE place IS NOT NULL AND {where}",
+        (None if namespace is None else to_text(namespace), *named.values()),
     ).fetchall()
     return max(rows, default=(False, None))[1]
 
