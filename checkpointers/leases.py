@@ -124,7 +124,14 @@ def label(owner: str) -> str:
 
 
 def listed(
-    id: str, workflow: str, call: str, status: Status, created_at: str, updated_at: str, used: bool, held: Held
+    id: str,
+    workflow: str,
+    call: str,
+    status: Status,
+    created_at: str,
+    updated_at: str,
+    used: bool,
+    held: Held,
 ) -> ThreadRow | None:
     """A thread as it is listed; None for one that was claimed and left with nothing written."""
     alive = held.live_owner()

@@ -22,7 +22,13 @@ def load(db: Connection, thread: str, namespace: str, checkpoint: str | None) ->
 
 
 def page(
-    db: Connection, size: int, thread: str | None, namespace: str | None, *, id: str | None = None, end: int | None = None
+    db: Connection,
+    size: int,
+    thread: str | None,
+    namespace: str | None,
+    *,
+    id: str | None = None,
+    end: int | None = None,
 ) -> tuple[list[Loaded], int]:
     """Up to `size` checkpoints that were put before place `end`, the last first, and the place of the last of them."""
     given = {"thread": thread, "namespace": namespace, "id": id}
@@ -33,7 +39,9 @@ def page(
     parameters = (size, *named.values())
     with db.pipeline():
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        rows, held_values, written = (db.execute(query, parameters) for query in (checkpoints, values, writes))
+        rows, held_values, written = (
+            db.execute(query, parameters) for query in (checkpoints, values, writes)
+        )
         db.execute("COMMIT")
     data = dict(held_values.fetchall())
     under: dict[int, list[WriteRow]] = {}

@@ -58,7 +58,9 @@ def bring_up_to_date(connection: Connection, name: str) -> None:
         if version is None:
             connection.execute("CREATE SCHEMA flowfn")
         if not version:
-            connection.execute("CREATE TABLE flowfn.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)")
+            connection.execute(
+                "CREATE TABLE flowfn.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)"
+            )
         for number, script in enumerate(migrations()[version or 0 :], (version or 0) + 1):
             for statement in script.split(";\n"):
                 connection.execute(statement)

@@ -204,8 +204,7 @@ def lease_of(db: Cursor, id: str) -> Held | None:
 def unfinished(db: Cursor, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
     found = db.execute(
-        f"SELECT {_HELD} FROM thread"
-        f" WHERE workflow = ? AND call = ? AND {IS_UNFINISHED} ORDER BY key DESC",
+        f"SELECT {_HELD} FROM thread WHERE workflow = ? AND call = ? AND {IS_UNFINISHED} ORDER BY key DESC",
         (workflow, call),
     )
     return [Held(*row) for row in found]

@@ -27,6 +27,7 @@ from flowfn import RetryPolicy, Workflow, as_completed, current, entrypoint, gat
 from flowfn.engine.drive import drive
 from flowfn.ports import Commit, Saver, Writes
 
+from ..worlds import SAVERS
 from .crashing import THREAD, Caller, Crash, Disk, DyingSaver, Job, When, World
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
@@ -169,9 +170,11 @@ ANSWER = [
 ]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=SAVERS)
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Makes empty disks, of each kind of saver."""
+    if request.param == "postgres":
+        return partial(Disk, request.getfixturevalue("postgres_database"))
     return partial(Disk, tmp_path if request.param == "sqlite" else None)
 
 
