@@ -15,6 +15,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 _SSL, _CANCEL = 80877103, 80877102
@@ -53,23 +54,27 @@ class _Pool:
     """Sessions, each lent to one client at a time, the one that rested longest first."""
 
     def __init__(self, path: Path, database: str, sessions: int) -> None:
-        self._all = [_Session(path, database) for _ in range(sessions)]
-        self._idle = deque(self._all)
+        self._open = partial(_Session, path, database)
+        self._idle = deque(self._open() for _ in range(sessions))
         self._free = threading.Condition()
-        self.greeting = self._all[0].greeting
+        self.greeting = self._idle[0].greeting
 
     def take(self) -> _Session:
         with self._free:
             self._free.wait_for(lambda: self._idle)
             return self._idle.popleft()
 
-    def give_back(self, session: _Session) -> None:
+    def give_back(self, session: _Session, whole: bool) -> None:
+        """A session whose client left it in the middle of a transaction is replaced."""
+        if not whole:
+            session.socket.close()
+            session = self._open()
         with self._free:
             self._idle.append(session)
             self._free.notify()
 
     def close(self) -> None:
-        for session in self._all:
+        for session in self._idle:
             session.socket.close()
 
 
@@ -84,7 +89,7 @@ def _accept(listener: socket.socket, pool: _Pool) -> None:
 
 def _serve(client: socket.socket, pool: _Pool, number: int) -> None:
     """Pass a client's transactions on, each to the next session."""
-    with client, contextlib.suppress(ConnectionError, OSError):
+    with client, contextlib.suppress(OSError):
         (size,) = struct.unpack("!I", _exactly(client, 4))
         code = struct.unpack("!I", _exactly(client, size - 4)[:4])[0]
         assert code not in (_SSL, _CANCEL), "a client on a Unix socket asks for neither"
@@ -92,30 +97,25 @@ def _serve(client: socket.socket, pool: _Pool, number: int) -> None:
         client.sendall(struct.pack("!cII", b"R", 8, 0) + pool.greeting + made_up + b"Z\0\0\0\5I")
         while (message := _read(client))[:1] != b"X":
             session = pool.take()
+            whole = False
             try:
-                _transaction(client, session.socket, message)
+                whole = _transaction(client, session.socket, message)
             finally:
-                pool.give_back(session)
+                pool.give_back(session, whole)
 
 
-def _transaction(client: socket.socket, server: socket.socket, message: bytes) -> None:
-    """Pass messages to and fro until the server says that no transaction is open, and nothing is asked of it."""
-    asked = 0
-    while True:
+def _transaction(client: socket.socket, server: socket.socket, message: bytes) -> bool:
+    """Pass messages to and fro until no transaction is open any more; False if the client left in the middle."""
+    while message[:1] != b"X":
         server.sendall(message)
-        asked += message[:1] in (b"S", b"Q")
-        while asked or message[:1] == b"H":
-            if message[:1] == b"H" and not asked:
-                break
-            answer = _read(server)
+        if message[:1] in (b"S", b"Q"):
+            while (answer := _read(server))[:1] != b"Z":
+                client.sendall(answer)
             client.sendall(answer)
-            if answer[:1] == b"Z":
-                asked -= 1
-                if answer[5:6] == b"I" and not asked:
-                    return
-                if not asked:
-                    break
+            if answer[5:6] == b"I":
+                return True
         message = _read(client)
+    return False
 
 
 def _read(source: socket.socket) -> bytes:

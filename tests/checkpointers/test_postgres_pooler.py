@@ -33,7 +33,7 @@ def pooled(postgres_database: Database) -> Iterator[str]:
 
 def test_the_pooler_is_one(pooled: str) -> None:
     """The tests below can fail: consecutive transactions of one client are in different sessions."""
-    with contextlib.closing(psycopg.connect(pooled, autocommit=True)) as client:
+    with contextlib.closing(psycopg.connect(pooled, autocommit=True, prepare_threshold=None)) as client:
         processes = {client.execute("SELECT pg_backend_pid()").fetchone() for _ in range(6)}
         assert len(processes) == 3
         client.execute("PREPARE mine AS SELECT 1")

@@ -121,12 +121,12 @@ def test_idle_connections_of_before_a_restart_are_replaced(server: Server) -> No
             use(saver)
 
 
-def test_a_session_that_is_ended_is_replaced(postgres_url: str, postgres_database: Database) -> None:
+def test_a_session_that_is_ended_is_replaced(database: Database) -> None:
     """As an administrator's `pg_terminate_backend` or a failover does."""
-    with open_saver(postgres_url) as saver:
+    with open_saver(database.url) as saver:
         put(saver, checkpoint("c1"), thread="t")
         for _ in range(3):
-            postgres_database.execute(
+            database.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
@@ -183,7 +183,7 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
             results: list[Any] = []
             taking = threading.Thread(target=lambda: results.append(thief.claim("t", force=True)))
             taking.start()
-            while not postgres_database.execute("SELECT FROM pg_locks WHERE NOT granted"):
+            while not postgres_database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
                 pass
             assert results == []
             slow.rollback()
