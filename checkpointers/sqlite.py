@@ -1,7 +1,7 @@
 """The saver that keeps threads in one SQLite file, shared by threads and processes.
 
 Rule: all that waits for the writing lock is one transaction (`group_commit`). What transactions do is in
-`sqlite_rows`, how they begin and end in `sqlite_database`.
+`sqlite_rows`, how they begin and end in `flowfn.sqlite`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, lease_lost, paged, unknown_before
-from checkpointers.sqlite_database import Database, Fsync
-from checkpointers.sqlite_errors import typed
+from checkpointers.sqlite_schema import SCHEMA
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.sqlite.database import Database, Fsync
+from flowfn.sqlite.errors import typed
 
 
 class SqliteSaver(CheckpointSaver):
@@ -42,7 +43,7 @@ class SqliteSaver(CheckpointSaver):
         if not os.fspath(path):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
-        self._database = Database(os.fspath(path), fsync, timeout)
+        self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew)
 

@@ -134,11 +134,11 @@ class NewerFormatError(CorruptDataError):
 
 
 class SaverError(FlowError, RuntimeError):
-    """The checkpointer could not do its work; what was committed before stays readable."""
+    """The checkpointer, or the store, could not do its work; what was committed before stays readable."""
 
 
 class DatabaseLocked(SaverError):
-    """Another process kept the database locked for longer than the saver waits."""
+    """Another process kept the database locked for longer than the saver or store waits."""
 
 
 class DatabaseReadOnly(SaverError):

@@ -105,7 +105,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.state", "flowfn.engine.identity"}
     | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers"},
-    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde"},
+    "flowfn.sqlite": {"flowfn.errors"},
+    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite"},
     "graph_compat": NOUNS
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
