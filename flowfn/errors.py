@@ -29,6 +29,14 @@ class AsyncInBlockingRun(FlowError, TypeError):
     """An async function met a blocking caller."""
 
 
+class InvalidNamespaceError(FlowError, ValueError):
+    """What was passed as the namespace of a store is none."""
+
+
+class InvalidFilter(FlowError, ValueError):
+    """A filter of a store, or a condition on namespaces, is none that could be met."""
+
+
 class NoCheckpointer(FlowError, RuntimeError):
     """The call needs a past, and the workflow keeps none."""
 

@@ -106,6 +106,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers"},
     "flowfn.sqlite": {"flowfn.errors"},
+    "flowfn.stores": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.hosts.clock"},
     "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite"},
     "graph_compat": NOUNS
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
