@@ -20,7 +20,9 @@ from flowfn.errors import (
     GraphRecursionError,
     Interrupted,
     InvalidAnswer,
+    InvalidFilter,
     InvalidInput,
+    InvalidNamespaceError,
     InvalidUpdateError,
     LeaseLost,
     NoCheckpointer,
@@ -45,7 +47,7 @@ from flowfn.functional.task import Task, task
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy
 from flowfn.report import CallSummary, Difference, Report
-from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_stream_writer
+from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_store, get_stream_writer
 from flowfn.thread import Thread
 from flowfn.values import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
 from flowfn.workflow import Workflow
@@ -74,7 +76,9 @@ __all__ = [
     "Interrupt",
     "Interrupted",
     "InvalidAnswer",
+    "InvalidFilter",
     "InvalidInput",
+    "InvalidNamespaceError",
     "InvalidUpdateError",
     "LeaseLost",
     "MemoryCache",
@@ -108,6 +112,7 @@ __all__ = [
     "final",
     "gather",
     "get_config",
+    "get_store",
     "get_stream_writer",
     "interrupt",
     "now",

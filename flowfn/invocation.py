@@ -6,6 +6,7 @@ functions doesn't wait for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -71,6 +72,15 @@ class Setup:
         """Whether a blocking caller would meet a node that it can't run."""
         definitions = cast("Iterable[Definition]", (node.run for node in self.program.nodes.values()))
         return any(definition.is_async for definition in definitions)
+
+    @cached_property
+    def ready(self) -> Settings:
+        """The settings with the store opened, once: `memory://` lives as long as its workflow."""
+        if not isinstance(self.settings.store, str | os.PathLike):
+            return self.settings
+        from flowfn.stores.opening import open_store
+
+        return replace(self.settings, store=open_store(self.settings.store))
 
     @property
     def saver(self) -> Saver | None:
@@ -168,7 +178,7 @@ async def prepare(
     try:
         saver = setup.saver
         journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
-        settings = replace(setup.settings, context=setup.context_of(order.context))
+        settings = replace(setup.ready, context=setup.context_of(order.context))
         run = Run(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
         )
@@ -186,7 +196,7 @@ async def prepare(
 
 async def nest(setup: Setup, frame: Frame, given: Fresh, hosts: Hosts) -> Ending:
     """Run as a part of the run that calls: on its thread, in a namespace of its own."""
-    run = frame.run.nested(setup.program, setup.settings, frame, hosts.own)
+    run = frame.run.nested(setup.program, setup.ready, frame, hosts.own)
     token = current_frame.set(None)
     try:
         return Ending(await execute_nested(run, given.writes))

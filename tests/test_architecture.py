@@ -75,6 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.logs",
         "flowfn.options",
         "flowfn.serde",
+        "flowfn.stores.opening",
         "flowfn.traceback",
         "flowfn.validation",
         "checkpointers",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("flowfn", "checkpointers")
+PACKAGES = ("flowfn", "checkpointers", "flowfn.stores")
 
 PUBLIC = {
     "flowfn": [
@@ -31,7 +31,9 @@ PUBLIC = {
         "Interrupt",
         "Interrupted",
         "InvalidAnswer",
+        "InvalidFilter",
         "InvalidInput",
+        "InvalidNamespaceError",
         "InvalidUpdateError",
         "LeaseLost",
         "MemoryCache",
@@ -65,6 +67,7 @@ PUBLIC = {
         "final",
         "gather",
         "get_config",
+        "get_store",
         "get_stream_writer",
         "interrupt",
         "now",
@@ -80,6 +83,27 @@ PUBLIC = {
         "PostgresSaver",
         "SqliteSaver",
         "open_saver",
+    ],
+    "flowfn.stores": [
+        "BaseStore",
+        "Embeddings",
+        "GetOp",
+        "InMemoryStore",
+        "IndexConfig",
+        "InvalidFilter",
+        "InvalidNamespaceError",
+        "Item",
+        "ListNamespacesOp",
+        "MatchCondition",
+        "Op",
+        "PutOp",
+        "Result",
+        "SearchItem",
+        "SearchOp",
+        "SqliteStore",
+        "TTLConfig",
+        "ensure_embeddings",
+        "open_store",
     ],
 }
 

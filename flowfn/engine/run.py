@@ -337,7 +337,7 @@ class Run:
         inherited = replace(
             settings,
             cache=self.settings.cache if settings.cache is PROCESS else settings.cache,
-            store=settings.store or self.settings.store,
+            store=settings.store if settings.store is not None else self.settings.store,
             context=settings.context if settings.context is not None else self.settings.context,
         )
         return Run(

@@ -10,13 +10,11 @@ if TYPE_CHECKING:
     from flowfn.stores.base import BaseStore
     from flowfn.stores.embedding import Embeddings, ensure_embeddings
     from flowfn.stores.items import (
-        NOT_PROVIDED,
         GetOp,
         IndexConfig,
         Item,
         ListNamespacesOp,
         MatchCondition,
-        NotProvided,
         Op,
         PutOp,
         Result,
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from flowfn.stores.sqlite import SqliteStore
 
 __all__ = [
-    "NOT_PROVIDED",
     "BaseStore",
     "Embeddings",
     "GetOp",
@@ -40,7 +37,6 @@ __all__ = [
     "Item",
     "ListNamespacesOp",
     "MatchCondition",
-    "NotProvided",
     "Op",
     "PutOp",
     "Result",

@@ -50,7 +50,7 @@ class Item:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.dict().items())
-        return f"{type(self).__name__}({shown})"
+        return f"Item({shown})"
 
 
 @dataclass(slots=True, repr=False, unsafe_hash=True)
