@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from flowfn.errors import InvalidInput
 from flowfn.stores.conformance.calls import HERE, Contract, FakeClock, keys, refused
@@ -111,6 +112,6 @@ class LivingContract(Contract):
         with self.store() as store:
             for ttl in (-1, float("nan"), float("inf")):
                 assert "is no time to live" in refused(
-                    lambda ttl=ttl: store.put(HERE, "k", {}, ttl=ttl), InvalidInput
+                    partial(store.put, HERE, "k", {}, ttl=ttl), InvalidInput
                 )
             assert "is no interval" in refused(lambda: store.kept.start_ttl_sweeper(0), InvalidInput)

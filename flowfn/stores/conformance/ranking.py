@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from flowfn.errors import InvalidInput
@@ -121,7 +122,7 @@ class RankingContract(Contract):
             ({"dims": 1}, "embed=None embeds nothing"),
             ({"dims": 1, "embed": 42}, "embed=42 embeds nothing"),
         ):
-            assert message in refused(lambda config=config: self.make(index=config), InvalidInput)
+            assert message in refused(partial(self.make, index=config), InvalidInput)
 
 
 def scores(found: Sequence[SearchItem]) -> list[float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from flowfn.errors import InvalidFilter, InvalidInput
@@ -151,7 +152,7 @@ class SearchingContract(Contract):
                 ({"l": [{"$x": 1}]}, "Unsupported operator: $x"),
                 ([1], "is not a mapping"),
             ):
-                assert message in refused(lambda given=given: store.search(HERE, filter=given), InvalidFilter)
+                assert message in refused(partial(store.search, HERE, filter=given), InvalidFilter)
 
     def test_a_page_that_is_none_is_refused(self) -> None:
         """Limit and offset are counts."""
