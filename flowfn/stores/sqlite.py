@@ -124,8 +124,8 @@ class _SqliteRows:
     ) -> Iterator[tuple[Place, bytes]]:
         where, parameters = _where(prefix, filter, alive)
         sql = (
-            "SELECT prefix, key, data FROM item JOIN item_vector ON item_vector.item = item.id"
-            f" WHERE {where} ORDER BY item.id DESC"
+            "SELECT prefix, key, data FROM item CROSS JOIN item_vector ON item_vector.item = item.id"
+            f" WHERE {where} ORDER BY +item.id DESC"
         )
         return (((read(text), key), data) for text, key, data in self._execute(sql, parameters))
 
