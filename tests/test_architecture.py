@@ -110,7 +110,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.stores": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.hosts.clock"},
     "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite"},
     "graph_compat": NOUNS
-    | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
+    | {"flowfn", "flowfn.stores", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}

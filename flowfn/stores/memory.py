@@ -76,7 +76,11 @@ class _MemoryRows:
         return ((kept.row.place, vector) for kept in self._ordered(prefix, alive) for vector in kept.vectors)
 
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
-        return {kept.row.namespace for kept in self._below(prefix, alive)}
+        return [
+            namespace
+            for namespace, keys in self._namespaces.items()
+            if namespace[: len(prefix)] == prefix and any(_lives(kept.row, alive) for kept in keys.values())
+        ]
 
     def put(self, row: Row, vectors: Sequence[bytes]) -> None:
         self._turn += 1

@@ -7,6 +7,7 @@ is as unambiguous as the tuple, and all that is below it begins with the same st
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from flowfn.errors import InvalidFilter, InvalidNamespaceError
@@ -26,6 +27,14 @@ def checked(labels: Any) -> Namespace:
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise InvalidNamespaceError(f"{labels!r} is not a namespace. Pass a tuple of labels: ({labels!r},)")
     namespace = tuple(labels)
+    try:
+        return _checked(namespace)
+    except TypeError:  # a label that can't be hashed is no string either
+        return _checked.__wrapped__(namespace)
+
+
+@lru_cache(maxsize=4096)
+def _checked(namespace: Namespace) -> Namespace:
     for label in namespace:
         if not isinstance(label, str):
             raise InvalidNamespaceError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import islice
@@ -157,7 +158,7 @@ class Store(BaseStore):
 
         return await asyncio.to_thread(self.sweep_ttl)
 
-    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Any:
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep now and then, in a thread, until the store is closed or forgotten.
 
         Returns a `concurrent.futures.Future` that is done when the sweeper has stopped; where one runs already, its

@@ -29,6 +29,7 @@ NOT_NAMESPACES: list[tuple[Any, str]] = [
     ((1,), "Namespace labels must be strings, but got int."),
     (("langgraph", "x"), 'Root label for namespace cannot be "langgraph".'),
     (("\ud800",), "without lone surrogates"),
+    (([],), "Namespace labels must be strings, but got list."),
 ]
 
 
