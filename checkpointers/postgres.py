@@ -17,12 +17,13 @@ from checkpointers import postgres_leases, postgres_reading
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.leases import TTL, Holder, label, listed
-from checkpointers.postgres_database import Database
 from checkpointers.postgres_rows import Bundle, bundles
-from checkpointers.postgres_schema import Connection
+from checkpointers.postgres_schema import SCHEMA
 from checkpointers.rules import END, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.postgres.database import Database
+from flowfn.postgres.schema import Connection
 
 
 class PostgresSaver(CheckpointSaver):
@@ -49,7 +50,7 @@ class PostgresSaver(CheckpointSaver):
         lease: float = TTL,
     ) -> None:
         super().__init__(serde=serde)
-        self._database = Database(url, timeout, pool_size)
+        self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew, ttl=lease)
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from checkpointers.leases import Held
-from checkpointers.postgres_schema import Connection
-from checkpointers.postgres_text import from_text, to_text
 from checkpointers.rules import now
 from flowfn.ports import Lease
+from flowfn.postgres.schema import Connection
+from flowfn.postgres.text import from_text, to_text
 
 HELD = "key, id, owner, token, coalesce(expires <= clock_timestamp(), true)"
 """What `Held` takes, of a thread's row."""

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from checkpointers.postgres_leases import HELD, held
-from checkpointers.postgres_schema import Connection
-from checkpointers.postgres_text import from_text, to_text
 from checkpointers.rules import merged
 from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
+from flowfn.postgres.schema import Connection
+from flowfn.postgres.text import from_text, to_text
 
 
 def load(db: Connection, thread: str, namespace: str, checkpoint: str | None) -> Loaded | None:

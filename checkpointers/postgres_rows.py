@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from checkpointers.postgres_text import to_text
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, Writes
+from flowfn.postgres.text import to_text
 
 _HOLDS = "thread.id = $1 AND ($2::bigint IS NULL OR thread.token = $2::bigint)"
 """The thread of a commit, unless its lease was lost. A commit without a lease has no token."""

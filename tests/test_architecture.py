@@ -107,8 +107,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.engine.interrupts", "flowfn.report", "flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers"},
     "flowfn.sqlite": {"flowfn.errors"},
-    "flowfn.stores": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.hosts.clock"},
-    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite"},
+    "flowfn.postgres": {"flowfn.errors"},
+    "flowfn.stores": NOUNS
+    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
+    | {"flowfn.hosts.clock"},
+    "checkpointers": NOUNS | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"},
     "graph_compat": NOUNS
     | {"flowfn", "flowfn.stores", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
@@ -141,7 +144,10 @@ LAZY = {
     "psycopg",
     "langchain_core",
 }
-"""What flowfn loads only inside the function that needs it (the command line is the exception)."""
+"""What flowfn loads only inside the function that needs it."""
+
+LOADING = {"flowfn.cli", "flowfn.postgres"}
+"""But for these, which nobody imports without need."""
 
 DRAWERS = {"utils", "util", "helpers", "misc", "common"}
 
@@ -257,7 +263,7 @@ def eager(modules: Sources) -> list[str]:
     return [
         f"{name}:{line} imports {target}"
         for name in modules
-        if name.split(".")[0] == "flowfn" and not covers("flowfn.cli", name)
+        if name.split(".")[0] == "flowfn" and not any(covers(row, name) for row in LOADING)
         for target, line, loads, _ in imports(name, modules)
         if loads and target.split(".")[0] in LAZY
     ]

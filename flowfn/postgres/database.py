@@ -28,9 +28,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from checkpointers.postgres_errors import is_lost, typed
-from checkpointers.postgres_schema import Connection, bring_up_to_date
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
+from flowfn.postgres.errors import is_lost, typed
+from flowfn.postgres.schema import Connection, Schema
 
 T = TypeVar("T")
 
@@ -53,18 +53,19 @@ _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 
 class Database:
-    """One database, opened for one saver. `name` is its URL without a password."""
+    """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password."""
 
-    def __init__(self, url: str, timeout: float, pool_size: int) -> None:
+    def __init__(self, url: str, timeout: float, pool_size: int, *, schema: Schema, owner: str) -> None:
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error as error:
             raise InvalidInput(f"url={url!r}: {str(error).strip()}. {_EXPECTED}") from error
         self.name = _name(given)
         self.closed = False
+        self._owner = owner
         self._timeout = timeout
         parameters = {**_DEFAULTS, "connect_timeout": max(2, math.ceil(timeout)), **given}
-        self._make = partial(_Connections, parameters, self.name, timeout, pool_size)
+        self._make = partial(_Connections, parameters, self.name, timeout, pool_size, schema)
         self._renew_locks()
         self._connections: _Connections | None = None
         with self.lock:
@@ -109,7 +110,9 @@ class Database:
     def _opened(self) -> _Connections:
         with self._opening:
             if self.closed:
-                raise SaverError(f"This saver of {self.name} is closed. Open it again: `PostgresSaver(url)`.")
+                raise SaverError(
+                    f"This {self._owner} of {self.name} is closed. Open it again: `{self._owner}(url)`."
+                )
             if self._connections is None:
                 self._connections = self._make()
                 self._finalizer = weakref.finalize(self, self._connections.close)
@@ -135,8 +138,11 @@ class Database:
 class _Connections:
     """The open connections of one process to one database."""
 
-    def __init__(self, parameters: dict[str, Any], name: str, timeout: float, pool_size: int) -> None:
+    def __init__(
+        self, parameters: dict[str, Any], name: str, timeout: float, pool_size: int, schema: Schema
+    ) -> None:
         self._name = name
+        self._schema = schema
         self._timeout = timeout
         self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor}
         self._committing: Connection | None = None
@@ -158,7 +164,7 @@ class _Connections:
         if connection is None or connection.closed:
             connection = self._connect()
             try:
-                bring_up_to_date(connection, self._name)
+                self._schema.bring_up_to_date(connection, self._name)
             except BaseException:
                 connection.close()
                 raise
