@@ -96,6 +96,7 @@ PUBLIC = {
         "ListNamespacesOp",
         "MatchCondition",
         "Op",
+        "PostgresStore",
         "PutOp",
         "Result",
         "SearchItem",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from flowfn.stores.memory import InMemoryStore
     from flowfn.stores.opening import open_store
+    from flowfn.stores.postgres import PostgresStore
     from flowfn.stores.sqlite import SqliteStore
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ListNamespacesOp",
     "MatchCondition",
     "Op",
+    "PostgresStore",
     "PutOp",
     "Result",
     "SearchItem",
@@ -54,6 +56,7 @@ _HOMES = {
     "InMemoryStore": "flowfn.stores.memory",
     "InvalidFilter": "flowfn.errors",
     "InvalidNamespaceError": "flowfn.errors",
+    "PostgresStore": "flowfn.stores.postgres",
     "SqliteStore": "flowfn.stores.sqlite",
     "ensure_embeddings": "flowfn.stores.embedding",
     "open_store": "flowfn.stores.opening",

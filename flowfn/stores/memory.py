@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flowfn.ports import Serializer
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
-from flowfn.stores.rows import Place, Row
+from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
+
+T = TypeVar("T")
 
 
 class InMemoryStore(Store):
@@ -39,10 +40,9 @@ class InMemoryStore(Store):
         self._lock = threading.Lock()
         _open.add(self)
 
-    @contextmanager
-    def _rows(self, *, writing: bool) -> Iterator[_MemoryRows]:
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
         with self._lock:
-            yield self._kept
+            return work(self._kept)
 
     def close(self) -> None:
         """Stop the sweeper; the items stay."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from flowfn.errors import InvalidInput
 from flowfn.ports import Serializer
@@ -19,7 +18,7 @@ from flowfn.sqlite.schema import Schema
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.namespaces import read, written
 from flowfn.stores.pushdown import conditions
-from flowfn.stores.rows import Place, Row
+from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
 
@@ -41,6 +40,8 @@ CREATE INDEX item_expires ON item (expires) WHERE expires IS NOT NULL;
 CREATE TABLE item_vector (item INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE INDEX item_vector_item ON item_vector (item);
 """
+
+T = TypeVar("T")
 
 SCHEMA = Schema((_TABLES,), counter="item_format")
 
@@ -84,10 +85,9 @@ class SqliteStore(Store):
         """Whether it was closed."""
         return self._database.closed
 
-    @contextmanager
-    def _rows(self, *, writing: bool) -> Iterator[_SqliteRows]:
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
         with self._database.writing() if writing else self._database.reading() as cursor:
-            yield _SqliteRows(cursor.connection)
+            return work(_SqliteRows(cursor.connection))
 
     def close(self) -> None:
         """Stop the sweeper, and close the file. No error if closed already."""

@@ -1,16 +1,16 @@
 """What every backend's store does with a batch, from its arguments to its results.
 
 Rule: a batch is checked, encoded and embedded before the backend is touched, and then done in one transaction. All of
-it is kept, or nothing. A backend derives from `Store` and writes `_rows`.
+it is kept, or nothing. A backend derives from `Store` and writes `_transact`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -46,6 +46,7 @@ from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.sweeper import SYSTEM, Clock, Sweeper
 
+T = TypeVar("T")
 Self = TypeVar("Self", bound="Store")
 
 _NOTHING = Embedded({}, {})
@@ -79,8 +80,11 @@ class Store(BaseStore):
         self._sweeper = Sweeper(self, clock)
 
     @abstractmethod
-    def _rows(self, *, writing: bool) -> AbstractContextManager[Rows]:
-        """A transaction on the backend's rows; one that writes keeps all when it ends well, else nothing."""
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
+        """What `work` returns, done in one transaction; one that writes keeps all, or nothing.
+
+        A backend may do the work again where its connection was lost.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -127,28 +131,34 @@ class Store(BaseStore):
     def _perform(self, batch: _Batch, embedded: Embedded) -> list[Result]:
         now = self._clock.now()
         alive = now if (self.ttl_config or {}).get("omit_expired", False) else None
-        with self._rows(writing=bool(batch.puts)) as rows:
-            reading = _Reading(rows, self._serde, embedded, alive)
-            results = [reading.result(op) for op in batch.ops]
-            if batch.puts and reading.refreshed:
-                rows.refresh(reading.refreshed, now)
-            for place, kept in batch.puts.items():
-                if kept is None:
-                    rows.delete(place)
-                else:
-                    vectors = [embedded.texts[text] for text in kept.texts]
-                    rows.put(_row(place, kept, rows.get(place, alive), now), vectors)
-        if reading.refreshed and not batch.puts:
-            with self._rows(writing=True) as rows:
-                rows.refresh(reading.refreshed, now)
+        work = partial(self._done, batch, embedded, now, alive)
+        results, refreshed = self._transact(work, writing=bool(batch.puts))
+        if refreshed and not batch.puts:
+            self._transact(lambda rows: rows.refresh(refreshed, now), writing=True)
         return results
+
+    def _done(
+        self, batch: _Batch, embedded: Embedded, now: float, alive: float | None, rows: Rows
+    ) -> tuple[list[Result], list[Place]]:
+        """The results of a batch, and what its reads refresh."""
+        reading = _Reading(rows, self._serde, embedded, alive)
+        results = [reading.result(op) for op in batch.ops]
+        if batch.puts and reading.refreshed:
+            rows.refresh(reading.refreshed, now)
+        for place, kept in batch.puts.items():
+            if kept is None:
+                rows.delete(place)
+            else:
+                vectors = [embedded.texts[text] for text in kept.texts]
+                rows.put(_row(place, kept, rows.get(place, alive), now), vectors)
+        return results, reading.refreshed
 
     # -- time to live -----------------------------------------------------------------------------
 
     def sweep_ttl(self) -> int:
         """Delete the items whose time is up; how many there were."""
-        with self._rows(writing=True) as rows:
-            return rows.sweep(self._clock.now())
+        now = self._clock.now()
+        return self._transact(lambda rows: rows.sweep(now), writing=True)
 
     async def asweep_ttl(self) -> int:
         """As `sweep_ttl`."""

@@ -9,8 +9,10 @@ import pytest
 
 pytest.register_assert_rewrite("flowfn.stores.conformance")
 
-from flowfn.stores import InMemoryStore, SqliteStore  # noqa: E402
+from flowfn.stores import InMemoryStore, PostgresStore, SqliteStore  # noqa: E402
 from flowfn.stores.conformance import StoreContract  # noqa: E402
+
+from ..postgres_database import Database  # noqa: E402
 
 
 class TestMemory(StoreContract):
@@ -51,6 +53,29 @@ class TestSqliteFile(StoreContract):
 
 
 class TestSqliteFileAsyncio(TestSqliteFile):
+    """The same, in an event loop."""
+
+    asyncio = True
+
+
+class TestPostgres(StoreContract):
+    """A Postgres database."""
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres_database: Database) -> None:
+        self.database = postgres_database
+
+    def make(self, **options: Any) -> PostgresStore:
+        store = PostgresStore(self.database.url, **options)
+        self.database.execute("DELETE FROM flowfn_store.item")
+        return store
+
+    def reopen(self, store: PostgresStore) -> PostgresStore:
+        store.close()
+        return PostgresStore(self.database.url)
+
+
+class TestPostgresAsyncio(TestPostgres):
     """The same, in an event loop."""
 
     asyncio = True

@@ -6,13 +6,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from flowfn.stores import InMemoryStore, PutOp, SqliteStore
+from flowfn.stores import InMemoryStore, PostgresStore, PutOp, SqliteStore
 from flowfn.stores.conformance.calls import FakeClock
 from flowfn.stores.conformance.ranking import index
+
+from ..postgres_database import Database
 
 LABELS = st.sampled_from(["a", "ab", "ü"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -86,9 +89,15 @@ class StoresAgree(RuleBasedStateMachine):
         self.second = SqliteStore(self.path, **more)
         self.model: dict[tuple[tuple[str, ...], str], Kept] = {}
 
+        self.others = self.opened(more)
+
+    def opened(self, more: dict[str, Any]) -> list[Any]:
+        """Further stores that do every step."""
+        return []
+
     @property
     def stores(self) -> list[Any]:
-        return [self.memory, self.sqlite]
+        return [self.memory, self.sqlite, *self.others]
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
@@ -149,7 +158,7 @@ class StoresAgree(RuleBasedStateMachine):
         """As many as had expired."""
         expired = len(self.model) - len(self.alive())
         self.model = dict(reversed(self.alive()))
-        assert [store.sweep_ttl() for store in self.stores] == [expired, expired]
+        assert [store.sweep_ttl() for store in self.stores] == [expired] * len(self.stores)
 
     @rule()
     def reopen(self) -> None:
@@ -217,3 +226,24 @@ class StoresAgree(RuleBasedStateMachine):
 
 StoresAgree.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
 TestStoresAgree = StoresAgree.TestCase
+
+
+class PostgresAgrees(StoresAgree):
+    """And to a Postgres store."""
+
+    database: Database
+
+    def opened(self, more: dict[str, Any]) -> list[Any]:
+        store = PostgresStore(self.database.url, **more)
+        self.database.execute("DELETE FROM flowfn_store.item")
+        return [store]
+
+
+class TestPostgresAgrees(PostgresAgrees.TestCase):  # type: ignore[name-defined, misc]
+    """Fewer runs, since each step is a round trip or more."""
+
+    settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres_database: Database) -> None:
+        PostgresAgrees.database = postgres_database
