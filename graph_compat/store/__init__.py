@@ -1,1 +1,1 @@
-"""Long-term memory under LangGraph's paths: `store.base`, `store.memory`, `store.sqlite`."""
+"""Long-term memory under LangGraph's paths: `store.base`, `store.memory`, `store.sqlite`, `store.postgres`."""
