@@ -29,17 +29,17 @@ _LOCKED: Remedy = (
 )
 _DAMAGED: Remedy = (
     NotADatabase,
-    "Tables in its schema `flowfn` are missing or changed. Restore them, or name another database.",
+    "Tables of flowfn's are missing or changed. Restore them, or name another database.",
 )
 
 _KNOWN: dict[str, Remedy] = {
     "42501": (
         DatabaseForbidden,
-        "Let its owner GRANT this user CREATE on the database, or USAGE on the schema `flowfn`"
-        " and ALL on its tables and sequences.",
+        "Let its owner GRANT this user CREATE on the database, or USAGE on flowfn's schemas"
+        " and ALL on their tables and sequences.",
     ),
     "25006": (DatabaseReadOnly, "It cannot be written to: name the primary server, not a standby."),
-    "53100": (DatabaseFull, "The server's disk is full. Free some space, and call the workflow again."),
+    "53100": (DatabaseFull, "The server's disk is full. Free some space, and try again."),
     "40P01": _LOCKED,
     "55P03": _LOCKED,
     "57014": _LOCKED,

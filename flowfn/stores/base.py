@@ -236,7 +236,16 @@ class BaseStore(ABC):
     def _minutes(self, ttl: TTL) -> float | None:
         if isinstance(ttl, NotProvided):
             return (self.ttl_config or {}).get("default_ttl")
-        minutes = ttl.total_seconds() / 60 if isinstance(ttl, timedelta) else ttl
-        if minutes is not None and not 0 <= minutes < float("inf"):
-            raise InvalidInput(f"ttl={ttl!r} is no time to live. Pass minutes from 0 on, or None for ever.")
-        return minutes
+        return minutes_of(ttl)
+
+
+def minutes_of(ttl: float | timedelta | None) -> float | None:
+    """A time to live in minutes.
+
+    Raises:
+        InvalidInput: it is below zero, or no number.
+    """
+    minutes = ttl.total_seconds() / 60 if isinstance(ttl, timedelta) else ttl
+    if minutes is not None and not 0 <= minutes < float("inf"):
+        raise InvalidInput(f"ttl={ttl!r} is no time to live. Pass minutes from 0 on, or None for ever.")
+    return minutes

@@ -79,16 +79,17 @@ def _sweep(
     done: Future[None],
     seconds: float,
 ) -> None:
-    while not clock.wait(stopping, seconds):
-        target = store()
-        if target is None:
-            break
-        try:
-            target.sweep_ttl()
-        except FlowError as error:
-            logger.warning("expired items could not be deleted: %s", error)
-        del target
-    done.set_result(None)
+    try:
+        while not clock.wait(stopping, seconds) and (target := store()) is not None:
+            try:
+                target.sweep_ttl()
+            except FlowError as error:
+                logger.warning("expired items could not be deleted: %s", error)
+            del target
+    except BaseException as error:
+        done.set_exception(error)
+    else:
+        done.set_result(None)
 
 
 __all__ = ["SYSTEM", "Clock", "Sweeper"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
+import weakref
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from flowfn.errors import AsyncInBlockingRun, InvalidInput, InvalidNamespaceError
+from flowfn.errors import AsyncInBlockingRun, DatabaseLocked, InvalidInput, InvalidNamespaceError
 from flowfn.stores import (
     BaseStore,
     GetOp,
@@ -24,6 +27,7 @@ from flowfn.stores import (
     TTLConfig,
     ensure_embeddings,
 )
+from flowfn.stores.conformance.calls import FakeClock
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HERE = ("a", "b")
@@ -104,6 +108,55 @@ def test_namespaces_are_checked_before_the_store_is_asked() -> None:
         with pytest.raises(InvalidNamespaceError):
             call()
     assert store.asked == []
+
+
+def test_an_operation_of_one_s_own_is_checked_too() -> None:
+    """A `timedelta` is minutes in a batch as well, and what is no time is refused."""
+    clock = FakeClock()
+    store = InMemoryStore(clock=clock)
+    store.batch([PutOp(HERE, "k", {}, ttl=timedelta(minutes=2))])  # type: ignore[arg-type]
+    clock.pass_minutes(2)
+    assert store.sweep_ttl() == 1
+    with pytest.raises(InvalidInput, match="is no time to live"):
+        store.batch([PutOp(HERE, "k", {}, ttl=-1)])
+
+
+def test_a_sweeper_ends_with_its_store() -> None:
+    """It doesn't keep alive what nobody holds any more."""
+
+    class Waiting(FakeClock):
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            assert forgotten.wait(10)
+            return False
+
+    forgotten = threading.Event()
+    store = InMemoryStore(clock=Waiting())
+    known = weakref.ref(store)
+    done = store.start_ttl_sweeper()
+    del store
+    gc.collect()
+    assert known() is None
+    forgotten.set()
+    assert done.result(10) is None
+
+
+def test_a_sweeper_outlives_a_failure() -> None:
+    """What the database refuses is tried again at the next turn."""
+
+    class Failing(InMemoryStore):
+        def sweep_ttl(self) -> int:
+            swept.append(True)
+            raise DatabaseLocked("locked")
+
+    swept: list[bool] = []
+    clock = FakeClock()
+    store = Failing(clock=clock)
+    done = store.start_ttl_sweeper()
+    assert clock.swept.wait(10)
+    assert swept == [True]
+    assert not done.done()
+    assert store.stop_ttl_sweeper(10)
+    assert done.result(10) is None
 
 
 # -- embeddings -------------------------------------------------------------------------------------

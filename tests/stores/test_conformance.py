@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("flowfn.stores.conformance")
+from flowfn.stores import InMemoryStore, PostgresStore, SqliteStore
+from flowfn.stores.conformance import StoreContract
 
-from flowfn.stores import InMemoryStore, PostgresStore, SqliteStore  # noqa: E402
-from flowfn.stores.conformance import StoreContract  # noqa: E402
-
-from ..postgres_database import Database  # noqa: E402
+from ..postgres_database import Database
 
 
 class TestMemory(StoreContract):

@@ -140,7 +140,7 @@ def test_what_can_be_wrong_has_a_name(database: Database) -> None:
 
 def test_text_is_compared_by_the_server(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A filter on it reads the rows that it lets through, and those that it can't look into."""
-    from flowfn.stores import store as module
+    from flowfn.stores import reading as module
 
     seen: list[Any] = []
     decode = module.decode

@@ -109,7 +109,7 @@ def test_another_application_s_file_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_locked_file_can_be_read(path: Path) -> None:
-    """`DatabaseLocked` is for who writes, after `timeout`; an item's time to live isn't worth failing a read."""
+    """`DatabaseLocked` is for who writes, after `timeout`."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with SqliteStore(path, timeout=0.0) as store:
@@ -230,7 +230,7 @@ store.close()
 
 def decoded(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The values that the store decodes from now on."""
-    from flowfn.stores import store as module
+    from flowfn.stores import reading as module
 
     seen: list[Any] = []
 
