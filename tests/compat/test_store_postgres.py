@@ -11,6 +11,7 @@ import psycopg
 import psycopg_pool
 import pytest
 
+from flowfn import stores
 from graph_compat.store.postgres import PostgresStore
 from graph_compat.store.postgres.aio import AsyncPostgresStore
 
@@ -21,6 +22,8 @@ HERE = ("users", "ada")
 def conn(request: pytest.FixtureRequest, postgres_database: Any) -> Iterator[Any]:
     """What a program may have at hand."""
     url = postgres_database.url
+    stores.PostgresStore(url).close()
+    postgres_database.execute("DELETE FROM flowfn_store.item")
     with ExitStack() as stack:
         if request.param == "connection":
             yield stack.enter_context(psycopg.connect(url, autocommit=True))
