@@ -85,7 +85,9 @@ def test_a_postgres_url_names_a_database(postgres_url: str, scheme: str) -> None
 
 def test_postgres_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ImportError` says what to install."""
-    for name in [name for name in sys.modules if name.startswith("checkpointers.postgres")]:
+    for name in [
+        name for name in sys.modules if name.startswith(("checkpointers.postgres", "flowfn.postgres"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ImportError, match=r"pip install 'flowfn-durable\[postgres\]'"):
