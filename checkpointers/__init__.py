@@ -1,4 +1,4 @@
-"""Where flowfn keeps threads: in memory, or in an SQLite file; either of them encrypted.
+"""Where flowfn keeps threads: in memory, in an SQLite file, or in a Postgres database; each of them encrypted.
 
 Importing this is cheap: a backend's driver is imported when its saver is first named.
 """
@@ -10,16 +10,26 @@ if TYPE_CHECKING:
     from checkpointers.encrypted import EncryptedSaver
     from checkpointers.memory import MemorySaver
     from checkpointers.opening import open_saver
+    from checkpointers.postgres import PostgresSaver
     from checkpointers.sqlite import SqliteSaver
     from checkpointers.tuples import CheckpointTuple
 
-__all__ = ["CheckpointSaver", "CheckpointTuple", "EncryptedSaver", "MemorySaver", "SqliteSaver", "open_saver"]
+__all__ = [
+    "CheckpointSaver",
+    "CheckpointTuple",
+    "EncryptedSaver",
+    "MemorySaver",
+    "PostgresSaver",
+    "SqliteSaver",
+    "open_saver",
+]
 
 _HOMES = {
     "CheckpointSaver": "base",
     "CheckpointTuple": "tuples",
     "EncryptedSaver": "encrypted",
     "MemorySaver": "memory",
+    "PostgresSaver": "postgres",
     "SqliteSaver": "sqlite",
     "open_saver": "opening",
 }

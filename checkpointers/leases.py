@@ -12,9 +12,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from typing import NamedTuple
 
 from checkpointers.liveness import Owner
-from flowfn.ports import Lease
+from flowfn.ports import Lease, Status, ThreadRow
 
 TTL = 30.0
 """Seconds for which another machine believes in a lease that nobody renewed."""
@@ -89,19 +90,54 @@ class Holder:
             return not self._held
 
 
-def is_alive(owner: str, thread: str, token: int, expires: float) -> bool:
+class Held(NamedTuple):
+    """A thread and the lease that its row tells of, if it has an owner; `key` is the row's.
+
+    `expired` is by the database's clock.
+    """
+
+    key: int
+    thread: str
+    owner: str | None
+    token: int
+    expired: bool
+
+    def live_owner(self) -> str | None:
+        """Who holds the thread and lives."""
+        owner = self.owner
+        return owner if owner is not None and is_alive(owner, self.thread, self.token, self.expired) else None
+
+
+def is_alive(owner: str, thread: str, token: int, expired: bool) -> bool:
     """Whether the lease in a row is held by somebody alive."""
     who = Owner.parse(owner)
     if who.is_this_process():
         holder = _holders.get(who.opening)
         return holder is not None and holder.holds(thread, token)
     lives = who.lives()
-    return expires > time.time() if lives is None else lives
+    return not expired if lives is None else lives
 
 
 def label(owner: str) -> str:
     """Who an owner is, for people."""
     return Owner.parse(owner).label
+
+
+def listed(
+    id: str,
+    workflow: str,
+    call: str,
+    status: Status,
+    created_at: str,
+    updated_at: str,
+    used: bool,
+    held: Held,
+) -> ThreadRow | None:
+    """A thread as it is listed; None for one that was claimed and left with nothing written."""
+    alive = held.live_owner()
+    if not used and alive is None:
+        return None
+    return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)
 
 
 def _beat(

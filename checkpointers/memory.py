@@ -57,7 +57,7 @@ class _Thread:
 
     def is_held(self) -> bool:
         """Whether somebody alive holds it. No other process can, so no lease ever expires."""
-        return self.owner is not None and is_alive(self.owner, self.id, self.token, float("inf"))
+        return self.owner is not None and is_alive(self.owner, self.id, self.token, expired=False)
 
     def is_left_over(self, workflow: str, call: str) -> bool:
         """Whether a dead or suspended run of this call waits to be continued."""

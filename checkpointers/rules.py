@@ -5,11 +5,17 @@ Rule: plain functions on the port's rows; a backend adds only where it keeps the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from flowfn.errors import LeaseLost, UnknownCheckpoint
-from flowfn.ports import CheckpointRow, Commit, WriteRow
+from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
+
+END = (1 << 63) - 1
+"""Above every place."""
+
+PAGE = 16
+"""Checkpoints of a history that are read at once, and so are in memory at once."""
 
 
 def now() -> str:
@@ -42,6 +48,22 @@ def merged(rows: Iterable[WriteRow]) -> list[WriteRow]:
             kept.pop(spot, None)
         kept.setdefault(spot, row)
     return list(kept.values())
+
+
+def paged(
+    read: Callable[[int, int], tuple[list[Loaded], int]], end: int, limit: int | None
+) -> Iterator[Loaded]:
+    """Checkpoints page by page: no lock is held, and no transaction open, while a caller looks.
+
+    `read(end, size)` gives up to `size` of those before place `end`, the last first, and the last one's place.
+    """
+    while limit is None or limit > 0:
+        size = PAGE if limit is None else min(limit, PAGE)
+        page, end = read(end, size)
+        yield from page
+        if len(page) < size:
+            return
+        limit = None if limit is None else limit - size
 
 
 def lease_lost(thread: str) -> LeaseLost:

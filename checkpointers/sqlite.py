@@ -1,46 +1,26 @@
 """The saver that keeps threads in one SQLite file, shared by threads and processes.
 
-Rule: whoever gets the writing lock commits everything that waits for it in one transaction. What
-transactions do is in `sqlite_rows`, how they begin and end in `sqlite_database`.
+Rule: all that waits for the writing lock is one transaction (`group_commit`). What transactions do is in
+`sqlite_rows`, how they begin and end in `flowfn.sqlite`.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import Any
 
 from checkpointers import sqlite_rows
 from checkpointers.base import CheckpointSaver
-from checkpointers.leases import Holder, is_alive, label
-from checkpointers.rules import lease_lost, unknown_before
-from checkpointers.sqlite_database import Database, Fsync
-from checkpointers.sqlite_errors import typed
-from checkpointers.sqlite_rows import Held
+from checkpointers.group_commit import GroupCommit, Refusals
+from checkpointers.leases import Held, Holder, label, listed
+from checkpointers.rules import END, lease_lost, paged, unknown_before
+from checkpointers.sqlite_schema import SCHEMA
 from flowfn.errors import InvalidInput, SaverError
-from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, Status, ThreadRow
-
-Refusals = list[Exception | None]
-
-_PAGE = 16
-"""Checkpoints of a history that are read at once, and so are in memory at once."""
-
-_END = 1 << 62
-"""Above every key."""
-
-
-class _Waiting:
-    """Commits in the queue, and what became of them."""
-
-    __slots__ = ("commits", "refusals")
-
-    def __init__(self, commits: Sequence[Commit]) -> None:
-        self.commits = commits
-        self.refusals: Refusals | None = None
+from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.sqlite.database import Database, Fsync
+from flowfn.sqlite.errors import typed
 
 
 class SqliteSaver(CheckpointSaver):
@@ -63,8 +43,8 @@ class SqliteSaver(CheckpointSaver):
         if not os.fspath(path):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
-        self._database = Database(os.fspath(path), fsync, timeout)
-        self._queue: deque[_Waiting] = deque()
+        self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
+        self._group = GroupCommit()
         self._holder = Holder(self._renew)
 
     @property
@@ -87,7 +67,7 @@ class SqliteSaver(CheckpointSaver):
             found = sqlite_rows.lease_of(db, thread)
             if found is None:
                 return self._lend(db, sqlite_rows.add_thread(db, thread), thread)
-            owner = _live_owner(found)
+            owner = found.live_owner()
             if owner is not None and not force:
                 return Busy(label(owner))
             return self._lend(db, found.key, thread)
@@ -110,7 +90,7 @@ class SqliteSaver(CheckpointSaver):
     def _left_over(self, db: sqlite3.Cursor, workflow: str, call: str) -> Held | None:
         """The newest thread that waits to be continued and that nobody holds."""
         waiting = sqlite_rows.unfinished(db, workflow, call)
-        return next((held for held in waiting if _live_owner(held) is None), None)
+        return next((held for held in waiting if held.live_owner() is None), None)
 
     def _lend(self, db: sqlite3.Cursor, key: int, thread: str) -> Lease:
         lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry())
@@ -126,42 +106,9 @@ class SqliteSaver(CheckpointSaver):
     # -- writing ----------------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
-        lock = self._database.lock
-        if lock.acquire(blocking=False):
-            try:
-                if wait and self._queue:
-                    return self._commit_queue(self._enqueue(commits))
-                return self._write(commits, wait=wait)
-            finally:
-                lock.release()
-        if not wait:
-            raise BlockingIOError(f"another thread is writing to {self.path}")
-        mine = self._enqueue(commits)
-        with self._database.lock:
-            return self._commit_queue(mine) if mine.refusals is None else mine.refusals
+        return self._group.commit(self._database.lock, self._write, commits, wait=wait)
 
-    def _enqueue(self, commits: Sequence[Commit]) -> _Waiting:
-        waiting = _Waiting(commits)
-        self._queue.append(waiting)
-        return waiting
-
-    def _commit_queue(self, mine: _Waiting) -> Refusals:
-        """Commit all that waits, `mine` included; the caller holds the lock.
-
-        If that is cut short, the others' commits wait on for the next holder.
-        """
-        batch = [self._queue.popleft() for _ in range(len(self._queue))]
-        try:
-            refusals = iter(self._write([commit for one in batch for commit in one.commits]))
-        except BaseException:
-            self._queue.extendleft(one for one in reversed(batch) if one is not mine)
-            raise
-        for one in batch:
-            one.refusals = list(islice(refusals, len(one.commits)))
-        assert mine.refusals is not None
-        return mine.refusals
-
-    def _write(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+    def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
         """Write commits in one transaction.
 
         Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
@@ -179,7 +126,7 @@ class SqliteSaver(CheckpointSaver):
             database.undo()
             if len(commits) == 1:
                 return [typed(error, self.path) if isinstance(error, sqlite3.Error) else error]
-            return [refusal for one in commits for refusal in self._write([one])]
+            return [refusal for one in commits for refusal in self._write([one], wait=True)]
         except BaseException:
             database.undo()
             raise
@@ -230,50 +177,24 @@ class SqliteSaver(CheckpointSaver):
     ) -> Iterator[Loaded]:
         with self._database.reading() as db:
             key = None if thread is None else sqlite_rows.thread_key(db, thread)
-            end = _END if before is None else sqlite_rows.key_named(db, before, key, namespace)
+            end = END if before is None else sqlite_rows.key_named(db, before, key, namespace)
         if end is None:
             raise unknown_before(str(before))
         if thread is not None and key is None:
             return iter(())
-        return islice(self._pages(end, key, namespace, limit), limit)
 
-    def _pages(
-        self, end: int, thread: int | None, namespace: str | None, limit: int | None
-    ) -> Iterator[Loaded]:
-        """Checkpoints page by page: no lock is held, and no transaction open, while a caller looks."""
-        size = _PAGE if limit is None else min(limit, _PAGE)
-        while True:
+        def read(before: int, size: int) -> tuple[list[Loaded], int]:
             with self._database.reading() as db:
-                keys = sqlite_rows.keys_before(db, end, size, thread, namespace)
-                page = [sqlite_rows.load_key(db, key) for key in keys]
-            yield from page
-            if len(keys) < size or not keys:
-                return
-            end = keys[-1]
+                return sqlite_rows.page(db, before, size, key, namespace)
+
+        return paged(read, end, limit)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._database.reading() as db:
             rows = sqlite_rows.listing(db, limit)
-        return [found for row in rows if (found := _listed(*row)) is not None]
+        return [found for row in rows if (found := listed(*row)) is not None]
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._database.reading() as db:
             rows = sqlite_rows.listing(db, 1, thread)
-        return _listed(*rows[0]) if rows else None
-
-
-def _live_owner(held: Held) -> str | None:
-    """Who holds a thread and lives."""
-    owner = held.owner
-    alive = owner is not None and is_alive(owner, held.thread, held.token, held.expires)
-    return owner if alive else None
-
-
-def _listed(
-    id: str, workflow: str, call: str, status: Status, created_at: str, updated_at: str, used: int, *held: Any
-) -> ThreadRow | None:
-    """A thread as it is listed; None for one that was claimed and left with nothing written."""
-    alive = _live_owner(Held(*held))
-    if not used and alive is None:
-        return None
-    return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)
+        return listed(*rows[0]) if rows else None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
-from checkpointers.schema import IS_UNFINISHED
+from checkpointers.sqlite_schema import IS_UNFINISHED
 from flowfn.ports import (
     CheckpointRow,
     Commit,
@@ -51,6 +52,10 @@ _SETTLE = """
         owner = CASE WHEN ? THEN NULL ELSE owner END, updated_at = ?,
         touched = (SELECT max(touched) + 1 FROM thread)
     WHERE key = ?"""
+
+_HELD = """key, id, owner, token,
+    coalesce(expires, 0) <= (julianday('now') - 2440587.5) * 86400.0"""
+"""What `Held` takes, of a thread's row."""
 
 _LEND = """
     UPDATE thread SET token = ?, owner = ?, expires = ?, updated_at = ?,
@@ -190,42 +195,30 @@ def renew(db: Cursor, lease: Lease, expires: float) -> None:
     db.execute("UPDATE thread SET expires = ? WHERE id = ? AND token = ?", (expires, *lease))
 
 
-class Held(NamedTuple):
-    """A thread, and the lease that its row tells of."""
-
-    key: int
-    thread: str
-    owner: str | None
-    token: int
-    expires: float
-
-
 def lease_of(db: Cursor, id: str) -> Held | None:
     """The lease of a thread."""
-    query = "SELECT key, id, owner, token, expires FROM thread WHERE id = ?"
-    found = db.execute(query, (id,)).fetchone()
+    found = db.execute(f"SELECT {_HELD} FROM thread WHERE id = ?", (id,)).fetchone()
     return None if found is None else Held(*found)
 
 
 def unfinished(db: Cursor, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
     found = db.execute(
-        "SELECT key, id, owner, token, expires FROM thread"
-        f" WHERE workflow = ? AND call = ? AND {IS_UNFINISHED} ORDER BY key DESC",
+        f"SELECT {_HELD} FROM thread WHERE workflow = ? AND call = ? AND {IS_UNFINISHED} ORDER BY key DESC",
         (workflow, call),
     )
     return [Held(*row) for row in found]
 
 
 def listing(db: Cursor, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
-    """Id, last run and times of threads, whether they hold anything, then what `Held` takes; the last updated first."""
-    return db.execute(
+    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
+    rows = db.execute(
         "SELECT id, workflow, call, status, created_at, updated_at,"
         " workflow <> '' OR EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.thread = thread.key),"
-        " key, id, owner, token, expires"
-        f" FROM thread {'' if id is None else 'WHERE id = ?'} ORDER BY touched DESC LIMIT ?",
+        f" {_HELD} FROM thread {'' if id is None else 'WHERE id = ?'} ORDER BY touched DESC LIMIT ?",
         (*(() if id is None else (id,)), -1 if limit is None else limit),
-    ).fetchall()
+    )
+    return [(*row[:7], Held(*row[7:])) for row in rows]
 
 
 def delete_thread(db: Cursor, id: str) -> None:
@@ -259,7 +252,20 @@ def load(db: Cursor, id: str, namespace: str, checkpoint: str | None) -> Loaded 
     return None if found is None else _loaded(db, id, found)
 
 
-def load_key(db: Cursor, key: int) -> Loaded:
+def page(
+    db: Cursor, end: int, size: int, thread: int | None, namespace: str | None
+) -> tuple[list[Loaded], int]:
+    """Checkpoints committed before the one of key `end`, the last first, and the key of the last of them."""
+    where, values = _where(thread=thread, namespace=namespace)
+    found = db.execute(
+        f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
+        (end, *values, size),
+    )
+    keys = [key for (key,) in found]
+    return [_load_key(db, key) for key in keys], keys[-1] if keys else 0
+
+
+def _load_key(db: Cursor, key: int) -> Loaded:
     """The checkpoint of a key that was just read in the same transaction."""
     found = db.execute(
         f"SELECT thread.id, checkpoint.key, {_COLUMNS} FROM checkpoint"
@@ -267,16 +273,6 @@ def load_key(db: Cursor, key: int) -> Loaded:
         (key,),
     ).fetchone()
     return _loaded(db, found[0], found[1:])
-
-
-def keys_before(db: Cursor, end: int, limit: int, thread: int | None, namespace: str | None) -> list[int]:
-    """Keys of checkpoints committed before the one of key `end`, the last first."""
-    where, values = _where(thread=thread, namespace=namespace)
-    found = db.execute(
-        f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
-        (end, *values, limit),
-    )
-    return [key for (key,) in found]
 
 
 def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:

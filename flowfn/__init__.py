@@ -9,16 +9,20 @@ from flowfn.errors import (
     AmbiguousAnswer,
     AsyncInBlockingRun,
     CorruptDataError,
+    DatabaseForbidden,
     DatabaseFull,
     DatabaseLocked,
     DatabaseReadOnly,
+    DatabaseUnreachable,
     DatabaseVersion,
     EmptyCommand,
     FlowError,
     GraphRecursionError,
     Interrupted,
     InvalidAnswer,
+    InvalidFilter,
     InvalidInput,
+    InvalidNamespaceError,
     InvalidUpdateError,
     LeaseLost,
     NoCheckpointer,
@@ -44,7 +48,7 @@ from flowfn.functional.task import Task, task
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy
 from flowfn.report import CallSummary, Difference, Report
-from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_stream_writer
+from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_store, get_stream_writer
 from flowfn.thread import Thread
 from flowfn.values import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
 from flowfn.workflow import Workflow
@@ -58,9 +62,11 @@ __all__ = [
     "CallSummary",
     "Command",
     "CorruptDataError",
+    "DatabaseForbidden",
     "DatabaseFull",
     "DatabaseLocked",
     "DatabaseReadOnly",
+    "DatabaseUnreachable",
     "DatabaseVersion",
     "Difference",
     "EmptyCommand",
@@ -71,7 +77,9 @@ __all__ = [
     "Interrupt",
     "Interrupted",
     "InvalidAnswer",
+    "InvalidFilter",
     "InvalidInput",
+    "InvalidNamespaceError",
     "InvalidUpdateError",
     "LeaseLost",
     "MemoryCache",
@@ -106,6 +114,7 @@ __all__ = [
     "final",
     "gather",
     "get_config",
+    "get_store",
     "get_stream_writer",
     "interrupt",
     "now",

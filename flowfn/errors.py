@@ -37,6 +37,14 @@ class AsyncInBlockingRun(FlowError, TypeError):
     """An async function met a blocking caller."""
 
 
+class InvalidNamespaceError(FlowError, ValueError):
+    """What was passed as the namespace of a store is none."""
+
+
+class InvalidFilter(FlowError, ValueError):
+    """A filter of a store, or a condition on namespaces, is none that could be met."""
+
+
 class NoCheckpointer(FlowError, RuntimeError):
     """The call needs a past, and the workflow keeps none."""
 
@@ -180,11 +188,11 @@ class PlaintextError(DecryptionError):
 
 
 class SaverError(FlowError, RuntimeError):
-    """The checkpointer could not do its work; what was committed before stays readable."""
+    """The checkpointer, or the store, could not do its work; what was committed before stays readable."""
 
 
 class DatabaseLocked(SaverError):
-    """Another process kept the database locked for longer than the saver waits."""
+    """Another process kept the database locked for longer than the saver or store waits."""
 
 
 class DatabaseReadOnly(SaverError):
@@ -201,6 +209,14 @@ class DatabaseVersion(SaverError):
 
 class NotADatabase(SaverError):
     """The file is not a database, or not one of flowfn's."""
+
+
+class DatabaseUnreachable(SaverError):
+    """The database server can't be reached, or doesn't let this user in."""
+
+
+class DatabaseForbidden(SaverError):
+    """The database's user lacks a privilege."""
 
 
 class LeaseLost(SaverError):

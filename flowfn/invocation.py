@@ -6,6 +6,7 @@ functions doesn't wait for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -102,6 +103,15 @@ class Setup:
         from flowfn.validation import validate
 
         return validate(given, self.context_schema)
+
+    @cached_property
+    def ready(self) -> Settings:
+        """The settings with the store opened, once: `memory://` lives as long as its workflow."""
+        if not isinstance(self.settings.store, str | os.PathLike):
+            return self.settings
+        from flowfn.stores.opening import open_store
+
+        return replace(self.settings, store=open_store(self.settings.store))
 
     @property
     def saver(self) -> Saver | None:
@@ -214,7 +224,7 @@ async def prepare(
     try:
         saver = setup.saver
         journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
-        settings = replace(setup.settings, context=setup.context_of(order.context))
+        settings = replace(setup.ready, context=setup.context_of(order.context))
         run = Run(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
         )
@@ -248,7 +258,7 @@ async def nest(
     recorded: bool = True,
 ) -> Ending:
     """Run as a part of the run that calls: on its thread, in a namespace of its own."""
-    settings = replace(setup.settings, context=setup.context_of(order.context))
+    settings = replace(setup.ready, context=setup.context_of(order.context))
     config = order.config.under(frame.run.config)
     run = nested(setup.program, settings, frame, hosts.own, config, remembers=remembers, recorded=recorded)
     _equip(run, order)

@@ -173,6 +173,15 @@ def get_stream_writer() -> StreamWriter:
     return current().stream_writer
 
 
+def get_store() -> Any:
+    """The workflow's store, as the parameter `store` has it; None where it has none.
+
+    Raises:
+        RuntimeError: no task or entrypoint is running here.
+    """
+    return current().store
+
+
 def get_config() -> Mapping[str, Any]:
     """The configuration of the running call.
 

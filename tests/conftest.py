@@ -1,14 +1,21 @@
-"""What any test may ask for: a Python process of its own that imports the very flowfn under test."""
+"""What any test may ask for: a Python process of its own that imports the very flowfn under test, and a database.
+
+Postgres is part of the suite: where no server can be had, its tests fail. `FLOWFN_NO_POSTGRES=1` leaves them out.
+"""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import flowfn
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
+
+from .postgres_database import Database, new_database
+from .postgres_server import shared_server
 
 REPO = Path(__file__).resolve().parent.parent
 INSTALLED = Path(next(iter(flowfn.__path__))).resolve().parent
@@ -47,3 +54,48 @@ def run_python(tmp_path: Path) -> RunPython:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Postgres server whose user may create databases, one for all workers of the session."""
+    if os.environ.get("FLOWFN_NO_POSTGRES") == "1":
+        pytest.skip("FLOWFN_NO_POSTGRES=1")
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+    with shared_server(shared / "postgres") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: str) -> Iterator[Database]:
+    """A database of this worker's own."""
+    with new_database(postgres_server) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_url(postgres_database: Database) -> str:
+    """The URL of a database without threads, which the next test gets as well."""
+    postgres_database.empty()
+    return postgres_database.url
+
+
+@pytest.fixture
+def memory_saver() -> Iterator[MemorySaver]:
+    """An empty saver in memory."""
+    with MemorySaver() as saver:
+        yield saver
+
+
+@pytest.fixture
+def sqlite_saver(tmp_path: Path) -> Iterator[SqliteSaver]:
+    """A saver of a new file, `runs.db` in the test's directory."""
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        yield saver
+
+
+@pytest.fixture
+def postgres_saver(postgres_database: Database) -> PostgresSaver:
+    """A saver of a database without threads, which stays open for the next test."""
+    return postgres_database.saver()

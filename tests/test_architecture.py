@@ -78,6 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.logs",
         "flowfn.options",
         "flowfn.serde",
+        "flowfn.stores.opening",
         "flowfn.traceback",
         "flowfn.validation",
         "checkpointers",
@@ -119,12 +120,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
-    "checkpointers": NOUNS | {"flowfn.encryption", "flowfn.ports", "flowfn.serde"},
+    "flowfn.sqlite": {"flowfn.errors"},
+    "flowfn.postgres": {"flowfn.errors"},
+    "flowfn.stores": NOUNS
+    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
+    | {"flowfn.hosts.clock"},
+    "checkpointers": NOUNS
+    | {"flowfn.encryption", "flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"},
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
     | {"flowfn.events", "flowfn.logs", "flowfn.runtime", "flowfn.streams", "flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"flowfn.drawing", "checkpointers"},
+    | {"flowfn.drawing", "flowfn.stores", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
@@ -160,7 +167,10 @@ LAZY = {
     "grandalf",
     "yaml",
 }
-"""What flowfn loads only inside the function that needs it (the command line is the exception)."""
+"""What flowfn loads only inside the function that needs it."""
+
+LOADING = {"flowfn.cli", "flowfn.postgres"}
+"""But for these, which nobody imports without need."""
 
 DRAWERS = {"utils", "util", "helpers", "misc", "common"}
 
@@ -276,7 +286,7 @@ def eager(modules: Sources) -> list[str]:
     return [
         f"{name}:{line} imports {target}"
         for name in modules
-        if name.split(".")[0] == "flowfn" and not covers("flowfn.cli", name)
+        if name.split(".")[0] == "flowfn" and not any(covers(row, name) for row in LOADING)
         for target, line, loads, _ in imports(name, modules)
         if loads and target.split(".")[0] in LAZY
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("flowfn", "checkpointers")
+PACKAGES = ("flowfn", "checkpointers", "flowfn.stores")
 
 PUBLIC = {
     "flowfn": [
@@ -16,9 +16,11 @@ PUBLIC = {
         "CallSummary",
         "Command",
         "CorruptDataError",
+        "DatabaseForbidden",
         "DatabaseFull",
         "DatabaseLocked",
         "DatabaseReadOnly",
+        "DatabaseUnreachable",
         "DatabaseVersion",
         "Difference",
         "EmptyCommand",
@@ -29,7 +31,9 @@ PUBLIC = {
         "Interrupt",
         "Interrupted",
         "InvalidAnswer",
+        "InvalidFilter",
         "InvalidInput",
+        "InvalidNamespaceError",
         "InvalidUpdateError",
         "LeaseLost",
         "MemoryCache",
@@ -64,6 +68,7 @@ PUBLIC = {
         "final",
         "gather",
         "get_config",
+        "get_store",
         "get_stream_writer",
         "interrupt",
         "now",
@@ -78,6 +83,7 @@ PUBLIC = {
         "CheckpointTuple",
         "EncryptedSaver",
         "MemorySaver",
+        "PostgresSaver",
         "SqliteSaver",
         "open_saver",
     ],
@@ -87,6 +93,28 @@ PUBLIC = {
         "KeyRing",
         "PlaintextError",
         "UnknownKeyError",
+    ],
+    "flowfn.stores": [
+        "BaseStore",
+        "Embeddings",
+        "GetOp",
+        "InMemoryStore",
+        "IndexConfig",
+        "InvalidFilter",
+        "InvalidNamespaceError",
+        "Item",
+        "ListNamespacesOp",
+        "MatchCondition",
+        "Op",
+        "PostgresStore",
+        "PutOp",
+        "Result",
+        "SearchItem",
+        "SearchOp",
+        "SqliteStore",
+        "TTLConfig",
+        "ensure_embeddings",
+        "open_store",
     ],
 }
 

@@ -1,6 +1,6 @@
 """Every world that a workflow can live in, so that each behaviour is written once and run in all of them.
 
-A world is a caller (blocking or asyncio), a saver (memory or SQLite) and, for the asyncio caller, the
+A world is a caller (blocking or asyncio), a saver (memory, SQLite or Postgres) and, for the asyncio caller, the
 colour of the functions: sync functions run under both callers, async ones under asyncio only (G7).
 A test writes its functions as `async def`, waits in them with `await world.value(future)`, and lets
 `world.task` and `world.entrypoint` give them the world's colour. A plain `def` stays one everywhere.
@@ -33,7 +33,8 @@ class Kind(NamedTuple):
 
 
 COLOURS = (("blocking", "sync"), ("asyncio", "sync"), ("asyncio", "async"))
-KINDS = tuple(Kind(caller, colour, saver) for caller, colour in COLOURS for saver in ("memory", "sqlite"))
+SAVERS = ("memory", "sqlite", "postgres")
+KINDS = tuple(Kind(caller, colour, saver) for caller, colour in COLOURS for saver in SAVERS)
 
 
 @dataclass
@@ -153,9 +154,8 @@ class World:
         return found
 
     def close(self) -> None:
-        """Give back what the world holds."""
+        """End the event loop. The saver is its owner's."""
         self._runner.close()
-        self.saver.close()
 
 
 class Rendezvous:

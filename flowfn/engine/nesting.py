@@ -43,7 +43,7 @@ def nested(
     inherited = replace(
         settings,
         cache=run.settings.cache if settings.cache in (PROCESS, None) else settings.cache,
-        store=settings.store or run.settings.store,
+        store=settings.store if settings.store is not None else run.settings.store,
         context=settings.context if settings.context is not None else run.settings.context,
     )
     return Run(

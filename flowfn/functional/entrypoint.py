@@ -193,7 +193,8 @@ class _EntrypointFactory:
 
         Args:
             checkpointer: where runs are kept: a saver, a path (SQLite), or a URL; None keeps nothing.
-            store: what tasks see as `store`.
+            store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
+                (SQLite), or a URL.
             cache: where tasks with a cache policy keep results; default: this process's memory.
             context_schema: the type of `context`; a mapping given as context is made into it.
             cache_policy: reuse whole results of this workflow where it is called inside another run.

@@ -8,12 +8,14 @@ import pytest
 
 pytest.register_assert_rewrite("checkpointers.conformance")
 
-from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, SqliteSaver  # noqa: E402
+from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, PostgresSaver, SqliteSaver  # noqa: E402
 from checkpointers.conformance import SaverContract  # noqa: E402
 from checkpointers.conformance.rows import PlainSerde  # noqa: E402
 from flowfn.encryption import KeyRing  # noqa: E402
 
 KEYS = KeyRing({"now": bytes(range(32)), "before": bytes(32)})
+
+from ..postgres_database import Database  # noqa: E402
 
 
 class TestMemory(SaverContract):
@@ -73,3 +75,20 @@ class TestEncryptedSqlite(TestSqliteFile):
 
     def open(self) -> CheckpointSaver:
         return EncryptedSaver(super().open(), KEYS)
+class TestPostgres(SaverContract):
+    """Postgres; a new saver finds the database empty."""
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres_database: Database) -> None:
+        self.database = postgres_database
+
+    def make(self) -> CheckpointSaver:
+        self.database.empty()
+        return self.open()
+
+    def reopen(self, saver: CheckpointSaver) -> CheckpointSaver:
+        saver.close()
+        return self.open()
+
+    def open(self) -> CheckpointSaver:
+        return PostgresSaver(self.database.url, serde=PlainSerde())

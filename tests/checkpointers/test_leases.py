@@ -21,8 +21,8 @@ from checkpointers.leases import Holder, is_alive
 from checkpointers.liveness import Owner, start_of
 from flowfn.ports import Busy, Commit, Lease
 
-FUTURE = time.time() + 1000
-PAST = time.time() - 1000
+FUTURE, PAST = time.time() + 1000, time.time() - 1000
+LASTING, EXPIRED = False, True
 
 
 def this_process(**changes: Any) -> Owner:
@@ -38,14 +38,14 @@ def test_an_owner_s_name_can_be_read_back() -> None:
 def test_a_lease_of_this_process_counts_while_its_saver_holds_it() -> None:
     """The registry decides, not the expiry: not before it is taken, nor once it is dropped."""
     holder, lease = Holder(), Lease("t", 7)
-    assert not is_alive(holder.owner, "t", 7, FUTURE)
+    assert not is_alive(holder.owner, "t", 7, LASTING)
     holder.take(lease)
-    assert is_alive(holder.owner, "t", 7, PAST)
-    assert not is_alive(holder.owner, "t", 6, FUTURE)
+    assert is_alive(holder.owner, "t", 7, EXPIRED)
+    assert not is_alive(holder.owner, "t", 6, LASTING)
     holder.drop(Lease("t", 6))
-    assert is_alive(holder.owner, "t", 7, PAST)
+    assert is_alive(holder.owner, "t", 7, EXPIRED)
     holder.drop(lease)
-    assert not is_alive(holder.owner, "t", 7, FUTURE)
+    assert not is_alive(holder.owner, "t", 7, LASTING)
 
 
 def test_a_lease_of_a_saver_that_is_gone_is_free() -> None:
@@ -57,29 +57,29 @@ def test_a_lease_of_a_saver_that_is_gone_is_free() -> None:
     del saver
     gc.collect()
     assert holder() is None
-    assert not is_alive(owner, "t", 1, FUTURE)
+    assert not is_alive(owner, "t", 1, LASTING)
 
 
 def test_a_lease_of_another_process_here_counts_while_that_lives() -> None:
     """However old its expiry is: a process that was stopped for an hour is not dead."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     owner = this_process(pid=process.pid, start=start_of(process.pid))
-    assert is_alive(str(owner), "t", 1, PAST)
+    assert is_alive(str(owner), "t", 1, EXPIRED)
     process.communicate()
-    assert not is_alive(str(owner), "t", 1, FUTURE)
+    assert not is_alive(str(owner), "t", 1, LASTING)
 
 
 def test_a_reused_pid_is_somebody_else() -> None:
     """Same pid, other start time."""
-    assert not is_alive(str(this_process(pid=os.getppid(), start="1")), "t", 1, FUTURE)
+    assert not is_alive(str(this_process(pid=os.getppid(), start="1")), "t", 1, LASTING)
 
 
 @pytest.mark.parametrize("change", [{"machine": "other boot/1"}, {"host": "elsewhere"}])
 def test_a_lease_of_another_machine_counts_until_its_expiry(change: dict[str, str]) -> None:
     """Also of another boot and another container: its pids say nothing here."""
     owner = str(this_process(**change))
-    assert is_alive(owner, "t", 1, FUTURE)
-    assert not is_alive(owner, "t", 1, PAST)
+    assert is_alive(owner, "t", 1, LASTING)
+    assert not is_alive(owner, "t", 1, EXPIRED)
 
 
 def test_two_savers_of_one_file_exclude_each_other(tmp_path: Path) -> None:

@@ -1,17 +1,20 @@
-"""Both savers do what a plain dict does, whatever the order of calls."""
+"""All savers do what a plain dict does, whatever the order of calls."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from checkpointers import CheckpointSaver, MemorySaver, SqliteSaver
+from checkpointers import CheckpointSaver, MemorySaver, PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.errors import LeaseLost
 from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
+
+from ..postgres_database import Database
 
 threads = st.sampled_from(["t", "u"])
 namespaces = st.sampled_from(["", "child"])
@@ -56,16 +59,17 @@ class Model:
 
 
 class SaversAgree(RuleBasedStateMachine):
-    """Every step is done to the model and to both savers."""
+    """Every step is done to the model and to each saver."""
 
     @initialize()
     def open(self) -> None:
-        self.savers: list[CheckpointSaver] = [
-            MemorySaver(serde=PlainSerde()),
-            SqliteSaver(":memory:", serde=PlainSerde()),
-        ]
-        self.leases: list[list[Lease]] = [[], []]
+        self.savers = self.new_savers()
+        self.leases: list[list[Lease]] = [[] for _ in self.savers]
         self.models: dict[str, Model] = {}
+
+    def new_savers(self) -> list[CheckpointSaver]:
+        """Empty ones, one of each kind that costs nothing to open."""
+        return [MemorySaver(serde=PlainSerde()), SqliteSaver(":memory:", serde=PlainSerde())]
 
     def teardown(self) -> None:
         for saver in getattr(self, "savers", []):
@@ -137,7 +141,7 @@ class SaversAgree(RuleBasedStateMachine):
             and model.status in ("running", "interrupted", "failed")
         ]
         results = [saver.adopt(*call) for saver in self.savers]
-        assert [one and one.thread for one in results] == [found[-1] if found else None] * 2
+        assert [one and one.thread for one in results] == [found[-1] if found else None] * len(results)
         if found:
             for leases, one in zip(self.leases, results, strict=True):
                 assert one is not None
@@ -171,3 +175,23 @@ class SaversAgree(RuleBasedStateMachine):
 
 SaversAgree.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestSaversAgree = SaversAgree.TestCase
+
+
+class PostgresAgrees(SaversAgree):
+    """The same with Postgres."""
+
+    database: Database
+
+    def new_savers(self) -> list[CheckpointSaver]:
+        self.database.empty()
+        return [PostgresSaver(self.database.url, serde=PlainSerde())]
+
+
+class TestPostgresAgrees(PostgresAgrees.TestCase):  # type: ignore[misc, name-defined]
+    """Fewer examples: each of their steps is a round trip or two."""
+
+    settings = settings(SaversAgree.TestCase.settings, max_examples=15)
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres_database: Database) -> None:
+        PostgresAgrees.database = postgres_database

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put, write, writes
-from checkpointers.sqlite_database import LOG
-from checkpointers.sqlite_wal import PAGE
 from flowfn.ports import Versioned
+from flowfn.sqlite.database import LOG
+from flowfn.sqlite.wal import PAGE
 
 TRANSACTIONS = LOG["process"]
 LARGE = b"x" * 200_000

@@ -1,38 +1,39 @@
 """The worlds that a behaviour is specified in; see `tests/worlds.py`."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing, contextmanager
 
 import pytest
 
-from checkpointers import MemorySaver, SqliteSaver
+from flowfn.ports import Saver
 
 from ..worlds import KINDS, Kind, World
 
 
-def _world(kind: Kind, directory: Path) -> World:
-    return World(kind, MemorySaver() if kind.saver == "memory" else SqliteSaver(directory / "runs.db"))
+@contextmanager
+def _world(request: pytest.FixtureRequest) -> Iterator[World]:
+    kind: Kind = request.param
+    saver: Saver = request.getfixturevalue(f"{kind.saver}_saver")
+    with closing(World(kind, saver)) as made:
+        yield made
 
 
 @pytest.fixture(params=KINDS, ids=str)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Each world in turn."""
-    made = _world(request.param, tmp_path)
-    yield made
-    made.close()
+    with _world(request) as made:
+        yield made
 
 
 @pytest.fixture(params=[kind for kind in KINDS if kind.colour == "sync"], ids=str)
-def sync_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def sync_world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Each world whose functions are sync."""
-    made = _world(request.param, tmp_path)
-    yield made
-    made.close()
+    with _world(request) as made:
+        yield made
 
 
 @pytest.fixture(params=[kind for kind in KINDS if kind.colour == "async"], ids=str)
-def async_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def async_world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Each world whose functions are async."""
-    made = _world(request.param, tmp_path)
-    yield made
-    made.close()
+    with _world(request) as made:
+        yield made

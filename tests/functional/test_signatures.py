@@ -135,7 +135,7 @@ def test_explicit_arguments_win(world: World) -> None:
     async def show(x: int, previous: Any = None, store=None) -> list[Any]:
         return [x, previous, store]
 
-    @world.entrypoint(store="the store")
+    @world.entrypoint(store={"the": "store"})
     async def wf() -> list[Any]:
         return [
             await world.value(show(1, previous="mine")),
@@ -144,9 +144,9 @@ def test_explicit_arguments_win(world: World) -> None:
         ]
 
     assert world.invoke(wf) == [
-        [1, "mine", "the store"],
+        [1, "mine", {"the": "store"}],
         [1, "by position", "theirs"],
-        [1, None, "the store"],
+        [1, None, {"the": "store"}],
     ]
 
 
@@ -157,11 +157,11 @@ def test_any_is_as_good_as_no_annotation(world: World) -> None:
     async def look(store: Any, config: Any = None) -> list[Any]:
         return [store, config is not None]
 
-    @world.entrypoint(store="the store")
+    @world.entrypoint(store={"the": "store"})
     async def wf(store: Any) -> list[Any]:
         return [store, *await world.value(look())]
 
-    assert world.invoke(wf, {}) == ["the store", "the store", True]
+    assert world.invoke(wf, {}) == [{"the": "store"}, {"the": "store"}, True]
 
 
 def test_a_parameter_of_another_type_is_the_callers(world: World) -> None:

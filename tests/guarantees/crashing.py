@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from checkpointers import MemorySaver, SqliteSaver
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
 from flowfn import Command, Interrupted, Workflow, current
 from flowfn.engine.identity import RETURN, instance_id
 from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, ThreadRow, Writes
+
+from ..postgres_database import Database
 
 When = Literal["before", "after"]
 Caller = Literal["invoke", "ainvoke", "call"]
@@ -29,21 +31,34 @@ class Crash(BaseException):
     """The process is dead."""
 
 
+AnySaver = MemorySaver | SqliteSaver | PostgresSaver
+
+
 class Disk:
-    """What outlives a process: a SQLite file in a folder, or the rows of a `MemorySaver`."""
+    """What outlives a process: a SQLite file in a folder, a Postgres database, or the rows of a `MemorySaver`."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._file = None if folder is None else _empty_database(folder)
-        self._memory = None if folder is not None else MemorySaver()
+    def __init__(self, home: Path | Database | None) -> None:
+        self._memory = MemorySaver() if home is None else None
+        self._file = _empty_database(home) if isinstance(home, Path) else None
+        self._database = home if isinstance(home, Database) else None
+        if self._database is not None:
+            self._database.empty()
 
-    def open(self) -> MemorySaver | SqliteSaver:
+    @property
+    def stride(self) -> int:
+        """How many I/Os are between two at which a test lets processes die: opening Postgres costs more than a run."""
+        return 1 if self._database is None else 5
+
+    def open(self) -> AnySaver:
         """A saver as a new process opens it."""
+        if self._database is not None:
+            return PostgresSaver(self._database.url)
         return self._memory or SqliteSaver(self._file or "")
 
-    def bury(self, saver: MemorySaver | SqliteSaver) -> None:
+    def bury(self, saver: AnySaver) -> None:
         """Let the owner of a saver be dead. Its lease rows stay, as a killed process leaves them."""
         saver._holder.close()
-        if isinstance(saver, SqliteSaver):
+        if not isinstance(saver, MemorySaver):
             saver._database.close()
 
 

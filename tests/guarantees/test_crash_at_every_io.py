@@ -27,6 +27,7 @@ from flowfn import RetryPolicy, Workflow, as_completed, current, entrypoint, gat
 from flowfn.engine.drive import drive
 from flowfn.ports import Commit, Saver, Writes
 
+from ..worlds import SAVERS
 from .crashing import THREAD, Caller, Crash, Disk, DyingSaver, Job, When, World
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
@@ -169,9 +170,11 @@ ANSWER = [
 ]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=SAVERS)
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Makes empty disks, of each kind of saver."""
+    if request.param == "postgres":
+        return partial(Disk, request.getfixturevalue("postgres_database"))
     return partial(Disk, tmp_path if request.param == "sqlite" else None)
 
 
@@ -182,7 +185,7 @@ def test_a_crash_at_any_io_changes_no_answer_and_repeats_nothing(
 ) -> None:
     """G1: die at the first I/O, resume; die at the second, resume; and so on until a run gets through."""
     build = coroutines if caller == "ainvoke" else blocking
-    for dies_at in count(1):
+    for dies_at in count(1, disk().stride):
         job = Job(disk(), caller, build, 3)
         try:
             answer, crashed = job.run(dies_at, when), False

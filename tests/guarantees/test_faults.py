@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from checkpointers import MemorySaver, SqliteSaver
+from checkpointers import SqliteSaver
 from flowfn import (
     Command,
     DatabaseFull,
@@ -34,6 +34,8 @@ from flowfn import (
     task,
 )
 from flowfn.ports import Saver
+
+from ..worlds import SAVERS
 
 
 class Fault:
@@ -83,11 +85,11 @@ def saver(file: Path) -> Iterator[SqliteSaver]:
         yield opened
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def any_saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
+@pytest.fixture(params=SAVERS)
+def any_saver(request: pytest.FixtureRequest) -> Saver:
     """An empty saver of each kind."""
-    with MemorySaver() if request.param == "memory" else SqliteSaver(tmp_path / "any.db") as opened:
-        yield opened
+    opened: Saver = request.getfixturevalue(f"{request.param}_saver")
+    return opened
 
 
 # -- the database -----------------------------------------------------------------------------------

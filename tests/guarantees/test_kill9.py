@@ -13,9 +13,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ..postgres_database import Database
 
 SCRIPT = """
 import asyncio
@@ -49,14 +52,14 @@ async def coroutine(number):
     return work(number)
 
 
-@entrypoint(checkpointer="runs.db")
+@entrypoint(checkpointer=sys.argv[2])
 def blocking(n):
     total = sum(seen(i, plain(i).result()) for i in range(n))
     futures = [plain(i) for i in range(n, 2 * n)]
     return total + sum(seen(i, future.result()) for i, future in enumerate(futures, n))
 
 
-@entrypoint(checkpointer="runs.db")
+@entrypoint(checkpointer=sys.argv[2])
 async def coroutines(n):
     async def parallel(i):
         return seen(i, await coroutine(i))
@@ -87,10 +90,10 @@ ANSWER = sum(sum(range(i * 1000)) // max(1, i) for i in range(50))
 class Script:
     """The script in a folder of its own, started as often as it takes."""
 
-    def __init__(self, folder: Path, colour: str, installed: Path) -> None:
+    def __init__(self, folder: Path, colour: str, target: str, installed: Path) -> None:
         self.folder = folder
         self.seconds = 0.0
-        self._colour = colour
+        self._arguments = [colour, target]
         self._environment = {**os.environ, "PYTHONPATH": str(installed)}
         folder.mkdir()
         (folder / "job.py").write_text(SCRIPT)
@@ -98,7 +101,7 @@ class Script:
     def run(self, patience: float | None = None) -> str | None:
         """Start it; what it printed, or None where it was killed, `patience` seconds after its first line."""
         process = subprocess.Popen(
-            [sys.executable, "job.py", self._colour],
+            [sys.executable, "job.py", *self._arguments],
             cwd=self.folder,
             env=self._environment,
             stdout=subprocess.PIPE,
@@ -134,15 +137,31 @@ class Script:
         return (self.folder / "log").read_text().count("ran")
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_target(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Names a database that knows no job: a file in the script's folder, or a URL."""
+    if request.param == "sqlite":
+        return lambda: "runs.db"
+    database: Database = request.getfixturevalue("postgres_database")
+
+    def emptied() -> str:
+        database.empty()
+        return database.url
+
+    return emptied
+
+
 @pytest.mark.parametrize("colour", ["blocking", "asyncio"])
-def test_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str) -> None:
+def test_killed_at_random_moments(
+    tmp_path: Path, installed: Path, new_target: Callable[[], str], colour: str
+) -> None:
     """G1: killed and started again, the script prints the answer, and nothing seen has run again."""
     moments = random.Random(colour)
-    undisturbed = Script(tmp_path / "undisturbed", colour, installed)
+    undisturbed = Script(tmp_path / "undisturbed", colour, new_target(), installed)
     assert undisturbed.run() == f"{ANSWER}\n"
     kills = jobs = again = 0
     while kills < KILLS:
-        script = Script(tmp_path / str(jobs), colour, installed)
+        script = Script(tmp_path / str(jobs), colour, new_target(), installed)
         printed = None
         while printed is None:
             printed = script.run(moments.uniform(0, undisturbed.seconds) if kills < KILLS else None)

@@ -7,23 +7,33 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkpointers import MemorySaver, SqliteSaver
+from checkpointers import open_saver
 from flowfn import LeaseLost, ThreadBusy, Workflow, entrypoint, task
 from flowfn.ports import Begin, Commit, Lease, Saver
 
+from ..worlds import SAVERS
 
-@pytest.fixture(params=["memory", "sqlite"])
-def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
+
+@pytest.fixture(params=SAVERS)
+def saver(request: pytest.FixtureRequest) -> Saver:
     """An empty saver of each kind."""
-    with MemorySaver() if request.param == "memory" else SqliteSaver(tmp_path / "runs.db") as opened:
-        yield opened
+    opened: Saver = request.getfixturevalue(f"{request.param}_saver")
+    return opened
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new file, or the URL of a database without threads."""
+    if request.param == "sqlite":
+        return str(tmp_path / "runs.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
 
 
 def counter(saver: Saver, log: list[str]) -> Workflow[Any, Any]:
@@ -87,7 +97,7 @@ log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 def add(before):
     return before + 1
 
-@entrypoint(checkpointer="runs.db")
+@entrypoint(checkpointer=sys.argv[1])
 def count(who, *, previous=None):
     os.write(log, f"{who} begins\\n".encode())
     after = add(previous or 0).result()
@@ -101,10 +111,10 @@ for i in range(25):
 """
 
 
-def start(folder: Path, installed: Path, script: str) -> subprocess.Popen[str]:
+def start(folder: Path, installed: Path, script: str, target: str) -> subprocess.Popen[str]:
     """A Python process in a folder, at its first line of output."""
     process = subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script, target],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(installed)},
         stdin=subprocess.PIPE,
@@ -116,9 +126,9 @@ def start(folder: Path, installed: Path, script: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_two_processes_lose_no_update(tmp_path: Path, installed: Path) -> None:
+def test_two_processes_lose_no_update(tmp_path: Path, installed: Path, target: str) -> None:
     """G4: 2 processes x 25 increments on one thread id count to 50, one run after another."""
-    processes = [start(tmp_path, installed, COUNTER) for _ in range(2)]
+    processes = [start(tmp_path, installed, COUNTER, target) for _ in range(2)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
@@ -126,8 +136,7 @@ def test_two_processes_lose_no_update(tmp_path: Path, installed: Path) -> None:
     for process in processes:
         process.communicate()
     log = (tmp_path / "log").read_text().splitlines()
-    with SqliteSaver(tmp_path / "runs.db") as saver:
-        values = counter(saver, []).get_state(thread_id="counter").values
+    values = counter(open_saver(target), []).get_state(thread_id="counter").values
     assert ([process.returncode for process in processes], values) == ([0, 0], 50)
     assert (len(log), is_interleaved(log)) == (100, False)
 
@@ -271,7 +280,7 @@ def wait():
     print("ready", flush=True)
     sys.stdin.read()
 
-@entrypoint(checkpointer="runs.db", name="flow")
+@entrypoint(checkpointer=sys.argv[1], name="flow")
 def flow(n):
     wait().result()
     return n
@@ -280,14 +289,14 @@ flow.invoke(1, thread_id="one")
 """
 
 
-def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path, installed: Path) -> None:
+def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path, installed: Path, target: str) -> None:
     """G4: a live process keeps its thread; once killed, the next caller doesn't wait for an expiry."""
 
-    @entrypoint(checkpointer=tmp_path / "runs.db", on_busy="reject")
+    @entrypoint(checkpointer=target, on_busy="reject")
     def flow(n: int) -> int:
         return n
 
-    with start(tmp_path, installed, HOLDER) as holder:
+    with start(tmp_path, installed, HOLDER, target) as holder:
         try:
             with pytest.raises(ThreadBusy, match=f"process {holder.pid}"):
                 flow.invoke(2, thread_id="one")

@@ -30,7 +30,7 @@ _KNOWN: dict[int, tuple[type[SaverError], str]] = {
     ),
     sqlite3.SQLITE_FULL: (
         DatabaseFull,
-        "The disk, or the database's size limit, is full. Free some space, and call the workflow again.",
+        "The disk, or the database's size limit, is full. Free some space, and try again.",
     ),
     sqlite3.SQLITE_NOTADB: (
         NotADatabase,

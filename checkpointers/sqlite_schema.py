@@ -1,7 +1,4 @@
-"""The tables of the SQLite saver, and how an older database becomes a current one.
-
-Rule: the schema is the sum of `MIGRATIONS`, which are only ever appended to; `user_version` counts those
-that a database has had, and `application_id` says that it is one of ours.
+"""The tables of the SQLite saver.
 
 - `thread`: one row each, with its last run and its lease. `touched` orders listings; the clock doesn't.
 - `checkpoint`: `key` is the order of commits. `channels` maps each channel to `[version, key of value]`,
@@ -16,12 +13,7 @@ that a database has had, and `application_id` says that it is one of ours.
 
 from __future__ import annotations
 
-import sqlite3
-
-from flowfn.errors import DatabaseVersion, NotADatabase
-
-APPLICATION_ID = 0x464C4F57
-"""`FLOW`, in the file's header."""
+from flowfn.sqlite.schema import Schema
 
 IS_UNFINISHED = "status IN ('running', 'interrupted', 'failed')"
 """A query must spell it like this for its index to be used."""
@@ -74,44 +66,4 @@ CREATE TABLE fence (token INTEGER NOT NULL);
 INSERT INTO fence VALUES (0);
 """
 
-MIGRATIONS: tuple[str, ...] = (_TABLES,)
-
-
-def check(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether the database is current; refuses another application's, and a newer flowfn's."""
-    application, version = _header(connection)
-    if application == APPLICATION_ID:
-        if version > len(MIGRATIONS):
-            raise DatabaseVersion(
-                f"{path} has format {version}, and this flowfn knows formats up to {len(MIGRATIONS)}."
-                " Upgrade flowfn, or name another file."
-            )
-        return version == len(MIGRATIONS)
-    if application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-        raise NotADatabase(
-            f"{path} is another application's SQLite database; it was left as it is. Name another file."
-        )
-    return False
-
-
-def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring a database to the current format in one transaction, once, whoever else tries it too."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if not check(connection, path):
-            _, version = _header(connection)
-            for script in MIGRATIONS[version:]:
-                for statement in script.split(";\n"):
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _header(connection: sqlite3.Connection) -> tuple[int, int]:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return application, version
+SCHEMA = Schema((_TABLES,))

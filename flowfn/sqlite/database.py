@@ -1,7 +1,7 @@
 """The connections to one SQLite file: opening, transactions, forks.
 
 Rule: one connection writes, under `lock`; another reads, under a lock of its own, so that no reader
-waits for a writer; a third checkpoints (`sqlite_wal`). A connection never crosses a fork: the child
+waits for a writer; a third checkpoints (`wal`). A connection never crosses a fork: the child
 opens its own and never closes its parent's, which would drop the parent's file locks.
 """
 
@@ -18,10 +18,10 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Literal, TypeVar
 
-from checkpointers import schema
-from checkpointers.sqlite_errors import is_busy, typed
-from checkpointers.sqlite_wal import PAGE, WriteAheadLog
 from flowfn.errors import InvalidInput, SaverError
+from flowfn.sqlite.errors import is_busy, typed
+from flowfn.sqlite.schema import Schema
+from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
 Fsync = Literal["process", "power"]
 
@@ -43,16 +43,18 @@ _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 
 
 class Database:
-    """One file, opened for one saver.
+    """One file, opened for one owner: a saver or a store, whose class `owner` names in messages.
 
     The writing connection never waits for other processes by itself: `begin` does, where asked to.
     """
 
-    def __init__(self, path: str, fsync: Fsync, timeout: float) -> None:
+    def __init__(self, path: str, fsync: Fsync, timeout: float, *, schema: Schema, owner: str) -> None:
         if fsync not in _FSYNC:
             raise InvalidInput(f'fsync={fsync!r} is not known. Pass fsync="process" or fsync="power".')
         self.path = path
         self._fsync = fsync
+        self._schema = schema
+        self._owner = owner
         self._timeout = timeout
         self._connect = partial(_connect, path, fsync, timeout)
         self.closed = False
@@ -135,7 +137,9 @@ class Database:
 
     def _connected(self) -> _Connections:
         if self.closed:
-            raise SaverError(f"This saver of {self.path} is closed. Open it again: `SqliteSaver(path)`.")
+            raise SaverError(
+                f"This {self._owner} of {self.path} is closed. Open it again: `{self._owner}(path)`."
+            )
         if self._connections is None:
             self._connections = self._open()
         return self._connections
@@ -143,7 +147,7 @@ class Database:
     def _open(self) -> _Connections:
         _prepare(self.path)
         try:
-            writer = self._patiently(partial(_open_writer, self._connect, self.path))
+            writer = self._patiently(partial(_open_writer, self._connect, self._schema, self.path))
             connections = _Connections(writer, self._connect, LOG[self._fsync])
         except sqlite3.Error as error:
             raise typed(error, self.path) from error
@@ -221,7 +225,7 @@ def _prepare(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _open_writer(connect: Callable[[], sqlite3.Connection], path: str) -> sqlite3.Connection:
+def _open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path: str) -> sqlite3.Connection:
     writer = connect()
     try:
         if not schema.check(writer, path):

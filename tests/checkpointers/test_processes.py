@@ -9,25 +9,37 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from checkpointers import SqliteSaver
+import pytest
+
+from checkpointers import PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, put, write, writes
 from flowfn.ports import Lease
 
 PRELUDE = """
 import os, sys
-from checkpointers import SqliteSaver
+from checkpointers import PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
 from flowfn.errors import LeaseLost
 from flowfn.ports import Begin, Busy, Commit, Lease
-saver = SqliteSaver(sys.argv[1], serde=PlainSerde(), timeout=60)
+kind = PostgresSaver if "://" in sys.argv[1] else SqliteSaver
+saver = kind(sys.argv[1], serde=PlainSerde(), timeout=60)
 """
 
 
-def start(path: Path, script: str, *args: str) -> subprocess.Popen[str]:
-    """A process that has the saver of `path` open, and runs a script."""
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new file, or the URL of a database without threads."""
+    if request.param == "sqlite":
+        return str(tmp_path / "runs.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+def start(target: str, script: str, *args: str) -> subprocess.Popen[str]:
+    """A process that has the saver of `target` open, and runs a script."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + script, str(path), *args],
+        [sys.executable, "-c", PRELUDE + script, target, *args],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -47,46 +59,46 @@ def finish(process: subprocess.Popen[str]) -> str:
     return printed
 
 
-def reopen(path: Path) -> SqliteSaver:
-    return SqliteSaver(path, serde=PlainSerde(), timeout=60)
+def reopen(target: str) -> SqliteSaver | PostgresSaver:
+    kind = PostgresSaver if "://" in target else SqliteSaver
+    return kind(target, serde=PlainSerde(), timeout=60)
 
 
 LOOP = """
-lease = claimed(saver, "t")
-put(saver, checkpoint("c1"), thread="t", lease=lease, begin=Begin("wf", "call"))
+thread = sys.argv[2]
+lease = claimed(saver, thread)
+put(saver, checkpoint("c1"), thread=thread, lease=lease, begin=Begin("wf", "call"))
 for index in range(1_000_000):
-    put(saver, writes("c1", write("task", index, b"x" * 50)), thread="t", lease=lease)
+    put(saver, writes("c1", write("task", index, b"x" * 50)), thread=thread, lease=lease)
     print(index, flush=True)
 """
 
 
-def test_a_kill_loses_nothing_that_was_committed(tmp_path: Path) -> None:
-    """G1: after `kill -9` in a loop of commits the file is sound and holds all that was seen."""
-    path = tmp_path / "runs.db"
-    for _ in range(3):
-        path.unlink(missing_ok=True)
-        process = start(path, LOOP)
+def test_a_kill_loses_nothing_that_was_committed(target: str) -> None:
+    """G1: after `kill -9` in a loop of commits the database is sound and holds all that was seen."""
+    for number in range(3):
+        process = start(target, LOOP, f"t{number}")
         seen = [int(output(process).readline()) for _ in range(200)]
         process.kill()
         seen += [int(line) for line in output(process) if line.endswith("\n")]
         process.communicate()
-        with reopen(path) as saver:
-            found = saver.load("t")
+        with reopen(target) as saver:
+            found = saver.load(f"t{number}")
             assert found is not None
             indexes = [row.index for row in found.writes]
             assert indexes == list(range(len(indexes)))
             assert len(indexes) >= len(seen)
-        connection = sqlite3.connect(path)
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        connection.close()
+        if "://" not in target:
+            connection = sqlite3.connect(target)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            connection.close()
 
 
-def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
+def test_the_lease_of_a_killed_process_is_free_at_once(target: str) -> None:
     """G4: also while it is a zombie; and its unfinished run is adopted."""
-    path = tmp_path / "runs.db"
-    process = start(path, LOOP)
+    process = start(target, LOOP, "t")
     output(process).readline()
-    with reopen(path) as saver:
+    with reopen(target) as saver:
         assert saver.adopt("wf", "call") is None
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -96,18 +108,17 @@ def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_a_live_process_keeps_its_lease(tmp_path: Path) -> None:
+def test_a_live_process_keeps_its_lease(target: str) -> None:
     """G4: another process is told who has it, and may take it by force; the holder is then refused."""
-    path = tmp_path / "runs.db"
     script = """
 lease = claimed(saver, "t")
 print("claimed", flush=True)
 sys.stdin.readline()
 print(type(*saver.commit([Commit("t", lease, [checkpoint("c1")])])).__name__)
 """
-    process = start(path, script)
+    process = start(target, script)
     output(process).readline()
-    with reopen(path) as saver:
+    with reopen(target) as saver:
         busy = saver.claim("t")
         assert not isinstance(busy, Lease)
         assert f"process {process.pid} on" in busy.owner
@@ -117,10 +128,9 @@ print(type(*saver.commit([Commit("t", lease, [checkpoint("c1")])])).__name__)
         assert saver.load("t") is None
 
 
-def test_processes_race_for_claims_and_lose_no_update(tmp_path: Path) -> None:
+def test_processes_race_for_claims_and_lose_no_update(target: str) -> None:
     """G4: four processes count up one channel 25 times each; every claim, read and commit counts once."""
-    path = tmp_path / "runs.db"
-    reopen(path).close()
+    reopen(target).close()
     script = """
 import time
 from flowfn.ports import Versioned
@@ -138,23 +148,22 @@ while done < 25:
     put(saver, row, thread="t", lease=lease, release=True)
     done += 1
 """
-    for process in [start(path, script) for _ in range(4)]:
+    for process in [start(target, script) for _ in range(4)]:
         finish(process)
-    with reopen(path) as saver:
+    with reopen(target) as saver:
         found = [one.checkpoint.id for one in saver.history("t")]
         assert found == [f"c{count}" for count in range(100, 0, -1)]
 
 
-def test_processes_commit_at_once_without_errors(tmp_path: Path) -> None:
-    """`BEGIN IMMEDIATE` always: nobody fails for being second."""
-    path = tmp_path / "runs.db"
+def test_processes_commit_at_once_without_errors(target: str) -> None:
+    """Nobody fails for being second; SQLite begins `IMMEDIATE` always."""
     script = """
 for index in range(200):
     put(saver, writes("c1", write(sys.argv[2], index)), thread="t")
 """
-    for process in [start(path, script, f"p{number}") for number in range(4)]:
+    for process in [start(target, script, f"p{number}") for number in range(4)]:
         finish(process)
-    with reopen(path) as saver:
+    with reopen(target) as saver:
         put(saver, checkpoint("c1"), thread="t")
         found = saver.load("t")
         assert found is not None
@@ -179,34 +188,32 @@ saver.close()
 """
 
 
-def test_a_forked_child_is_another_owner(tmp_path: Path) -> None:
+def test_a_forked_child_is_another_owner(target: str) -> None:
     """It reads and writes on its own connections, but not with its parent's lease; the parent goes on."""
-    printed = finish(start(tmp_path / "runs.db", FORK))
+    printed = finish(start(target, FORK))
     assert printed.splitlines() == ["LeaseLost Busy c1", "c3 c1"]
 
 
-def test_a_process_that_ends_without_closing_leaves_a_sound_file(tmp_path: Path) -> None:
+def test_a_process_that_ends_without_closing_leaves_a_sound_file(target: str) -> None:
     """A script needn't close anything; its lease is free for the next."""
-    path = tmp_path / "runs.db"
     script = 'put(saver, checkpoint("c1"), thread="t", lease=claimed(saver, "t"), begin=Begin("wf", "call"))'
-    finish(start(path, script))
-    with reopen(path) as saver:
+    finish(start(target, script))
+    with reopen(target) as saver:
         assert saver.load("t") is not None
         assert isinstance(saver.claim("t"), Lease)
 
 
-def test_writers_and_a_reader_of_two_processes_see_whole_logs(tmp_path: Path) -> None:
-    """Checkpoints of the log by two writing processes lose nothing, however large the rows are."""
-    path = tmp_path / "runs.db"
+def test_writers_and_a_reader_of_two_processes_see_whole_logs(target: str) -> None:
+    """Two writing processes lose nothing, however large the rows are, nor do SQLite's checkpoints of its log."""
     script = """
 for index in range(150):
     put(saver, writes("c1", write(sys.argv[2], index, bytes([index]) * 100_000)), thread="t")
 """
-    processes = [start(path, script, f"p{number}") for number in range(2)]
+    processes = [start(target, script, f"p{number}") for number in range(2)]
     for process in processes:
         finish(process)
-    assert (tmp_path / "runs.db-wal").exists() is False
-    with reopen(path) as saver:
+    assert not Path(f"{target}-wal").exists()
+    with reopen(target) as saver:
         put(saver, checkpoint("c1"), writes("c1", write("last")), thread="t")
         found = saver.load("t")
         assert found is not None

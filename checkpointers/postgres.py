@@ -1,0 +1,211 @@
+"""The saver that keeps threads in a Postgres database, shared by machines.
+
+Rule: a group of commits is one pipeline, and so one round trip, in one transaction. Each finds its thread
+by the lease's token and keeps its row locked until the end, so that whoever takes a thread over waits for a
+commit that is under way, and none of its former holder comes after.
+
+A lease counts while its process lives, if that is on this machine, and elsewhere until it expires by the
+server's clock, which a heartbeat pushes on: no session has to last, as it wouldn't behind a pooler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from checkpointers import postgres_leases, postgres_reading
+from checkpointers.base import CheckpointSaver
+from checkpointers.group_commit import GroupCommit, Refusals
+from checkpointers.leases import TTL, Holder, label, listed
+from checkpointers.postgres_rows import Bundle, bundles
+from checkpointers.postgres_schema import SCHEMA
+from checkpointers.rules import END, lease_lost, paged, unknown_before
+from flowfn.errors import DatabaseUnreachable, SaverError
+from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.postgres.database import Database
+from flowfn.postgres.schema import Connection
+
+
+class PostgresSaver(CheckpointSaver):
+    """Keeps threads in the schema `flowfn` of a Postgres database (14 or newer), which it creates.
+
+    `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a
+    `?`. `timeout`: seconds to wait for a connection, also while the server restarts, and for locks.
+    `pool_size`: connections for all but commits, which have one of their own. `lease`: seconds after which
+    other machines may go on with a thread whose process doesn't answer any more.
+
+    Raises:
+        InvalidInput: the URL is none.
+        DatabaseUnreachable: nobody answers, or not to this user, or there is no such database.
+        DatabaseVersion, NotADatabase, DatabaseForbidden: it answers, and can't be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        serde: Serializer | None = None,
+        timeout: float = 5.0,
+        pool_size: int = 4,
+        lease: float = TTL,
+    ) -> None:
+        super().__init__(serde=serde)
+        self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresSaver")
+        self._group = GroupCommit()
+        self._holder = Holder(self._renew, ttl=lease)
+
+    @property
+    def inline(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return self._database.closed
+
+    # -- leases -----------------------------------------------------------------------------------
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        return self._database.run(lambda db: self._claim(db, thread, force))
+
+    def _claim(self, db: Connection, thread: str, force: bool) -> Lease | Busy:
+        owner, ttl = self._holder.owner, self._holder.ttl
+        while True:
+            if lease := postgres_leases.take_free(db, thread, owner, ttl, force):
+                return self._taken(db, lease)
+            db.execute("ROLLBACK")
+            seen = postgres_leases.lease_of(db, thread)
+            if seen is None or seen.owner is None:
+                continue  # it was given back, or deleted, since
+            if (alive := seen.live_owner()) is not None:
+                return Busy(label(alive))
+            if lease := postgres_leases.take(db, seen, owner, ttl):
+                return self._taken(db, lease)
+            db.execute("ROLLBACK")
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        return self._database.run(lambda db: self._adopt(db, workflow, call))
+
+    def _adopt(self, db: Connection, workflow: str, call: str) -> Lease | None:
+        owner, ttl = self._holder.owner, self._holder.ttl
+        for seen in postgres_leases.unfinished(db, workflow, call):
+            if seen.live_owner() is None:
+                if lease := postgres_leases.take(db, seen, owner, ttl, workflow, call):
+                    return self._taken(db, lease)
+                db.execute("ROLLBACK")
+        return None
+
+    def _taken(self, db: Connection, lease: Lease) -> Lease:
+        """Count a lease as held, and only then let others see its row, or it would look abandoned."""
+        self._holder.take(lease)
+        try:
+            db.execute("COMMIT")
+        except BaseException:
+            self._holder.drop(lease)
+            raise
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        try:
+            self._database.run(lambda db: postgres_leases.take_back(db, [lease]))
+        finally:
+            self._holder.drop(lease)
+
+    def _renew(self) -> None:
+        """Push on the leases that are held; the heartbeat calls it, and tries again if it fails.
+
+        It goes where the commits go: on another connection it could wait for one that waits for it.
+        """
+        with suppress(SaverError), self._database.lock:
+            leases = self._holder.leases()
+            self._database.commit(lambda db: postgres_leases.renew(db, leases, self._holder.ttl))
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+        return self._group.commit(self._database.lock, self._write, commits, wait=wait)
+
+    def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
+        """Write commits in one transaction.
+
+        Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
+        gets an exception of its own. The caller holds the lock.
+        """
+        mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
+        try:
+            made = bundles(mine)
+            held = self._database.commit(lambda db: _write(db, made)) if made else []
+        except DatabaseUnreachable as error:
+            return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
+        except Exception as error:
+            if len(commits) == 1:
+                return [error]
+            return [refusal for one in commits for refusal in self._write([one], wait=wait)]
+        kept = {id(one) for bundle, holds in zip(made, held, strict=True) if holds for one in bundle.commits}
+        return [self._answer(commit, id(commit) in kept) for commit in commits]
+
+    def _answer(self, commit: Commit, kept: bool) -> Exception | None:
+        """Tell whom it concerns that a commit is durable, or say why it isn't."""
+        if not kept:
+            return lease_lost(commit.thread)
+        if commit.release and commit.lease is not None:
+            self._holder.drop(commit.lease)
+        if commit.written is not None:
+            commit.written()
+        return None
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._database.run(lambda db: postgres_reading.delete_thread(db, thread_id))
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        if leases := self._holder.leases():
+            with suppress(SaverError), self._database.lock:
+                self._database.commit(lambda db: postgres_leases.take_back(db, leases))
+        self._holder.close()
+        self._database.close()
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        return self._database.run(lambda db: postgres_reading.load(db, thread, namespace, checkpoint))
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        end: int | None = END
+        if before is not None:
+            end = self._database.run(lambda db: postgres_reading.place_of(db, before, thread, namespace))
+        if end is None:
+            raise unknown_before(str(before))
+
+        def read(before: int, size: int) -> tuple[list[Loaded], int]:
+            return self._database.run(
+                lambda db: postgres_reading.page(db, size, thread, namespace, end=before)
+            )
+
+        return paged(read, end, limit)
+
+    def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
+        rows = self._database.run(lambda db: postgres_reading.listing(db, limit))
+        return [found for row in rows if (found := listed(*row)) is not None]
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        rows = self._database.run(lambda db: postgres_reading.listing(db, 1, thread))
+        return listed(*rows[0]) if rows else None
+
+
+def _write(db: Connection, made: Sequence[Bundle]) -> list[bool]:
+    """Write bundles in one transaction; for each, whether its lease still held."""
+    if len(made) == 1 and len(made[0].statements) == 1:
+        return [db.execute(*made[0].statements[0]).rowcount > 0]
+    with db.pipeline():
+        db.execute("BEGIN")
+        cursors = [[db.execute(*statement) for statement in bundle.statements] for bundle in made]
+        db.execute("COMMIT")
+    return [first.rowcount > 0 for first, *_ in cursors]

@@ -1,0 +1,108 @@
+"""Leases in Postgres: who may write to a thread.
+
+Rule: a token is given out in a transaction that holds the row of the thread, and leases end by the server's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from checkpointers.leases import Held
+from checkpointers.rules import now
+from flowfn.ports import Lease
+from flowfn.postgres.schema import Connection
+from flowfn.postgres.text import from_text, to_text
+
+HELD = "key, id, owner, token, coalesce(expires <= clock_timestamp(), true)"
+"""What `Held` takes, of a thread's row."""
+
+_LENT = "token = nextval('flowfn.tick'), touched = nextval('flowfn.tick')"
+
+_TAKE_FREE = f"""
+    INSERT INTO flowfn.thread AS thread (id, token, owner, expires, created_at, updated_at)
+    VALUES ($1, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
+    ON CONFLICT (id) DO UPDATE SET
+        {_LENT}, owner = excluded.owner, expires = excluded.expires, updated_at = excluded.updated_at
+    WHERE thread.owner IS NULL OR $5::boolean
+    RETURNING token"""
+
+_TAKE = f"""
+    UPDATE flowfn.thread SET
+        {_LENT}, owner = $3, expires = clock_timestamp() + make_interval(secs => $4::float8), updated_at = $5
+    WHERE key = $1 AND token = $2 AND ($6::text IS NULL OR
+        workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))
+    RETURNING token"""
+
+_RENEW = """
+    UPDATE flowfn.thread SET expires = clock_timestamp() + make_interval(secs => $3::float8)
+    FROM unnest($1::text[], $2::bigint[]) AS held (id, token)
+    WHERE thread.id = held.id AND thread.token = held.token"""
+
+
+def take_free(db: Connection, thread: str, owner: str, ttl: float, force: bool) -> Lease | None:
+    """Take a thread that is new, that nobody has, or by force; None if somebody has it.
+
+    The transaction is left open, for the lease to be counted as held before others see its row.
+    """
+    with db.pipeline():
+        db.execute("BEGIN")
+        found = db.execute(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
+    return _lease(thread, found.fetchone())
+
+
+def lease_of(db: Connection, thread: str) -> Held | None:
+    """The lease of a thread."""
+    found = db.execute(f"SELECT {HELD} FROM flowfn.thread WHERE id = $1", (to_text(thread),)).fetchone()
+    return None if found is None else held(*found)
+
+
+def take(
+    db: Connection, seen: Held, owner: str, ttl: float, workflow: str | None = None, call: str | None = None
+) -> Lease | None:
+    """Take a thread whose lease is still the one seen, and whose run of this call still waits to be continued.
+
+    None if somebody was faster. The transaction is left open, as by `take_free`.
+    """
+    run = (None, None) if workflow is None or call is None else (to_text(workflow), to_text(call))
+    with db.pipeline():
+        db.execute("BEGIN")
+        found = db.execute(_TAKE, (seen.key, seen.token, owner, ttl, now(), *run))
+    return _lease(seen.thread, found.fetchone())
+
+
+def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
+    """The leases of the threads whose last run of this call waits to be continued, the newest first."""
+    rows = db.execute(
+        f"SELECT {HELD} FROM flowfn.thread WHERE workflow = $1 AND call = $2"
+        " AND status IN ('running', 'interrupted', 'failed') ORDER BY key DESC",
+        (to_text(workflow), to_text(call)),
+    )
+    return [held(*row) for row in rows]
+
+
+def take_back(db: Connection, leases: Sequence[Lease]) -> None:
+    """Free threads, unless their lease was lost."""
+    db.execute(
+        "UPDATE flowfn.thread SET owner = NULL FROM unnest($1::text[], $2::bigint[]) AS held (id, token)"
+        " WHERE thread.id = held.id AND thread.token = held.token",
+        _columns(leases),
+    )
+
+
+def renew(db: Connection, leases: Sequence[Lease], ttl: float) -> None:
+    """Push the expiry of leases on, unless they were lost."""
+    db.execute(_RENEW, (*_columns(leases), ttl))
+
+
+def held(key: int, id: str, owner: str | None, token: int, expired: bool) -> Held:
+    """The lease in a row of `HELD`."""
+    return Held(key, from_text(id), owner, token, expired)
+
+
+def _columns(leases: Sequence[Lease]) -> tuple[list[str], list[int]]:
+    return [to_text(lease.thread) for lease in leases], [lease.token for lease in leases]
+
+
+def _lease(thread: str, found: tuple[Any, ...] | None) -> Lease | None:
+    return None if found is None else Lease(thread, found[0])

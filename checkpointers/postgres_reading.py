@@ -1,0 +1,143 @@
+"""What the Postgres saver reads: checkpoints with their values and writes, and listings of threads.
+
+Rule: what belongs together is read in one round trip and from one state of the database.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from checkpointers.postgres_leases import HELD, held
+from checkpointers.rules import merged
+from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
+from flowfn.postgres.schema import Connection
+from flowfn.postgres.text import from_text, to_text
+
+
+def load(db: Connection, thread: str, namespace: str, checkpoint: str | None) -> Loaded | None:
+    """A checkpoint with its values and writes, or None."""
+    found, _ = page(db, 1, thread, namespace, id=checkpoint)
+    return found[0] if found else None
+
+
+def page(
+    db: Connection,
+    size: int,
+    thread: str | None,
+    namespace: str | None,
+    *,
+    id: str | None = None,
+    end: int | None = None,
+) -> tuple[list[Loaded], int]:
+    """Up to `size` checkpoints that were put before place `end`, the last first, and the place of the last of them."""
+    given = {"thread": thread, "namespace": namespace, "id": id}
+    named = {name: to_text(value) for name, value in given.items() if value is not None}
+    if end is not None:
+        named["end"] = end  # type: ignore[assignment]
+    checkpoints, values, writes = _queries(tuple(named))
+    parameters = (size, *named.values())
+    with db.pipeline():
+        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        rows, held_values, written = (
+            db.execute(query, parameters) for query in (checkpoints, values, writes)
+        )
+        db.execute("COMMIT")
+    data = dict(held_values.fetchall())
+    under: dict[int, list[WriteRow]] = {}
+    for key, task, index, channel, value, path in written:
+        row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
+        under.setdefault(key, []).append(row)
+    found = rows.fetchall()
+    loaded = [_loaded(row, data, merged(under.get(row[0], ()))) for row in found]
+    return loaded, found[-1][1] if found else 0
+
+
+_CONDITIONS = {
+    "thread": "checkpoint.thread = (SELECT key FROM flowfn.thread WHERE id = {})",
+    "namespace": "checkpoint.namespace = {}",
+    "id": "checkpoint.id = {}",
+    "end": "checkpoint.place < {}",
+}
+
+
+@cache
+def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
+    """What reads a page: the checkpoints, their values, their writes."""
+    conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
+    where = f"{' AND '.join(['place IS NOT NULL', *conditions])} ORDER BY place DESC LIMIT $1"
+    chosen = f"ANY(ARRAY(SELECT checkpoint.key FROM flowfn.checkpoint WHERE {where}))"
+    return (
+        "SELECT checkpoint.key, place, thread.id, namespace, checkpoint.id, parent, step, source,"
+        " checkpoint.created_at, body, metadata, channels, versions, stored"
+        f" FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}",
+        "SELECT key, data FROM flowfn.value WHERE key = ANY(ARRAY("
+        f"SELECT unnest(stored) FROM flowfn.checkpoint WHERE key = {chosen}))",
+        "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
+        f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
+    )
+
+
+def _loaded(found: tuple[Any, ...], data: dict[int, bytes], writes: list[WriteRow]) -> Loaded:
+    _, _, thread, namespace, name, parent, step, source, created_at, body, metadata, *held = found
+    channels = [from_text(channel) for channel in held[0]]
+    values = {
+        channel: Versioned(version, None if key is None else data[key])
+        for channel, version, key in zip(channels, *held[1:], strict=True)
+    }
+    row = CheckpointRow(
+        from_text(namespace),
+        from_text(name),
+        None if parent is None else from_text(parent),
+        step,
+        from_text(source),
+        created_at,
+        body,
+        metadata,
+        dict(zip(channels, held[1], strict=True)),
+        values,
+    )
+    return Loaded(from_text(thread), row, writes)
+
+
+def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:
+    """The place of a checkpoint of this id; one of the namespace asked for goes before any other."""
+    given = {"id": checkpoint, "thread": thread}
+    named = {name: to_text(value) for name, value in given.items() if value is not None}
+    where = " AND ".join(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2))
+    rows = db.execute(
+        f"SELECT coalesce(namespace = $1, false), place FROM flowfn.checkpoint WHERE place IS NOT NULL AND {where}",
+        (None if namespace is None else to_text(namespace), *named.values()),
+    ).fetchall()
+    return max(rows, default=(False, None))[1]
+
+
+def listing(db: Connection, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
+    """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
+    where = "" if id is None else "WHERE id = $2"
+    rows = db.execute(
+        "SELECT id, workflow, call, status, created_at, updated_at, workflow <> ''"
+        " OR EXISTS (SELECT FROM flowfn.checkpoint WHERE checkpoint.thread = thread.key),"
+        f" {HELD} FROM flowfn.thread {where} ORDER BY touched DESC LIMIT $1",
+        (limit, *(() if id is None else (to_text(id),))),
+    )
+    return [(*map(from_text, row[:3]), *row[3:7], held(*row[7:])) for row in rows]
+
+
+def delete_thread(db: Connection, id: str) -> None:
+    """Forget a thread and all that it alone refers to. The caller ends the transaction."""
+    under = (
+        "IN (SELECT checkpoint.key FROM flowfn.checkpoint"
+        " JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE thread.id = $1)"
+    )
+    with db.pipeline():
+        db.execute("BEGIN")
+        for statement in (
+            "SELECT FROM flowfn.thread WHERE id = $1 FOR UPDATE",
+            f"DELETE FROM flowfn.value WHERE checkpoint {under}",
+            f"DELETE FROM flowfn.write WHERE checkpoint {under}",
+            f"DELETE FROM flowfn.checkpoint WHERE key {under}",
+            "DELETE FROM flowfn.thread WHERE id = $1",
+        ):
+            db.execute(statement, (to_text(id),))
+        db.execute("COMMIT")

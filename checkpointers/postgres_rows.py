@@ -1,0 +1,217 @@
+"""What commits and leases of the Postgres saver write.
+
+Rule: a commit is a list of statements that ask for no answer before the next, so that a whole group of commits
+goes out as one pipeline. The first one locks the thread, and its row count says whether the lease still
+holds; each of the others finds its thread by id and token again, and so does nothing where that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from checkpointers.rules import concerns_thread, now, strange_item
+from flowfn.ports import CheckpointRow, Commit, Writes
+from flowfn.postgres.text import to_text
+
+_HOLDS = "thread.id = $1 AND ($2::bigint IS NULL OR thread.token = $2::bigint)"
+"""The thread of a commit, unless its lease was lost. A commit without a lease has no token."""
+
+_LOCK = f"SELECT FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE"
+
+_ADD_THREAD = """
+    INSERT INTO flowfn.thread (id, created_at, updated_at) VALUES ($1, $2, $2)
+    ON CONFLICT (id) DO UPDATE SET id = excluded.id"""
+"""Creates a thread where there is none, and locks it either way."""
+
+_ADD_PLACE = f"""
+    INSERT INTO flowfn.checkpoint (thread, namespace, id)
+    SELECT thread.key, $3::text, $4::text FROM flowfn.thread WHERE {_HOLDS}
+    ON CONFLICT DO NOTHING"""
+
+_FILL = f"""
+    WITH here AS (
+        SELECT checkpoint.key, checkpoint.thread FROM flowfn.thread JOIN flowfn.checkpoint
+        ON checkpoint.thread = thread.key AND checkpoint.namespace = $3::text AND checkpoint.id = $4::text
+        WHERE {_HOLDS}),
+    base AS (
+        SELECT checkpoint.* FROM flowfn.checkpoint JOIN here ON checkpoint.thread = here.thread
+        WHERE namespace = $3::text AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
+        ORDER BY place DESC LIMIT 1),
+    given AS (
+        SELECT * FROM unnest($12::text[], $13::bigint[], $14::boolean[], $15::bytea[])
+        WITH ORDINALITY AS given (channel, version, shared, data, nth)),
+    put AS (
+        INSERT INTO flowfn.value (checkpoint, channel, data)
+        SELECT here.key, channel, data FROM here, given WHERE data IS NOT NULL
+        RETURNING channel, key),
+    held AS (
+        SELECT given.channel, given.version, nth, coalesce(put.key, old.stored) AS stored
+        FROM given LEFT JOIN put USING (channel)
+        LEFT JOIN (SELECT unnest(channels) AS channel, unnest(versions) AS version, unnest(stored) AS stored
+                   FROM base) AS old
+        ON shared AND old.channel = given.channel AND old.version = given.version)
+    UPDATE flowfn.checkpoint SET
+        place = coalesce(place, nextval('flowfn.tick')), parent = $5, step = $6, source = $7,
+        created_at = $8, body = $9, metadata = $10, (channels, versions, stored) = (
+            SELECT coalesce(array_agg(channel ORDER BY nth), $11::text[]),
+                coalesce(array_agg(version ORDER BY nth), ARRAY[]::bigint[]),
+                coalesce(array_agg(stored ORDER BY nth), ARRAY[]::bigint[]) FROM held)
+    FROM here WHERE checkpoint.key = here.key"""
+
+_SETTLE = f"""
+    UPDATE flowfn.thread SET
+        workflow = coalesce($3, workflow), call = coalesce($4, call), status = coalesce($5, status),
+        owner = CASE WHEN $6::boolean THEN NULL ELSE owner END, updated_at = $7,
+        touched = nextval('flowfn.tick')
+    WHERE {_HOLDS}"""
+
+_MOST = 16
+"""Writes that one statement adds: placeholders cost less than arrays, as long as they are few."""
+
+
+class Statement(NamedTuple):
+    """SQL and its parameters."""
+
+    query: str
+    parameters: Sequence[Any]
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Commits that are written as one, and fail as one: of one lease, and of writes alone but for the first.
+
+    `statements` of which the first changes or locks a row unless the lease was lost.
+    """
+
+    commits: list[Commit]
+    statements: list[Statement]
+
+
+def bundles(commits: Iterable[Commit]) -> list[Bundle]:
+    """Commits as statements, in their order; tasks of one run that ended together share theirs."""
+    made: list[Bundle] = []
+    for group in _grouped(commits):
+        made.append(Bundle(group, list(_statements(group))))
+    return made
+
+
+def _grouped(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+    """Neighbours that write under one lease, and nothing else."""
+    group: list[Commit] = []
+    for commit in commits:
+        if group and not (_adds_writes(commit) and _adds_writes(group[0]) and commit.lease == group[0].lease):
+            yield group
+            group = []
+        group.append(commit)
+    if group:
+        yield group
+
+
+def _adds_writes(commit: Commit) -> bool:
+    return (
+        commit.lease is not None
+        and not concerns_thread(commit)
+        and all(isinstance(item, Writes) for item in commit.items)
+    )
+
+
+def _statements(group: Sequence[Commit]) -> Iterator[Statement]:
+    commit = group[0]
+    holds = (to_text(commit.thread), None if commit.lease is None else commit.lease.token)
+    items = _merged([item for one in group for item in one.items])
+    if commit.lease is None:
+        yield Statement(_ADD_THREAD, (holds[0], now()))
+    elif not (items and isinstance(items[0], Writes)):
+        yield Statement(_LOCK, holds)
+    for item in items:
+        if isinstance(item, Writes):
+            yield from _add_writes(holds, item)
+        elif isinstance(item, CheckpointRow):
+            yield from _put(holds, item)
+        else:
+            raise strange_item(item)
+    if concerns_thread(commit):
+        yield _settle(holds, commit)
+
+
+def _merged(items: Iterable[Any]) -> list[Any]:
+    """Items in their order, where writes of one checkpoint that follow each other are one item."""
+    merged: list[Any] = []
+    for item in items:
+        last = merged[-1] if merged else None
+        if not isinstance(item, Writes):
+            merged.append(item)
+        elif isinstance(last, Writes) and last[:2] == item[:2]:
+            merged[-1] = last._replace(rows=[*last.rows, *item.rows])
+        elif item.rows:
+            merged.append(item)
+    return merged
+
+
+def _add_writes(holds: tuple[str, int | None], writes: Writes) -> Iterator[Statement]:
+    place = (to_text(writes.namespace), to_text(writes.checkpoint))
+    for first in range(0, len(writes.rows), _MOST):
+        rows = writes.rows[first : first + _MOST]
+        parameters: list[Any] = [*holds, *place]
+        for task, index, channel, value, path in rows:
+            parameters += (to_text(task), index, to_text(channel), value, to_text(path))
+        yield Statement(_adding(len(rows)), parameters)
+
+
+@cache
+def _adding(count: int) -> str:
+    """Adds rows to a checkpoint, which is created empty where nothing has named it yet.
+
+    It locks the thread first. Should it wait for that, it may not see a checkpoint that was created
+    meanwhile, and finds it by the conflict instead.
+    """
+    rows = ", ".join(
+        f"({n}, ${5 + n * 5}::text, ${6 + n * 5}::bigint, ${7 + n * 5}::text, ${8 + n * 5}::bytea,"
+        f" ${9 + n * 5}::text)"
+        for n in range(count)
+    )
+    return f"""
+        WITH fence AS MATERIALIZED (
+            SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
+        known AS MATERIALIZED (
+            SELECT checkpoint.key FROM flowfn.checkpoint JOIN fence ON checkpoint.thread = fence.key
+            WHERE namespace = $3::text AND id = $4::text),
+        made AS (
+            INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::text FROM fence
+            WHERE NOT EXISTS (SELECT FROM known)
+            ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key),
+        here AS (SELECT key FROM known UNION ALL SELECT key FROM made)
+        INSERT INTO flowfn.write (checkpoint, task, idx, channel, data, path)
+        SELECT here.key, task, idx, channel, data, path
+        FROM here, (VALUES {rows}) AS given (nth, task, idx, channel, data, path) ORDER BY nth"""
+
+
+def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statement]:
+    """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
+    place = (to_text(row.namespace), to_text(row.id))
+    channels = [to_text(channel) for channel in row.versions]
+    put = [row.values.get(channel) for channel in row.versions]
+    yield Statement(_ADD_PLACE, (*holds, *place))
+    described = (_maybe(row.parent), row.step, to_text(row.source), row.created_at, row.body, row.metadata)
+    given: tuple[list[Any], ...] = (
+        [],
+        channels,
+        list(row.versions.values()),
+        [one is None for one in put],
+        [None if one is None else one.value for one in put],
+    )
+    yield Statement(_FILL, (*holds, *place, *described, *given))
+
+
+def _settle(holds: tuple[str, int | None], commit: Commit) -> Statement:
+    workflow, call = commit.begin or (None, None)
+    status = commit.status or (commit.begin and "running")
+    release = commit.release and commit.lease is not None
+    return Statement(_SETTLE, (*holds, _maybe(workflow), _maybe(call), status, release, now()))
+
+
+def _maybe(name: str | None) -> str | None:
+    return None if name is None else to_text(name)

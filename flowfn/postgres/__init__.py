@@ -1,0 +1,4 @@
+"""Postgres databases, for whatever keeps its data in one: savers and stores.
+
+Rule: it knows connections, forks, migrations and errors; it knows no table.
+"""

@@ -1,0 +1,259 @@
+"""The connections to one Postgres database: opening, trying again, forks.
+
+Rule: one connection commits, under `lock`; whatever else there is to do borrows one of a pool. A connection
+that is lost is replaced and the work on it done again, for `timeout` seconds; so the work must be such that
+doing it twice does no harm. A connection never crosses a fork: the child opens its own and leaves its
+parent's alone.
+
+No work relies on the state of a session, so that a transaction pooler such as pgbouncer may stand in between.
+Statements are prepared only where the server itself answers: through a pooler, one prepared by another
+client could have the same name.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from itertools import chain, repeat
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
+from flowfn.postgres.errors import is_lost, typed
+from flowfn.postgres.schema import Connection, Schema
+
+T = TypeVar("T")
+
+_DEFAULTS = {
+    "application_name": "flowfn",
+    "client_encoding": "UTF8",
+    # A network that went silent is noticed within half a minute.
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+_PREPARE_AFTER = 2
+"""Executions after which a statement is prepared, where that is safe."""
+
+_PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1)
+"""Seconds between attempts to get a connection; the last one repeats."""
+
+
+class Database:
+    """One database, opened for one owner, whose class `owner` names. `name` is its URL without a password."""
+
+    def __init__(self, url: str, timeout: float, pool_size: int, *, schema: Schema, owner: str) -> None:
+        try:
+            given = conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise InvalidInput(f"url={url!r}: {str(error).strip()}. {_EXPECTED}") from error
+        self.name = _name(given)
+        self.closed = False
+        self._owner = owner
+        self._timeout = timeout
+        parameters = {**_DEFAULTS, "connect_timeout": max(2, math.ceil(timeout)), **given}
+        self._make = partial(_Connections, parameters, self.name, timeout, pool_size, schema)
+        self._renew_locks()
+        self._connections: _Connections | None = None
+        with self.lock:
+            try:
+                self._opened().committing()
+            except psycopg.Error as error:
+                raise typed(error, self.name) from error
+        _databases.add(self)
+
+    def _renew_locks(self) -> None:
+        self.lock = threading.Lock()
+        self._opening = threading.Lock()
+
+    # -- work -------------------------------------------------------------------------------------
+
+    def commit(self, work: Callable[[Connection], T]) -> T:
+        """Do work on the committing connection; the caller holds `lock`. Errors come out typed."""
+        return self._patiently(lambda left: _tidy(self._opened().committing()), work)
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Do work on a connection of the pool. Errors come out typed."""
+        return self._patiently(lambda left: self._opened().borrowed(left), work)
+
+    def _patiently(
+        self,
+        connected: Callable[[float], AbstractContextManager[Connection]],
+        work: Callable[[Connection], T],
+    ) -> T:
+        deadline = time.monotonic() + self._timeout
+        for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+            try:
+                with connected(deadline - time.monotonic()) as connection:
+                    return work(connection)
+            except (psycopg.Error, UnicodeError) as error:
+                if not is_lost(error) or time.monotonic() >= deadline:
+                    raise typed(error, self.name) from error
+            time.sleep(pause)
+        raise AssertionError("the pauses never end")
+
+    # -- opening and closing ----------------------------------------------------------------------
+
+    def _opened(self) -> _Connections:
+        with self._opening:
+            if self.closed:
+                raise SaverError(
+                    f"This {self._owner} of {self.name} is closed. Open it again: `{self._owner}(url)`."
+                )
+            if self._connections is None:
+                self._connections = self._make()
+                self._finalizer = weakref.finalize(self, self._connections.close)
+            return self._connections
+
+    def close(self) -> None:
+        """Close all connections. No error if closed already."""
+        with self.lock, self._opening:
+            self.closed = True
+            if self._connections is not None:
+                self._finalizer()
+                self._connections = None
+
+    def cross_fork(self) -> None:
+        """Forget the parent's connections and locks."""
+        self._renew_locks()
+        if self._connections is not None:
+            self._finalizer.detach()
+            _abandoned.append(self._connections)
+            self._connections = None
+
+
+class _Connections:
+    """The open connections of one process to one database."""
+
+    def __init__(
+        self, parameters: dict[str, Any], name: str, timeout: float, pool_size: int, schema: Schema
+    ) -> None:
+        self._name = name
+        self._schema = schema
+        self._timeout = timeout
+        self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor}
+        self._committing: Connection | None = None
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            kwargs=self._options,
+            configure=self._configure,
+            min_size=0,
+            max_size=pool_size,
+            num_workers=1,
+            reconnect_timeout=timeout,
+            name="flowfn",
+            open=False,
+        )
+        self._pool_lock = threading.Lock()
+
+    def committing(self) -> Connection:
+        """The connection that commits, on a database that is up to date. Its user holds the database's lock."""
+        connection = self._committing
+        if connection is None or connection.closed:
+            connection = self._connect()
+            try:
+                self._schema.bring_up_to_date(connection, self._name)
+            except BaseException:
+                connection.close()
+                raise
+            self._committing = connection
+        return connection
+
+    @contextmanager
+    def borrowed(self, patience: float) -> Iterator[Connection]:
+        """A connection of the pool. Where one was lost, the idle ones are looked at as well."""
+        with self._pool_lock:
+            if self._pool.closed:
+                self._pool.open()
+        try:
+            connection = self._pool.getconn(max(patience, 0.1))
+        except PoolTimeout as error:
+            self._connect().close()  # says why there is none, if there can't be one
+            raise DatabaseLocked(
+                f"{self._name}: all connections were in use for {self._timeout:g} s."
+                " Pass a larger `pool_size=`, or a longer `timeout=`."
+            ) from error
+        try:
+            with _tidy(connection):
+                yield connection
+        finally:
+            lost = connection.closed
+            self._pool.putconn(connection)
+            if lost:
+                self._pool.check()
+
+    def _connect(self) -> Connection:
+        connection = psycopg.connect(**self._options)
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _configure(self, connection: Connection) -> None:
+        """Find out who answers: a pooler gives process ids of its own making, and sessions are not ours to change."""
+        ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+        direct = process == connection.info.backend_pid
+        connection.prepare_threshold = _PREPARE_AFTER if direct else None
+        if direct:
+            # What is found by an index today will be tomorrow: planning anew costs as much as the work.
+            connection.execute(
+                "SELECT set_config('lock_timeout', $1, false), set_config('plan_cache_mode', $2, false)",
+                (str(max(1, round(self._timeout * 1000))), "force_generic_plan"),
+            )
+
+    def close(self) -> None:
+        if self._committing is not None:
+            self._committing.close()
+        self._pool.close()
+
+
+@contextmanager
+def _tidy(connection: Connection) -> Iterator[Connection]:
+    """Leave no transaction open, whatever happens."""
+    try:
+        yield connection
+    except BaseException:
+        with suppress(psycopg.Error):
+            if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
+                connection.rollback()
+        if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
+            connection.close()
+        raise
+
+
+_EXPECTED = 'Pass one such as "postgresql://user:password@host:5432/database".'
+
+
+def _name(given: dict[str, Any]) -> str:
+    """A database for people: without the password."""
+    host, port = given.get("host") or "localhost", given.get("port")
+    user = f"{given['user']}@" if given.get("user") else ""
+    return f"postgresql://{user}{host}{f':{port}' if port else ''}/{given.get('dbname') or ''}"
+
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: list[_Connections] = []
+"""A parent's connections: kept, because collecting them would end its sessions."""
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database.cross_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

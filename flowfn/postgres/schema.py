@@ -1,0 +1,88 @@
+"""The tables of a database, and how an older database becomes a current one.
+
+Rule: a schema is the sum of the numbered files in a package's `postgres_migrations/`, which are only ever added to;
+its table `migration` has a row for each that a database has had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import psycopg
+
+from flowfn.errors import DatabaseVersion, NotADatabase
+
+Connection = psycopg.Connection[Any]
+
+_LOCK = 0x464C4F57
+"""`FLOW`: the advisory lock under which a database is migrated."""
+
+_FOUND = """
+    SELECT to_regclass($1::text || '.migration') IS NOT NULL, count(pg_namespace.oid), count(pg_class.oid)
+    FROM pg_namespace LEFT JOIN pg_class ON relnamespace = pg_namespace.oid WHERE nspname = $1::text"""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A schema of Postgres's by its `name`, and the `package` that has its migrations."""
+
+    name: str
+    package: str
+
+    def bring_up_to_date(self, connection: Connection, database: str) -> None:
+        """Bring a database to the current format in one transaction, once, whoever else tries it too.
+
+        Raises:
+            DatabaseVersion: a newer flowfn wrote it.
+            NotADatabase: its schema of this name is another application's.
+        """
+        scripts = _migrations(self.package)
+        if self._version(connection, database) == len(scripts):
+            return
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+            version = self._version(connection, database)
+            if version is None:
+                connection.execute(f"CREATE SCHEMA {self.name}")
+            if not version:
+                connection.execute(
+                    f"CREATE TABLE {self.name}.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)"
+                )
+            for number, script in enumerate(scripts[version or 0 :], (version or 0) + 1):
+                for statement in script.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"INSERT INTO {self.name}.migration VALUES ($1, now())", (number,))
+
+    def _version(self, connection: Connection, database: str) -> int | None:
+        """How many migrations a database has had; None where it doesn't even have the schema."""
+        found = connection.execute(_FOUND, (self.name,)).fetchone()
+        ours, schema, tables = found or (False, 0, 0)
+        if not ours:
+            if tables:
+                raise NotADatabase(
+                    f"{database} has a schema `{self.name}` that is another application's; it was left as it is."
+                    " Name another database."
+                )
+            return 0 if schema else None
+        query = f"SELECT coalesce(max(number), 0) FROM {self.name}.migration"
+        ((version,),) = connection.execute(query).fetchall()
+        known = len(_migrations(self.package))
+        if version > known:
+            raise DatabaseVersion(
+                f"{database} has format {version}, and this flowfn knows formats up to {known}."
+                " Upgrade flowfn, or name another database."
+            )
+        return int(version)
+
+
+@cache
+def _migrations(package: str) -> tuple[str, ...]:
+    """The scripts, in the order of their numbers."""
+    folder = resources.files(package) / "postgres_migrations"
+    scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda f: f.name)
+    numbers = [int(file.name.partition("_")[0]) for file in scripts]
+    assert numbers == list(range(1, len(scripts) + 1)), f"migrations are numbered {numbers}"
+    return tuple(file.read_text("utf-8") for file in scripts)

@@ -1,0 +1,133 @@
+"""The store that keeps items in this process's memory.
+
+Rule: it keeps encoded values, so that nobody's changes to a dict that was put or found reach the store.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from flowfn.ports import Serializer
+from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
+from flowfn.stores.rows import Place, Row, Rows
+from flowfn.stores.store import Store
+from flowfn.stores.sweeper import SYSTEM, Clock
+
+T = TypeVar("T")
+
+
+class InMemoryStore(Store):
+    """Long-term memory that ends with the process. See `Store` for its options."""
+
+    inline = True
+    newest_first: ClassVar[bool] = True
+    """Whether a search gives the last put first, as every other store does, or each key where it was first put."""
+
+    def __init__(
+        self,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        serde: Serializer | None = None,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
+        self._kept = _MemoryRows(self.newest_first)
+        self._lock = threading.Lock()
+        _open.add(self)
+
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
+        with self._lock:
+            return work(self._kept)
+
+    def close(self) -> None:
+        """Stop the sweeper; the items stay."""
+        self.stop_ttl_sweeper(0)
+
+
+class _Kept(NamedTuple):
+    row: Row
+    vectors: Sequence[bytes]
+    turn: int
+
+
+class _MemoryRows:
+    """Rows in dicts: namespaces, and in each its keys, in the order in which they were first put."""
+
+    def __init__(self, newest_first: bool) -> None:
+        self._namespaces: dict[Namespace, dict[str, _Kept]] = {}
+        self._newest_first = newest_first
+        self._turn = 0
+
+    def get(self, place: Place, alive: float | None) -> Row | None:
+        kept = self._namespaces.get(place[0], {}).get(place[1])
+        return kept.row if kept is not None and _lives(kept.row, alive) else None
+
+    def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
+        return (kept.row for kept in self._ordered(prefix, alive))
+
+    def vectors(
+        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterator[tuple[Place, bytes]]:
+        return ((kept.row.place, vector) for kept in self._ordered(prefix, alive) for vector in kept.vectors)
+
+    def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
+        return [
+            namespace
+            for namespace, keys in self._namespaces.items()
+            if namespace[: len(prefix)] == prefix and any(_lives(kept.row, alive) for kept in keys.values())
+        ]
+
+    def put(self, row: Row, vectors: Sequence[bytes]) -> None:
+        self._turn += 1
+        self._namespaces.setdefault(row.namespace, {})[row.key] = _Kept(row, vectors, self._turn)
+
+    def delete(self, place: Place) -> None:
+        namespace, key = place
+        keys = self._namespaces.get(namespace, {})
+        keys.pop(key, None)
+        if not keys:
+            self._namespaces.pop(namespace, None)
+
+    def refresh(self, places: Iterable[Place], now: float) -> None:
+        for namespace, key in places:
+            kept = self._namespaces.get(namespace, {}).get(key)
+            if kept is not None and kept.row.ttl is not None:
+                row = kept.row._replace(expires=now + kept.row.ttl * 60)
+                self._namespaces[namespace][key] = kept._replace(row=row)
+
+    def sweep(self, now: float) -> int:
+        expired = [kept.row.place for kept in self._below((), None) if not _lives(kept.row, now)]
+        for place in expired:
+            self.delete(place)
+        return len(expired)
+
+    def _below(self, prefix: Namespace, alive: float | None) -> Iterator[_Kept]:
+        for namespace, keys in self._namespaces.items():
+            if namespace[: len(prefix)] == prefix:
+                yield from (kept for kept in keys.values() if _lives(kept.row, alive))
+
+    def _ordered(self, prefix: Namespace, alive: float | None) -> Iterable[_Kept]:
+        found = self._below(prefix, alive)
+        return sorted(found, key=lambda kept: -kept.turn) if self._newest_first else found
+
+
+def _lives(row: Row, alive: float | None) -> bool:
+    return alive is None or row.expires is None or row.expires > alive
+
+
+_open: weakref.WeakSet[InMemoryStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may have held a lock, which nobody will release in the child."""
+    for store in _open:
+        store._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

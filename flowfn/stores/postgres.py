@@ -1,0 +1,195 @@
+"""The store that keeps items in a Postgres database, shared by machines.
+
+Rule: whoever writes holds one advisory lock, so that an item's `id`, which is new with each put, is the order of
+commits, and two batches never wait for each other. Readers wait for nobody, and see one state of the database.
+
+`json` has a value as JSON text, or `data` as the serializer's bytes; `texts` has the strings of the former's fields, by
+which Postgres decides what a filter asks of them. Names are stored by `flowfn.postgres.text`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from flowfn.ports import Serializer
+from flowfn.postgres.database import Database
+from flowfn.postgres.schema import Connection, Schema
+from flowfn.postgres.text import from_text, to_text
+from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
+from flowfn.stores.namespaces import is_unicode, read, written
+from flowfn.stores.rows import Place, Row, Rows
+from flowfn.stores.store import Store
+from flowfn.stores.sweeper import SYSTEM, Clock
+
+T = TypeVar("T")
+
+SCHEMA = Schema("flowfn_store", "flowfn.stores")
+
+_LOCK = 0x53544F5245
+"""`STORE`: the advisory lock of those who write."""
+
+_PAGE = 64
+"""Rows of a search that are read at once."""
+
+_ROW = "prefix, key, json, data, created, updated, ttl, expires"
+
+
+class PostgresStore(Store):
+    """Long-term memory in the schema `flowfn_store` of a Postgres database (14 or newer), which it creates.
+
+    `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`. `timeout`: seconds to wait for a
+    connection, also while the server restarts, and for locks. `pool_size`: connections at most. See `Store` for the
+    other options. Vectors are compared here, not by the server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        serde: Serializer | None = None,
+        clock: Clock = SYSTEM,
+        timeout: float = 5.0,
+        pool_size: int = 4,
+    ) -> None:
+        super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
+        self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresStore")
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._database.closed
+
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
+        def attempt(connection: Connection) -> T:
+            with connection.transaction():
+                if writing:
+                    connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+                else:
+                    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return work(_PostgresRows(connection))
+
+        return self._database.run(attempt)
+
+    def close(self) -> None:
+        """Stop the sweeper, and close the connections. No error if closed already."""
+        self.stop_ttl_sweeper()
+        self._database.close()
+
+
+class _PostgresRows:
+    """The tables in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._execute = connection.execute
+
+    def get(self, place: Place, alive: float | None) -> Row | None:
+        where, parameters = _where(_stored(place), alive=alive)
+        sql = f"SELECT {_ROW} FROM flowfn_store.item WHERE prefix = $1 AND key = $2 AND {where}"
+        found = self._execute(sql, parameters).fetchone()
+        return None if found is None else _row(found)
+
+    def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
+        below, labels = _where((), prefix)
+        sql = f"SELECT id FROM flowfn_store.item WHERE {below} ORDER BY id DESC"
+        ids = [id for (id,) in self._execute(sql, labels)]
+        for start in range(0, len(ids), _PAGE):
+            where, parameters = _where((ids[start : start + _PAGE],), (), filter, alive)
+            sql = f"SELECT {_ROW} FROM flowfn_store.item WHERE id = ANY($1) AND {where} ORDER BY id DESC"
+            yield from map(_row, self._execute(sql, parameters))
+
+    def vectors(
+        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterator[tuple[Place, bytes]]:
+        where, parameters = _where((), prefix, filter, alive)
+        sql = (
+            "SELECT prefix, key, vector.data FROM flowfn_store.item JOIN flowfn_store.vector ON item = id"
+            f" WHERE {where} ORDER BY id DESC"
+        )
+        found = self._execute(sql, parameters)
+        return (((read(from_text(text)), from_text(key)), bytes(data)) for text, key, data in found)
+
+    def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
+        """Jumps from each prefix to the next, so that its cost is that of the namespaces, not of the items."""
+        where, parameters = _where((), prefix, alive=alive)
+        sql = (
+            f"WITH RECURSIVE found (prefix) AS ((SELECT min(prefix) FROM flowfn_store.item WHERE {where}) UNION ALL"
+            " SELECT (SELECT min(item.prefix) FROM flowfn_store.item"
+            f" WHERE item.prefix > found.prefix AND {where}) FROM found WHERE found.prefix IS NOT NULL)"
+            " SELECT prefix FROM found WHERE prefix IS NOT NULL"
+        )
+        return [read(from_text(text)) for (text,) in self._execute(sql, parameters)]
+
+    def put(self, row: Row, vectors: Sequence[bytes]) -> None:
+        self.delete(row.place)
+        text, data = (row.value, None) if isinstance(row.value, str) else (None, row.value)
+        texts = None if text is None else json.dumps(_texts(json.loads(text)))
+        kept = (*_stored(row.place), text, data, texts, row.created, row.updated, row.ttl, row.expires)
+        sql = (
+            "INSERT INTO flowfn_store.item (prefix, key, json, data, texts, created, updated, ttl, expires)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id"
+        )
+        ((id,),) = self._execute(sql, kept).fetchall()
+        if vectors:
+            sql = "INSERT INTO flowfn_store.vector SELECT $1::bigint, unnest($2::bytea[])"
+            self._execute(sql, (id, list(vectors)))
+
+    def delete(self, place: Place) -> None:
+        self._execute("DELETE FROM flowfn_store.item WHERE prefix = $1 AND key = $2", _stored(place))
+
+    def refresh(self, places: Iterable[Place], now: float) -> None:
+        for place in places:
+            self._execute(
+                "UPDATE flowfn_store.item SET expires = $3 + ttl * 60"
+                " WHERE prefix = $1 AND key = $2 AND ttl IS NOT NULL",
+                (*_stored(place), now),
+            )
+
+    def sweep(self, now: float) -> int:
+        return self._execute("DELETE FROM flowfn_store.item WHERE expires <= $1", (now,)).rowcount
+
+
+def _where(
+    before: Sequence[Any],
+    prefix: Namespace = (),
+    filter: Mapping[str, Any] | None = None,
+    alive: float | None = None,
+) -> tuple[str, list[Any]]:
+    """The condition on rows that begin so, may pass the filter and haven't expired, after parameters of others."""
+    parameters = list(before)
+
+    def number(value: Any) -> str:
+        parameters.append(value)
+        return f"${len(parameters)}"
+
+    found = []
+    if prefix:
+        text = to_text(written(prefix))  # ends with a period; a slash is the next character
+        found.append(f"item.prefix >= {number(text)} AND item.prefix < {number(text[:-1] + '/')}")
+    if alive is not None:
+        found.append(f"(expires IS NULL OR expires > {number(alive)})")
+    texts = {key: text for key, text in _texts(filter or {}).items() if "." not in key}
+    if texts:
+        found.append(f"(texts IS NULL OR texts @> {number(json.dumps(texts))}::jsonb)")
+    return " AND ".join(found) or "true", parameters
+
+
+def _texts(value: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that are text which Postgres can hold."""
+    return {
+        key: text
+        for key, text in value.items()
+        if type(key) is str and type(text) is str and "\0" not in key + text and is_unicode(key + text)
+    }
+
+
+def _stored(place: Place) -> tuple[str, str]:
+    return to_text(written(place[0])), to_text(place[1])
+
+
+def _row(found: Sequence[Any]) -> Row:
+    prefix, key, text, data, *times = found
+    return Row(read(from_text(prefix)), from_text(key), bytes(data) if text is None else text, *times)

@@ -1,0 +1,189 @@
+"""The store that keeps items in one SQLite file, shared by threads and processes; a saver's file will do.
+
+Rule: an item's `id` is the order of its last put, because a put deletes the row and adds a new one: what came last is
+told by the order of commits, not by a clock.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from flowfn.errors import InvalidInput
+from flowfn.ports import Serializer
+from flowfn.sqlite.database import Database, Fsync
+from flowfn.sqlite.schema import Schema
+from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
+from flowfn.stores.namespaces import read, written
+from flowfn.stores.pushdown import conditions
+from flowfn.stores.rows import Place, Row, Rows
+from flowfn.stores.store import Store
+from flowfn.stores.sweeper import SYSTEM, Clock
+
+_TABLES = """
+CREATE TABLE item (
+    id INTEGER PRIMARY KEY,
+    prefix TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    ttl REAL,
+    expires REAL
+);
+CREATE UNIQUE INDEX item_place ON item (prefix, key);
+CREATE INDEX item_prefix ON item (prefix);
+CREATE INDEX item_expires ON item (expires) WHERE expires IS NOT NULL;
+
+CREATE TABLE item_vector (item INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX item_vector_item ON item_vector (item);
+"""
+
+T = TypeVar("T")
+
+SCHEMA = Schema((_TABLES,), counter="item_format")
+
+_PAGE = 64
+"""Rows of a search that are read at once."""
+
+_ROW = "prefix, key, value, created, updated, ttl, expires"
+
+
+class SqliteStore(Store):
+    """Long-term memory in one SQLite file, which is created where there is none.
+
+    `path` is a file, `":memory:"`, or an SQLite URI. With `fsync="process"` what is put survives the death of the
+    process, with `"power"` that of the machine. `timeout`: seconds to wait while another process writes, before
+    `DatabaseLocked`. See `Store` for the other options.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        serde: Serializer | None = None,
+        clock: Clock = SYSTEM,
+        fsync: Fsync = "process",
+        timeout: float = 5.0,
+    ) -> None:
+        super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
+        if not os.fspath(path):
+            raise InvalidInput(f'path={path!r} names no file. Pass one, such as "memory.db", or ":memory:".')
+        self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteStore")
+
+    @property
+    def path(self) -> str:
+        """As given when it was opened."""
+        return self._database.path
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._database.closed
+
+    def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
+        with self._database.writing() if writing else self._database.reading() as cursor:
+            return work(_SqliteRows(cursor.connection))
+
+    def close(self) -> None:
+        """Stop the sweeper, and close the file. No error if closed already."""
+        self.stop_ttl_sweeper()
+        if not self.closed:
+            self._database.close()
+
+
+class _SqliteRows:
+    """The tables in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._execute = connection.execute
+
+    def get(self, place: Place, alive: float | None) -> Row | None:
+        where, parameters = _where(alive=alive)
+        sql = f"SELECT {_ROW} FROM item WHERE prefix = ? AND key = ? AND {where}"
+        found = self._execute(sql, (*_stored(place), *parameters)).fetchone()
+        return None if found is None else _row(found)
+
+    def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
+        """Sorts keys alone, and reads as many rows as are asked for."""
+        below, labels = _where(prefix)
+        ids = [id for (id,) in self._execute(f"SELECT id FROM item WHERE {below} ORDER BY id DESC", labels)]
+        where, parameters = _where((), filter, alive)
+        sql = f"SELECT {_ROW} FROM item WHERE id IN (SELECT value FROM json_each(?)) AND {where} ORDER BY id DESC"
+        for start in range(0, len(ids), _PAGE):
+            yield from map(
+                _row, self._execute(sql, (str(ids[start : start + _PAGE]), *parameters)).fetchall()
+            )
+
+    def vectors(
+        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterator[tuple[Place, bytes]]:
+        where, parameters = _where(prefix, filter, alive)
+        sql = (
+            "SELECT prefix, key, data FROM item CROSS JOIN item_vector ON item_vector.item = item.id"
+            f" WHERE {where} ORDER BY +item.id DESC"
+        )
+        return (((read(text), key), data) for text, key, data in self._execute(sql, parameters))
+
+    def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
+        """Jumps from each prefix to the next, so that its cost is that of the namespaces, not of the items."""
+        where, parameters = _where(prefix, alive=alive)
+        sql = (
+            f"WITH RECURSIVE found (prefix) AS (SELECT min(prefix) FROM item WHERE {where} UNION ALL"
+            f" SELECT (SELECT min(item.prefix) FROM item WHERE item.prefix > found.prefix AND {where}) FROM found"
+            " WHERE found.prefix IS NOT NULL) SELECT prefix FROM found WHERE prefix IS NOT NULL"
+        )
+        return (read(text) for (text,) in self._execute(sql, parameters * 2))
+
+    def put(self, row: Row, vectors: Sequence[bytes]) -> None:
+        self.delete(row.place)
+        sql = f"INSERT INTO item ({_ROW}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        id = self._execute(sql, (*_stored(row.place), *row[2:])).lastrowid
+        for vector in vectors:
+            self._execute("INSERT INTO item_vector VALUES (?, ?)", (id, vector))
+
+    def delete(self, place: Place) -> None:
+        found = self._execute("SELECT id FROM item WHERE prefix = ? AND key = ?", _stored(place)).fetchone()
+        if found is not None:
+            self._execute("DELETE FROM item_vector WHERE item = ?", found)
+            self._execute("DELETE FROM item WHERE id = ?", found)
+
+    def refresh(self, places: Iterable[Place], now: float) -> None:
+        for place in places:
+            self._execute(
+                "UPDATE item SET expires = ? + ttl * 60 WHERE prefix = ? AND key = ? AND ttl IS NOT NULL",
+                (now, *_stored(place)),
+            )
+
+    def sweep(self, now: float) -> int:
+        self._execute(
+            "DELETE FROM item_vector WHERE item IN (SELECT id FROM item WHERE expires <= ?)", (now,)
+        )
+        return self._execute("DELETE FROM item WHERE expires <= ?", (now,)).rowcount
+
+
+def _where(
+    prefix: Namespace = (), filter: Mapping[str, Any] | None = None, alive: float | None = None
+) -> tuple[str, list[Any]]:
+    """The condition on rows that begin so, may pass the filter and haven't expired."""
+    found: list[tuple[str, list[Any]]] = []
+    if prefix:
+        text = written(prefix)  # ends with a period; a slash is the next character
+        found.append(("item.prefix >= ? AND item.prefix < ?", [text, text[:-1] + "/"]))
+    if alive is not None:
+        found.append(("(expires IS NULL OR expires > ?)", [alive]))
+    found += conditions(filter or {})
+    sql = " AND ".join(sql for sql, _ in found) or "1"
+    return sql, [parameter for _, parameters in found for parameter in parameters]
+
+
+def _stored(place: Place) -> tuple[str, str]:
+    return written(place[0]), place[1]
+
+
+def _row(found: Sequence[Any]) -> Row:
+    return Row(read(found[0]), *found[1:])

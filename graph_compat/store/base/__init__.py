@@ -1,0 +1,49 @@
+"""`langgraph.store.base`: the base class, items, operations, and what an index is made of."""
+
+from flowfn.errors import InvalidNamespaceError
+from flowfn.stores import BaseStore
+from flowfn.stores.embedding import AEmbeddingsFunc, Embeddings, EmbeddingsFunc, ensure_embeddings
+from flowfn.stores.items import (
+    NOT_PROVIDED,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    NamespaceMatchType,
+    NamespacePath,
+    NotProvided,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
+from flowfn.stores.paths import get_text_at_path, tokenize_path
+
+__all__ = [
+    "NOT_PROVIDED",
+    "AEmbeddingsFunc",
+    "BaseStore",
+    "Embeddings",
+    "EmbeddingsFunc",
+    "GetOp",
+    "IndexConfig",
+    "InvalidNamespaceError",
+    "Item",
+    "ListNamespacesOp",
+    "MatchCondition",
+    "NamespaceMatchType",
+    "NamespacePath",
+    "NotProvided",
+    "Op",
+    "PutOp",
+    "Result",
+    "SearchItem",
+    "SearchOp",
+    "TTLConfig",
+    "ensure_embeddings",
+    "get_text_at_path",
+    "tokenize_path",
+]

@@ -1,0 +1,47 @@
+"""`langgraph.store.postgres`: the store in a Postgres database, for blocking and asyncio programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flowfn.stores import IndexConfig, TTLConfig
+from flowfn.stores import postgres as stores
+from graph_compat.store.postgres.aio import AsyncPostgresStore
+from graph_compat.store.postgres.connection import PoolConfig, url_of
+
+
+class PostgresStore(stores.PostgresStore):
+    """LangGraph's Postgres store, made of a psycopg connection or pool, whose database it opens for itself."""
+
+    def __init__(
+        self,
+        conn: Any,
+        *,
+        pipe: Any = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        super().__init__(url_of(conn), index=index, ttl=ttl)
+
+    @classmethod
+    @contextmanager
+    def from_conn_string(
+        cls,
+        conn_string: str,
+        *,
+        pipeline: bool = False,
+        pool_config: PoolConfig | None = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> Iterator[PostgresStore]:
+        """A store of a database's URL, closed afterwards."""
+        with cls(conn_string, index=index, ttl=ttl) as store:
+            yield store
+
+    def setup(self) -> None:
+        """Nothing: opening a database makes its tables."""
+
+
+__all__ = ["AsyncPostgresStore", "PoolConfig", "PostgresStore"]

@@ -1,0 +1,51 @@
+"""`langgraph.store.postgres.aio`: the store in a Postgres database, for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from flowfn.stores import IndexConfig, TTLConfig
+from flowfn.stores.postgres import PostgresStore
+from graph_compat.store.awaited import AwaitedStore
+from graph_compat.store.postgres.connection import PoolConfig, url_of
+
+
+class AsyncPostgresStore(AwaitedStore):
+    """LangGraph's asyncio Postgres store, made of a psycopg connection or pool, whose database it opens for itself."""
+
+    def __init__(
+        self,
+        conn: Any,
+        *,
+        pipe: Any = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        super().__init__(index=index, ttl=ttl)
+        self.conn = conn
+
+    @classmethod
+    @asynccontextmanager
+    async def from_conn_string(
+        cls,
+        conn_string: str,
+        *,
+        pipeline: bool = False,
+        pool_config: PoolConfig | None = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> AsyncIterator[AsyncPostgresStore]:
+        """A store of a database's URL, closed afterwards."""
+        async with cls(conn_string, index=index, ttl=ttl) as store:
+            yield store
+
+    async def _open(self) -> PostgresStore:
+        make = partial(PostgresStore, url_of(self.conn), index=self.index_config, ttl=self.ttl_config)
+        return await asyncio.to_thread(make)
+
+
+__all__ = ["AsyncPostgresStore"]
