@@ -51,7 +51,11 @@ def model(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[s
         "content": "",
         "tool_calls": [
             {"id": "1", "type": "function", "function": {"name": "balance", "arguments": '{"of": "me"}'}},
-            {"id": "2", "type": "function", "function": {"name": "transfer", "arguments": '{"to": "bob", "cents": 700}'}},
+            {
+                "id": "2",
+                "type": "function",
+                "function": {"name": "transfer", "arguments": '{"to": "bob", "cents": 700}'},
+            },
         ],
     }
 

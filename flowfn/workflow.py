@@ -255,7 +255,7 @@ class Workflow(Generic[P, R]):
             control=control,
         )
 
-    def _printed(self, debug: bool) -> Sequence[str]:
+    def _printed(self, debug: bool | None) -> Sequence[str]:
         """The stream modes that are printed without being asked for one by one."""
         return ("updates", "values") if debug else ()
 

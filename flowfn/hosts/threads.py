@@ -159,10 +159,11 @@ class ThreadHost:
         except IndexError:
             pass
         with self._count:
-            if self._pending:
+            try:
                 return self._pending.popleft()
-            self._active -= 1
-            return None
+            except IndexError:
+                self._active -= 1
+                return None
 
     def wake(self) -> bool:
         """Put a worker on what has been left waiting; whether anything was."""

@@ -30,6 +30,7 @@ from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
+    from flowfn.drawing import Graph
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Resume, Run, Setup
     from flowfn.ports import Saver
     from flowfn.pregel import Amendment, Program
@@ -241,7 +242,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             )
         return durability
 
-    def _printed(self, debug: bool) -> Sequence[str]:
+    def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
 
     def _saver(self) -> Saver:
@@ -442,6 +443,21 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     def get_context_jsonschema(self) -> dict[str, Any] | None:
         """The JSON schema of its context; None where it has none."""
         return context_schema(self.context_schema)
+
+    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """The picture of the graph; with `xray` also of the graphs in its nodes, or of so many levels of them."""
+        from graph_compat.graph.picturing import drawn
+
+        return drawn(self, xray)
+
+    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """`get_graph` for asyncio."""
+        return self.get_graph(config, xray=xray)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        """The picture, for notebooks."""
+        bundle: dict[str, Any] = self.get_graph()._repr_mimebundle_(**options)
+        return bundle
 
     def attach_node(self, key: str, node: Any) -> None:
         """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""

@@ -75,6 +75,8 @@ class TestEncryptedSqlite(TestSqliteFile):
 
     def open(self) -> CheckpointSaver:
         return EncryptedSaver(super().open(), KEYS)
+
+
 class TestPostgres(SaverContract):
     """Postgres; a new saver finds the database empty."""
 

@@ -554,7 +554,9 @@ async def agents_stream_messages(t):
             chunks.append(chunk)
     else:
         chunks.extend(agent.stream(given, stream_mode="messages"))
-    t.note("chunks", [(m.type, m.content, meta["langgraph_node"], meta["langgraph_step"]) for m, meta in chunks])
+    t.note(
+        "chunks", [(m.type, m.content, meta["langgraph_node"], meta["langgraph_step"]) for m, meta in chunks]
+    )
 
 
 async def agents_are_tools(t):

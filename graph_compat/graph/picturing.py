@@ -1,0 +1,51 @@
+"""What a compiled graph looks like: its builder, as the description that pictures are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from graph_compat.constants import START
+from graph_compat.drawing import Description, NodeDescription, Route, picture
+
+if TYPE_CHECKING:
+    from flowfn.drawing import Graph
+    from graph_compat.graph.compiled import CompiledStateGraph
+
+
+def drawn(graph: CompiledStateGraph[Any, Any, Any, Any], xray: int | bool = False) -> Graph:
+    """The picture of a graph; with `xray`, of so many levels of the graphs in its nodes."""
+    inner = dict(graph.get_subgraphs())
+
+    def inside(name: str, left: int | bool) -> Graph | None:
+        found = inner.get(name)
+        return None if found is None or not hasattr(found, "builder") else drawn(found, left)
+
+    return picture(described(graph), xray, inside)
+
+
+def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:
+    """What is known of a graph before it runs."""
+    built = graph.builder
+    routes = [
+        Route(source, target, str(key))
+        for source, named in built.branches.items()
+        for branch in named.values()
+        for key, target in (branch.ends or {}).items()
+    ]
+    for name, spec in built.nodes.items():
+        labels = spec.ends if isinstance(spec.ends, Mapping) else dict.fromkeys(spec.ends)
+        routes += [Route(name, target, label) for target, label in labels.items()]
+    handlers = {built.handler_of(name) for name in built.nodes}
+    nodes = {START: NodeDescription(graph.nodes[START])}
+    for name, spec in built.nodes.items():
+        if name not in handlers:
+            nodes[name] = NodeDescription(spec.runnable, spec.metadata, spec.defer)
+    return Description(
+        nodes=nodes,
+        edges=built.edges,
+        joins=built.waiting_edges,
+        routes=routes,
+        interrupt_before=graph.interrupt_before_nodes,
+        interrupt_after=graph.interrupt_after_nodes,
+    )
