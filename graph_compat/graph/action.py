@@ -13,7 +13,7 @@ from typing import Any
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.runs import ainvoked, invoked
+from graph_compat.langchain.invoking import ainvoked, invoked
 
 Form = Callable[[Any], Any]
 

@@ -7,10 +7,9 @@ Nothing is told where the program hasn't imported LangChain, or nobody listens.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
@@ -309,44 +308,3 @@ def _manager_class(on_loop: bool) -> Any:
 
 async def _one(value: Any) -> AsyncIterator[Any]:
     yield value
-
-
-# -- runnables as nodes ---------------------------------------------------------------------------
-
-
-def invoked(runnable: Any, state: Any) -> Any:
-    """What a runnable makes of a node's input; in pieces, where somebody wants to see them."""
-    config = _here()
-    if not _in_pieces(runnable, config):
-        return runnable.invoke(state, config)
-    pieces = runnable.stream(state, config)
-    return reduce(_added, pieces, None)
-
-
-async def ainvoked(runnable: Any, state: Any) -> Any:
-    """`invoked` for asyncio."""
-    config = _here()
-    if not _in_pieces(runnable, config):
-        return await runnable.ainvoke(state, config)
-    whole = None
-    async for piece in runnable.astream(state, config):
-        whole = _added(whole, piece)
-    return whole
-
-
-def _here() -> dict[str, Any] | None:
-    frame = current_frame.get()
-    return None if frame is None else config_of(frame)
-
-
-def _in_pieces(runnable: Any, config: Mapping[str, Any] | None) -> bool:
-    callbacks = None if config is None else config.get("callbacks")
-    return callbacks is not None and hasattr(runnable, "stream") and bool(streaming(callbacks.handlers))
-
-
-def _added(whole: Any, piece: Any) -> Any:
-    """Pieces as one value; the last, where they don't add up."""
-    try:
-        return piece if whole is None else whole + piece
-    except TypeError:
-        return piece
