@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -193,6 +194,11 @@ class Run:
             loaded = await self.journal.load(host, self.namespace, self.checkpoint.id)
             self.ledger.reopen(self.journal.ledger(loaded), scope)
 
+    @cached_property
+    def unrecorded(self) -> str:
+        """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
+        return self.host.new_id()
+
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
@@ -261,7 +267,7 @@ class Run:
         after.step = before.step + 1
         after.source = source
         if self.journal is None:
-            after.id = f"{after.step}"
+            after.id = f"{self.root.unrecorded} {after.step}"
             return
         after.id = self.host.new_id()
         after.parent = before.id or None
