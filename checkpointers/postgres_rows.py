@@ -196,7 +196,7 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
     put = [row.values.get(channel) for channel in row.versions]
     yield Statement(_ADD_PLACE, (*holds, *place))
     described = (_maybe(row.parent), row.step, to_text(row.source), row.created_at, row.body, row.metadata)
-    given = (
+    given: tuple[list[Any], ...] = (
         [],
         channels,
         list(row.versions.values()),

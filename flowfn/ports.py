@@ -253,8 +253,11 @@ class Host(Protocol):
     async def commit(self, saver: Saver, commit: Commit) -> None:
         """Make one commit durable, together with others that are due."""
 
-    async def blocking(self, function: Any, *args: Any) -> Any:
-        """Call something of ours that may block for a while."""
+    async def blocking(self, function: Any, *args: Any, undo: Any = None) -> Any:
+        """Call something of ours that may block for a while.
+
+        If whoever waits is cancelled, it goes on, and `undo`, which must not raise, gets what it returns.
+        """
 
     async def wait(self, future: Any) -> None:
         """Wait for a future that has no job."""

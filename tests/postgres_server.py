@@ -74,7 +74,7 @@ class Server:
             self._create()
         settings = _SETTINGS | {"unix_socket_directories": f"'{self.folder}'"}
         if not self._fsync:
-            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+            settings |= {"fsync": "off", "full_page_writes": "off"}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         options = [word.replace("'", "") for word in options]
         deadline = time.monotonic() + PATIENCE

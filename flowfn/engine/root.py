@@ -6,6 +6,7 @@ Guarantee: one writer per thread. Whoever comes second waits, is turned away, or
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
@@ -83,10 +84,19 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
 
 
 async def on_saver(saver: Saver, host: Host, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a saver's method: in place where it is quick, else where it may block."""
+    """Call a saver's method: in place where it is quick, else where it may block.
+
+    A lease that it gives to somebody who was cancelled meanwhile is given back.
+    """
     if saver.inline:
         return method(*args, **kwargs)
-    return await host.blocking(lambda: method(*args, **kwargs))
+
+    def give_back(taken: Any) -> None:
+        if isinstance(taken, Lease):
+            with suppress(SaverError):
+                saver.release(taken)
+
+    return await host.blocking(lambda: method(*args, **kwargs), undo=give_back)
 
 
 async def lead(run: Run, given: Fresh | Resume) -> Ending:

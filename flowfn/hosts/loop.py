@@ -11,8 +11,9 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -105,7 +106,7 @@ class LoopHost:
                 ended.set_result(None)
 
         def tell(_: Any) -> None:
-            self.loop.call_soon_threadsafe(wake)
+            _call_soon(self.loop, wake)
 
         future.add_done_callback(tell)
         await ended
@@ -172,19 +173,36 @@ class LoopHost:
     async def commit(self, saver: Saver, commit: Commit) -> None:
         await self._committer.commit(saver, commit)
 
-    async def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call something that may block for a while, on a thread."""
+    async def blocking(
+        self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Call something that may block for a while, on a thread.
+
+        It goes on where whoever waits is cancelled; what it returns then goes to `undo`, which must not raise.
+        """
         result: Future[Any] = Future()
         context = copy_context()
 
         def call() -> None:
             try:
-                result.set_result(context.run(function, *args))
-            except BaseException as error:
+                value, error = context.run(function, *args), None
+            except BaseException as raised:
+                value, error = None, raised
+            if not result.set_running_or_notify_cancel():
+                if error is None and undo is not None:
+                    undo(value)
+            elif error is None:
+                result.set_result(value)
+            else:
                 result.set_exception(error)
 
         run_soon(call)
-        await self._wait(result)
+        try:
+            await self._watch(result)
+        except asyncio.CancelledError:
+            if not result.cancel() and undo is not None and result.exception() is None:
+                run_soon(partial(undo, result.result()))
+            raise
         return result.result(0)
 
     async def wait(self, future: Future[Any]) -> None:
@@ -241,7 +259,7 @@ class Committer:
                 errors: Sequence[BaseException | None] = saver.commit(commits)
             except BaseException as error:
                 errors = [error] * len(due)
-            loop.call_soon_threadsafe(_tell, due, errors)
+            _call_soon(loop, _tell, due, errors)
 
         run_soon(commit_and_tell)
 
@@ -249,6 +267,12 @@ class Committer:
 _Due = tuple["Commit", "asyncio.Future[None]"]
 
 _committers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Committer] = weakref.WeakKeyDictionary()
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
+    """Have the loop call something; if it has ended meanwhile, nobody waits for it any more."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)
 
 
 def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:

@@ -214,8 +214,10 @@ class ThreadHost:
         if error is not None:
             raise error
 
-    async def blocking(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call something that may block for a while."""
+    async def blocking(
+        self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Call something that may block for a while; nobody cancels that, so there is nothing to undo."""
         return function(*args)
 
     async def wait(self, future: Future[Any]) -> None:

@@ -44,6 +44,11 @@ class Disk:
         if self._database is not None:
             self._database.empty()
 
+    @property
+    def stride(self) -> int:
+        """How many I/Os are between two at which a test lets processes die: opening Postgres costs more than a run."""
+        return 1 if self._database is None else 5
+
     def open(self) -> AnySaver:
         """A saver as a new process opens it."""
         if self._database is not None:

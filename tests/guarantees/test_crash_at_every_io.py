@@ -185,7 +185,7 @@ def test_a_crash_at_any_io_changes_no_answer_and_repeats_nothing(
 ) -> None:
     """G1: die at the first I/O, resume; die at the second, resume; and so on until a run gets through."""
     build = coroutines if caller == "ainvoke" else blocking
-    for dies_at in count(1):
+    for dies_at in count(1, disk().stride):
         job = Job(disk(), caller, build, 3)
         try:
             answer, crashed = job.run(dies_at, when), False

@@ -1,0 +1,372 @@
+"""What may happen to a Postgres server, and how a saver takes it: killed, restarted, unreachable, not ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from checkpointers import PostgresSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
+from flowfn import entrypoint, task
+from flowfn.errors import (
+    DatabaseForbidden,
+    DatabaseLocked,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    DatabaseVersion,
+    InvalidInput,
+    NotADatabase,
+    SaverError,
+)
+from flowfn.ports import Begin, Busy, Commit, Lease
+
+from ..postgres_database import Database, named, new_database
+from ..postgres_server import Server, private_server
+
+
+def open_saver(url: str, **more: Any) -> PostgresSaver:
+    return PostgresSaver(url, serde=PlainSerde(), **more)
+
+
+@pytest.fixture
+def database(postgres_server: str) -> Iterator[Database]:
+    """A database that nobody has ever opened."""
+    with new_database(postgres_server) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(postgres_server: str) -> Iterator[Server]:
+    """A server of this module's own, to be killed."""
+    with private_server() as started:
+        yield started
+
+
+# -- the server dies --------------------------------------------------------------------------------
+
+
+def test_a_server_killed_during_a_run_loses_nothing(server: Server) -> None:
+    """G1: the run fails with `DatabaseUnreachable`; called again, it goes on, and what was recorded isn't run again."""
+    ran: list[int] = []
+    seen: list[int] = []
+
+    @task
+    def work(number: int) -> int:
+        ran.append(number)
+        if number == 5 and ran.count(5) == 1:
+            server.kill()
+        return number
+
+    with PostgresSaver(server.url(), timeout=0.2) as saver:
+
+        @entrypoint(checkpointer=saver)
+        def flow(n: int) -> int:
+            for number in range(n):
+                seen.append(work(number).result())
+            return sum(seen[-n:])
+
+        with pytest.raises(DatabaseUnreachable):
+            flow.invoke(10, thread_id="job")
+        server.start()
+        assert seen == [0, 1, 2, 3, 4]
+        assert flow.invoke(None, thread_id="job") == 45
+    assert ran == [0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9]
+
+
+def test_a_run_outlives_a_restart_within_the_timeout(server: Server) -> None:
+    """The commit that met the dead server is made on the new one, and nobody notices."""
+
+    @task
+    def work(number: int) -> int:
+        if number == 1:
+            server.kill()
+            server.start()
+        return number
+
+    with PostgresSaver(server.url(), timeout=60) as saver:
+
+        @entrypoint(checkpointer=saver)
+        def flow(n: int) -> list[int]:
+            return [work(number).result() for number in range(n)]
+
+        assert flow.invoke(3, thread_id="restarted") == [0, 1, 2]
+        assert flow.get_state(thread_id="restarted").values == [0, 1, 2]
+
+
+def test_idle_connections_of_before_a_restart_are_replaced(server: Server) -> None:
+    """Every method, first thing after the restart."""
+    uses: dict[str, Any] = {
+        "load": lambda saver: saver.load("t"),
+        "claim": lambda saver: saver.release(claimed(saver, "other")),
+        "commit": lambda saver: put(saver, writes("c1", write("t", 1)), thread="t"),
+        "threads": lambda saver: saver.threads(),
+        "history": lambda saver: list(saver.history("t")),
+    }
+    with open_saver(server.url(), timeout=60) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        for use in uses.values():
+            assert saver.load("t") is not None
+            server.kill()
+            server.start()
+            use(saver)
+
+
+def test_a_session_that_is_ended_is_replaced(database: Database) -> None:
+    """As an administrator's `pg_terminate_backend` or a failover does."""
+    with open_saver(database.url) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        for _ in range(3):
+            database.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            put(saver, writes("c1", write("t")), thread="t")
+            assert saver.load("t") is not None
+
+
+# -- the writer dies --------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from checkpointers import PostgresSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
+from flowfn.ports import Begin, Commit
+saver = PostgresSaver(sys.argv[1], serde=PlainSerde())
+lease = saver.claim("t")
+print("claimed", flush=True)
+for number in range(1_000_000):
+    rows = [writes(f"c{number}", *(write(f"task {n}", n, b"x" * 1000) for n in range(40)))]
+    commit = Commit("t", lease, [checkpoint(f"c{number}"), *rows], begin=Begin("wf", str(number)))
+    assert saver.commit([commit]) == [None]
+"""
+
+
+def test_a_writer_killed_in_a_pipeline_leaves_whole_commits(postgres_url: str) -> None:
+    """G1: of each commit all rows are there, or none; and the thread is free."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, postgres_url], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "claimed\n"
+    with open_saver(postgres_url) as saver:
+        while saver.load("t") is None:
+            pass
+        assert isinstance(saver.claim("t"), Busy)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert isinstance(saver.claim("t"), Lease)  # which waits for a commit that the server still works on
+        found = list(saver.history("t"))
+        assert {len(one.writes) for one in found} == {40}
+        row = saver.thread("t")
+        assert row is not None
+        assert row.call == str(len(found) - 1)
+
+
+def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_database: Database) -> None:
+    """G4: whoever takes a thread over waits for a commit that holds its row, and then sees it."""
+    with open_saver(postgres_url) as saver, open_saver(postgres_url) as thief:
+        lease = claimed(saver, "t")
+        put(saver, checkpoint("c1"), thread="t", lease=lease)
+        with contextlib.closing(psycopg.connect(postgres_url)) as slow:
+            slow.execute("SELECT FROM flowfn.thread FOR NO KEY UPDATE")
+            results: list[Any] = []
+            taking = threading.Thread(target=lambda: results.append(thief.claim("t", force=True)))
+            taking.start()
+            while not postgres_database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
+                pass
+            assert results == []
+            slow.rollback()
+            taking.join()
+        assert isinstance(results[0], Lease)
+        (refusal,) = saver.commit([Commit("t", lease, [writes("c1", write("late"))])])
+        assert refusal is not None
+        found = thief.load("t")
+        assert found is not None
+        assert found.writes == []
+
+
+def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None:
+    """A pipeline is one transaction: what went before the failure in it isn't there, and the others are."""
+    with open_saver(postgres_url) as saver:
+        commits = [
+            Commit("a", items=[checkpoint("c1")]),
+            Commit("b", items=[checkpoint("c1"), checkpoint("c2", step=2**40)]),
+            Commit("\ud800"),
+            Commit("c", items=[checkpoint("c1")]),
+        ]
+        refusals = saver.commit(commits)
+        assert [isinstance(refusal, SaverError) for refusal in refusals] == [False, True, True, False]
+        assert {row.id for row in saver.threads()} == {"a", "c"}
+
+
+# -- opening ----------------------------------------------------------------------------------------
+
+
+def test_processes_race_to_create_the_tables(database: Database) -> None:
+    """Whoever is second finds them made: four processes open an empty database at once."""
+    script = (
+        "import sys; from checkpointers import PostgresSaver; sys.stdin.readline();"
+        "PostgresSaver(sys.argv[1]).close()"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, database.url], stdin=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    for racer in racers:
+        racer.communicate(timeout=60)
+    assert [racer.returncode for racer in racers] == [0] * 4
+    assert database.execute("SELECT number FROM flowfn.migration") == [(1,)]
+
+
+def test_a_newer_format_is_refused(database: Database) -> None:
+    """`DatabaseVersion`: an older flowfn must not write into it."""
+    open_saver(database.url).close()
+    database.execute("INSERT INTO flowfn.migration VALUES (99, now())")
+    with pytest.raises(DatabaseVersion, match="Upgrade flowfn"):
+        open_saver(database.url)
+
+
+def test_another_application_s_schema_is_left_alone(database: Database) -> None:
+    """`NotADatabase`; but an empty schema, made by an administrator, is ours."""
+    database.execute("CREATE SCHEMA flowfn")
+    open_saver(database.url).close()
+    database.execute("DROP SCHEMA flowfn CASCADE")
+    database.execute("CREATE SCHEMA flowfn CREATE TABLE thread (id int)")
+    with pytest.raises(NotADatabase, match="another application"):
+        open_saver(database.url)
+    assert database.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'flowfn'") == [(1,)]
+
+
+def test_tables_that_went_missing_are_named(database: Database) -> None:
+    """`NotADatabase`, also while it is open."""
+    with open_saver(database.url) as saver:
+        database.execute("DROP TABLE flowfn.value")
+        (refusal,) = saver.commit([Commit("t", items=[checkpoint("c1")])])
+        assert isinstance(refusal, NotADatabase)
+        assert "flowfn.value" in str(refusal)
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """`DatabaseUnreachable`, at once, with where it was looked for and without the password."""
+    with pytest.raises(DatabaseUnreachable, match="Check that the server runs") as caught:
+        open_saver(f"postgresql://me:secret@/runs?host={tmp_path}")
+    assert str(caught.value).startswith(f"postgresql://me@{tmp_path}/runs: ")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_that_is_not_there_is_named(postgres_server: str) -> None:
+    """`DatabaseUnreachable`, in the server's own words; the same for a user that it doesn't know."""
+    with pytest.raises(DatabaseUnreachable, match='database "nowhere" does not exist'):
+        open_saver(named(postgres_server, "nowhere"))
+    with pytest.raises(DatabaseUnreachable, match='role "nobody" does not exist'):
+        open_saver(named(postgres_server, "postgres", user="nobody"))
+
+
+def test_a_user_without_privileges_is_told_which(database: Database) -> None:
+    """`DatabaseForbidden`, when creating the tables and when using them; with the grants named, all is well."""
+    role = f"{database.execute('SELECT current_database()')[0][0]}_guest"
+    url = named(database.url, database.execute("SELECT current_database()")[0][0], user=role)
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    try:
+        with pytest.raises(DatabaseForbidden, match="GRANT"):
+            open_saver(url)
+        open_saver(database.url).close()
+        with pytest.raises(DatabaseForbidden, match="GRANT"):
+            open_saver(url)
+        database.execute(f"GRANT USAGE ON SCHEMA flowfn TO {role}")
+        for kind in ("TABLES", "SEQUENCES"):
+            database.execute(f"GRANT ALL ON ALL {kind} IN SCHEMA flowfn TO {role}")
+        with open_saver(url) as saver:
+            put(saver, checkpoint("c1"))
+    finally:
+        database.execute(f"DROP OWNED BY {role}")
+        database.execute(f"DROP ROLE {role}")
+
+
+def test_a_database_that_cannot_be_written_to_can_be_read(database: Database) -> None:
+    """`DatabaseReadOnly`, as a standby is."""
+    with open_saver(database.url) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+    name = database.execute("SELECT current_database()")[0][0]
+    database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with open_saver(database.url) as saver:
+        assert saver.load("t") is not None
+        (refusal,) = saver.commit([Commit("t", items=[checkpoint("c2")])])
+        assert type(refusal) is DatabaseReadOnly
+        with pytest.raises(DatabaseReadOnly):
+            saver.claim("t")
+
+
+def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
+    """`DatabaseLocked` after `timeout`, and the commit beside it is made."""
+    with open_saver(postgres_url, timeout=0.1) as saver:
+        put(saver, checkpoint("c1"), thread="t")
+        with contextlib.closing(psycopg.connect(postgres_url)) as other:
+            other.execute("SELECT FROM flowfn.thread FOR UPDATE")
+            refusals = saver.commit(
+                [Commit("t", items=[checkpoint("c2")]), Commit("u", begin=Begin("w", "c"))]
+            )
+            assert [type(refusal) for refusal in refusals] == [DatabaseLocked, type(None)]
+        put(saver, checkpoint("c2"), thread="t")
+
+
+@pytest.mark.parametrize("url", ["postgresql://[", "nonsense", "postgresql://h?nonsense=1"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    """`InvalidInput` that shows the value."""
+    with pytest.raises(InvalidInput, match="Pass one such as") as caught:
+        open_saver(url)
+    assert repr(url) in str(caught.value)
+
+
+def test_a_closed_saver_says_so(postgres_url: str) -> None:
+    """`SaverError`, not a crash of the driver."""
+    saver = open_saver(postgres_url)
+    saver.close()
+    for use in (saver.threads, lambda: saver.claim("t")):
+        with pytest.raises(SaverError, match="is closed"):
+            use()
+    (refusal,) = saver.commit([Commit("t")])
+    assert "is closed" in str(refusal)
+
+
+# -- leases between machines ------------------------------------------------------------------------
+
+
+def test_a_lease_of_another_machine_ends_by_the_server_s_clock(
+    postgres_url: str, postgres_database: Database
+) -> None:
+    """G4: until then the thread is busy, and its owner listed; a heartbeat pushes the end on."""
+    with open_saver(postgres_url) as saver:
+        lease = claimed(saver, "t")
+        put(saver, checkpoint("c1"), thread="t", lease=lease)
+        for interval, expected in (("1 hour", Busy), ("-1 hour", Lease)):
+            postgres_database.execute(
+                "UPDATE flowfn.thread SET owner = $1, expires = now() + $2::interval".replace(
+                    "$1", "'1@2@opening@boot@elsewhere'"
+                ).replace("$2", f"'{interval}'")
+            )
+            row = saver.thread("t")
+            assert row is not None
+            assert row.owner == ("process 1 on elsewhere" if expected is Busy else None)
+            assert isinstance(saver.claim("t"), expected)
+        postgres_database.execute("UPDATE flowfn.thread SET expires = now()")
+        saver._renew()
+        assert postgres_database.execute("SELECT expires > now() FROM flowfn.thread") == [(True,)]
