@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks import floor, peers
+from benchmarks import floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import afan, ainvoke, atimed, fan, invoke, timed
@@ -16,10 +16,16 @@ UNIT = "µs/task"
 
 
 def cases() -> Iterator[Case]:
-    """Without storage and on SQLite: first the floor, then the subjects."""
+    """Without storage, on SQLite and on Postgres: first the floor, then the subjects."""
     for workload in (BLOCKING, ASYNCIO):
-        for storage, survives in ((peers.NONE, "nothing"), (peers.PROCESS, "process death")):
-            yield Case(workload, storage, "floor", UNIT, survives, partial(raw, workload, storage))
+        for storage, survives in (
+            (peers.NONE, "nothing"),
+            (peers.PROCESS, "process death"),
+            (peers.POSTGRES, "power loss"),
+        ):
+            measured = storage != peers.POSTGRES or postgres.available()
+            sample = partial(raw, workload, storage) if measured else None
+            yield Case(workload, storage, "floor", UNIT, survives, sample)
             for api in peers.subjects():
                 yield case(api, workload, storage)
 
@@ -39,12 +45,15 @@ def run(api: Api, workload: str, storage: Storage, directory: Path, size: int) -
 
 
 def raw(workload: str, storage: str, directory: Path, size: int) -> float:
-    """A thread hop or a gathered coroutine per task, and on SQLite one commit for all that wait."""
+    """A thread hop or a gathered coroutine per task, and in a database one commit, or pipeline, for all that wait."""
     hops = threads if workload == BLOCKING else coroutines
     seconds = hops(size)
-    if storage != peers.NONE:
+    values = [b"%d" % number for number in range(size)]
+    if storage == peers.POSTGRES:
+        with postgres.database() as connection:
+            seconds += timed(lambda: postgres.commit(connection, values), None)
+    elif storage != peers.NONE:
         with floor.database(directory / "runs.db", floor.SYNCHRONOUS[storage]) as connection:
-            values = [b"%d" % number for number in range(size)]
             seconds += timed(lambda: floor.commit(connection, values), None)
     return seconds / size * 1e6
 

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import postgres
+
 NONE, MEMORY, PROCESS, POWER = "none", "memory", "SQLite, process", "SQLite, power"
+POSTGRES = "Postgres"
 
 OpenSaver = Callable[[Path], AbstractContextManager[Any]]
 OpenAsyncSaver = Callable[[Path], AbstractAsyncContextManager[Any]]
@@ -62,6 +65,8 @@ def flowfn() -> Api:
         PROCESS: plain(lambda path: savers.SqliteSaver(path, fsync="process"), "process death"),
         POWER: plain(lambda path: savers.SqliteSaver(path, fsync="power"), "power loss"),
     }
+    if postgres.available():
+        storages[POSTGRES] = plain(lambda path: savers.PostgresSaver(postgres.url()), "power loss")
     return Api("flowfn", storages, library.entrypoint, library.task, library.interrupt, library.Command)
 
 

@@ -1,10 +1,10 @@
 """W1: tasks one after the other, in µs per task."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks import floor, peers
+from benchmarks import floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import chain, invoke, timed
@@ -20,8 +20,10 @@ def cases() -> Iterator[Case]:
         (peers.MEMORY, "nothing"),
         (peers.PROCESS, "process death"),
         (peers.POWER, "power loss"),
+        (peers.POSTGRES, "power loss"),
     ):
-        yield Case(WORKLOAD, storage, "floor", UNIT, survives, partial(raw, storage))
+        measured = storage != peers.POSTGRES or postgres.available()
+        yield Case(WORKLOAD, storage, "floor", UNIT, survives, partial(raw, storage) if measured else None)
         for api in peers.subjects():
             yield case(api, storage)
 
@@ -43,7 +45,11 @@ def raw(storage: str, directory: Path, size: int) -> float:
         return timed(lambda: calls(size), size) / size * 1e6
     if storage == peers.MEMORY:
         return timed(lambda: entries(size), size) / size * 1e6
-    return rows(directory / "runs.db", floor.SYNCHRONOUS[storage], size) / size * 1e6
+    if storage == peers.POSTGRES:
+        with postgres.database() as connection:
+            return rows(lambda value: postgres.commit(connection, [value]), size) / size * 1e6
+    with floor.database(directory / "runs.db", floor.SYNCHRONOUS[storage]) as connection:
+        return rows(lambda value: floor.commit(connection, [value]), size) / size * 1e6
 
 
 def step(number: int) -> int:
@@ -64,15 +70,14 @@ def entries(size: int) -> int:
     return len(kept)
 
 
-def rows(path: Path, synchronous: str, size: int) -> float:
+def rows(commit: Callable[[bytes], None], size: int) -> float:
     """Seconds for one committed row per call."""
-    with floor.database(path, synchronous) as connection:
 
-        def go() -> int:
-            number = 0
-            for _ in range(size):
-                number = step(number)
-                floor.commit(connection, [b"%d" % number])
-            return number
+    def go() -> int:
+        number = 0
+        for _ in range(size):
+            number = step(number)
+            commit(b"%d" % number)
+        return number
 
-        return timed(go, size)
+    return timed(go, size)

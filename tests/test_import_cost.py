@@ -30,6 +30,11 @@ def test_importing_flowfn_loads_no_heavy_library(run_python: Any) -> None:
     assert loaded(run_python, "import flowfn") == []
 
 
+def test_importing_the_savers_loads_no_driver(run_python: Any) -> None:
+    """A driver is loaded when its saver is named, and not before."""
+    assert loaded(run_python, "import checkpointers\nfrom checkpointers import MemorySaver, open_saver") == []
+
+
 def test_the_engine_loads_with_the_first_run(run_python: Any) -> None:
     """A program that only decorates functions doesn't wait for the engine, the serializer or a saver."""
     code = "from flowfn import entrypoint, task\ntask(len)\nentrypoint(len)\nimport sys\n"

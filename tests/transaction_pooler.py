@@ -96,6 +96,8 @@ def _serve(client: socket.socket, pool: _Pool, number: int) -> None:
         made_up = struct.pack("!cIII", b"K", 12, os.getpid() + number * 100_000, number)
         client.sendall(struct.pack("!cII", b"R", 8, 0) + pool.greeting + made_up + b"Z\0\0\0\5I")
         while (message := _read(client))[:1] != b"X":
+            if message[:1] == b"H":
+                continue  # a flush after the end of a pipeline: there is nothing to flush
             session = pool.take()
             whole = False
             try:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import checkpointers
-from checkpointers import MemorySaver, SqliteSaver, open_saver
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver, open_saver
 from checkpointers.conformance.rows import PlainSerde
 
 
@@ -70,9 +70,25 @@ def test_anything_else_is_refused(target: Any) -> None:
     assert repr(target) in str(caught.value)
 
 
-def test_postgres_is_not_there_yet() -> None:
-    """Say so, instead of taking the URL for a path."""
-    with pytest.raises(NotImplementedError, match="no Postgres checkpointer yet"):
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_postgres_url_names_a_database(postgres_url: str, scheme: str) -> None:
+    """While it is open it is the same saver; once closed, a new one."""
+    url = postgres_url.replace("postgresql", scheme)
+    first = open_saver(url)
+    assert isinstance(first, PostgresSaver)
+    assert open_saver(url) is first
+    first.close()
+    second = open_saver(url)
+    assert second is not first
+    second.close()
+
+
+def test_postgres_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ImportError` says what to install."""
+    for name in [name for name in sys.modules if name.startswith("checkpointers.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ImportError, match=r"pip install 'flowfn-durable\[postgres\]'"):
         open_saver("postgresql://localhost/runs")
 
 
@@ -80,7 +96,7 @@ def test_importing_loads_no_driver() -> None:
     """The memory saver doesn't either."""
     script = (
         "import sys, checkpointers; from checkpointers import MemorySaver, open_saver;"
-        "print([name for name in ('sqlite3', 'ormsgpack', 'pydantic') if name in sys.modules])"
+        "print([name for name in ('sqlite3', 'psycopg', 'ormsgpack', 'pydantic') if name in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
