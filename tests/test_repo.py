@@ -153,11 +153,15 @@ def test_examples_of_the_documents_are_python() -> None:
 
 
 @pytest.mark.parametrize("block", programs(), ids=lambda block: block.where)
-def test_examples_of_the_documents_run(block: Block, run_python: Any, tmp_path: Path) -> None:
-    """Each Python block of the README and docs/ is a whole program that ends well."""
+def test_examples_of_the_documents_run(
+    block: Block, run_python: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Each Python block of the README and docs/ is a whole program that ends well; it may ask for a `DATABASE_URL`."""
     program = tmp_path / "example.py"
     program.write_text(block.text)
-    done = run_python(program)
+    asks = "DATABASE_URL" in block.text
+    environment = {"DATABASE_URL": request.getfixturevalue("postgres_url")} if asks else {}
+    done = run_python(program, **environment)
     assert done.returncode == 0, done.stderr
 
 
