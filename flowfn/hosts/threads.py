@@ -67,13 +67,21 @@ class ThreadHost:
     def start(self, future: Future[Any]) -> None:
         """Have the job run when a thread has time, unless somebody takes it first."""
         pending = self._pending
-        while pending and not pending[-1].waiting:
-            pending.pop()
+        self._drop_taken()
         pending.append(future)
         if len(pending) > 1:
             self._add_worker()
         else:
             _waker.watch(self)
+
+    def _drop_taken(self) -> None:
+        """Forget the last ones that somebody took who waited for them. Any thread may empty the queue meanwhile."""
+        with suppress(IndexError):
+            while True:
+                last = self._pending.pop()
+                if last.waiting:
+                    self._pending.append(last)
+                    return
 
     def start_now(self, future: Future[Any]) -> None:
         """Have the job run at once, on a thread of its own."""
@@ -152,10 +160,11 @@ class ThreadHost:
         except IndexError:
             pass
         with self._count:
-            if self._pending:
+            try:
                 return self._pending.popleft()
-            self._active -= 1
-            return None
+            except IndexError:
+                self._active -= 1
+                return None
 
     def wake(self) -> bool:
         """Put a worker on what has been left waiting; whether anything was."""
