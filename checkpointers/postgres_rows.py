@@ -38,7 +38,8 @@ _FILL = f"""
             AND namespace = $3::text AND id = $4::text),
     base AS (
         SELECT * FROM flowfn.checkpoint
-        WHERE thread = (SELECT thread FROM here) AND namespace = $3::text AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
+        WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
+            AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
         ORDER BY place DESC LIMIT 1),
     given AS (
         SELECT * FROM unnest($12::text[], $13::bigint[], $14::boolean[], $15::bytea[])
