@@ -18,6 +18,8 @@ INSTEAD = {
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
     Name("savers", "sqlite_has_two_colours"): "answers: None",
     Name("pregel", "two_writes_to_one_value"): "At key 'c': Can receive only one value per step",
+    # What a caller gave as a tuple is shown as one.
+    Name("messages", "a_graph_of_messages"): "result={'messages': [('user', 'again')]}",
     Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",
 }
 
