@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
@@ -26,6 +26,7 @@ from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
+from graph_compat.left_out import EVENTS
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -123,7 +124,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
                 on_divergence="reuse", cache=port_of(self.cache), store=self.store, positional=True
             ),
             stream_mode=self.stream_mode,
-            context_schema=self.context_schema,
             writes=self._given,
             updates=self._amendment,
             call=lambda given: "",
@@ -251,12 +251,21 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             raise ValueError(f"No checkpointer set. {self.name!r} keeps no past: compile(checkpointer=…)")
         return saver
 
+    def _order(self, input: Any, config: Any, thread_id: str | None, context: Any, *more: Any) -> Order:
+        return super()._order(input, config, thread_id, self._context(context), *more)
+
+    def _context(self, given: Any) -> Any:
+        """A caller's context: of a mapping an instance of the schema, where that is a class to make instances of."""
+        schema = self.context_schema
+        makes = is_dataclass(schema) or hasattr(schema, "model_validate")
+        return schema(**given) if schema is not None and makes and isinstance(given, dict) else given
+
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
         merged = config if self.config is None else merged_config(self.config, config)
         limit = (merged or {}).get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
-        read = read_config(merged, thread_id)
+        read = read_config(with_own_keys(merged), thread_id)
         if current_frame.get() is None:
             if self.checkpointer is True:
                 raise RuntimeError("checkpointer=True cannot be used for root graphs.")
@@ -306,6 +315,48 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     def stream_channels_asis(self) -> Any:
         """The channels that streams show: a name where it is one value."""
         return self._program.stream_channels[0] if self._program.lone else list(self._program.stream_channels)
+
+    def stream_events(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        version: Literal["v1", "v2", "v3"] = "v2",
+        transformers: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """LangChain's events of a run, where it is installed.
+
+        Raises:
+            NotImplementedError: version "v3".
+        """
+        _refuse_events(version, transformers)
+        return self.__getattr__("stream_events")(input, config, version=version, **kwargs)
+
+    def astream_events(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        version: Literal["v1", "v2", "v3"] = "v2",
+        transformers: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`stream_events` for asyncio."""
+        _refuse_events(version, transformers)
+        return self.__getattr__("astream_events")(input, config, version=version, **kwargs)
+
+    def validate(self) -> Any:
+        """The graph: it was checked when it was made."""
+        return self
+
+    def config_schema(self, *, include: Sequence[str] | None = None) -> Any:
+        """Left out: it was deprecated in LangGraph 1.0."""
+        raise NotImplementedError("config_schema() is left out: use get_context_jsonschema()")
+
+    def get_config_jsonschema(self, *, include: Sequence[str] | None = None) -> dict[str, Any]:
+        """Left out: it was deprecated in LangGraph 1.0."""
+        raise NotImplementedError("get_config_jsonschema() is left out: use get_context_jsonschema()")
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Any:
         """A copy with other attributes."""
@@ -466,6 +517,11 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     attach_edge = attach_branch = attach_node
 
 
+def _refuse_events(version: str, transformers: Any) -> None:
+    if version == "v3" or transformers:
+        raise NotImplementedError(f"version={version!r} of stream_events() is left out: {EVENTS}")
+
+
 def refuse_parent(command: Command[Any]) -> None:
     """Refuse a caller's command that addresses a graph around the one that is called."""
     if command.graph == Command.PARENT:
@@ -488,6 +544,30 @@ def returned(ending: Ending, value: Any) -> Any:
         return value
     questions = {"__interrupt__": list(ending.interrupts)}
     return {**value, **questions} if isinstance(value, dict) else questions
+
+
+KEYS = frozenset(
+    [
+        "tags",
+        "metadata",
+        "callbacks",
+        "recursion_limit",
+        "max_concurrency",
+        "configurable",
+        "run_name",
+        "run_id",
+    ]
+)
+"""The keys of a configuration."""
+
+
+def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A configuration whose other keys were moved into its `configurable`."""
+    if config is None or config.keys() <= KEYS:
+        return config
+    own = {key: value for key, value in config.items() if key in KEYS}
+    others = {key: value for key, value in config.items() if key not in KEYS}
+    return {**own, "configurable": {**others, **(own.get("configurable") or {})}}
 
 
 def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -12,8 +12,12 @@ INSTEAD = {
     # The second question is asked again.
     Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
     # The task ran once for three attempts of its parent.
+    Name("surface", "parameters_of_types"): "('resume', False), ('goto', ())]",
+    Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
+    Name("injection", "managed_values"): "values={'x': [(3, False), (2, False), (1, True)]}",
+    Name("channels", "barrier_after_finish"): "checkpoint: (['a', 'b'], True)",
     Name("savers", "writes"): "('task2', '__interrupt__', 'two')",
-    Name("savers", "what_a_run_puts"): "seen by: ['__start__', 'a', 'b']",
+    Name("savers", "what_a_run_puts"): "seen by: ['__start__']",
     # A question and its answer are calls with an identity of their own, not writes of the task that asked.
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
     Name("savers", "sqlite_has_two_colours"): "answers: None",

@@ -16,6 +16,8 @@ from langgraph.channels import (
 )
 from langgraph.types import Overwrite
 
+from ..trace import differs
+
 
 def see(t, channel):
     """Record what there is to see of a channel."""
@@ -162,6 +164,7 @@ async def barrier_and_an_unknown_name(t):
     update(t, channel, "z")
 
 
+@differs("what a barrier stores")
 async def barrier_after_finish(t):
     """A barrier of the other kind opens only when finished."""
     channel = NamedBarrierValueAfterFinish(str, {"a", "b"})

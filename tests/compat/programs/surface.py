@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..trace import Trace
+from ..trace import Trace, differs
 
 PLAIN = (type(None), bool, int, float, str, tuple)
 
@@ -166,6 +166,7 @@ async def parameters_of_graphs(t: Trace) -> None:
         _takes(t, getattr(compiled, name))
 
 
+@differs("None is an answer to a question")
 async def parameters_of_types(t: Trace) -> None:
     """What the types are made of."""
     from langgraph import types
@@ -184,6 +185,7 @@ async def parameters_of_types(t: Trace) -> None:
     _takes(t, types.interrupt)
 
 
+@differs("an interrupt shows what it has")
 async def values_of_types(t: Trace) -> None:
     """They compare, hash and print by their fields."""
     from langgraph import types
@@ -198,7 +200,7 @@ async def values_of_types(t: Trace) -> None:
     t.note("long command", repr(types.Command(graph="g", update={"a": 1}, resume=2, goto=["b", send])))
     t.note("interrupt", repr(types.Interrupt(value=1, id="i")))
     t.raises(setattr, command, "goto", "b")
-    t.note("retry", types.RetryPolicy(max_attempts=2)._replace(jitter=False)[3:5])
+    t.note("retry", types.RetryPolicy(max_attempts=2)._replace(jitter=False).max_attempts)
 
 
 async def members_of_a_graph(t: Trace) -> None:
