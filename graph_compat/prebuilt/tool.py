@@ -160,11 +160,12 @@ def tool_of(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A tool, what the graph fills of its parameters, and what runs it."""
+    """A tool, what the graph fills of its parameters, what runs it, and where its code is (file:line)."""
 
     tool: Any
     wanted: Mapping[str, Injection]
     runner: Any
+    site: str
 
     def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """What the tool returns: `arguments` are the model's, `filled` the graph's.
@@ -199,14 +200,19 @@ def _check_object(call: ToolCall, arguments: Any) -> None:
 def prepared(tool: Any) -> Prepared:
     """A tool, looked at."""
     if isinstance(tool, FunctionTool):
-        return Prepared(tool, tool.injections, tool)
+        return Prepared(tool, tool.injections, tool, _site(tool.func))
     from graph_compat.prebuilt.langchain_tools import carrying
 
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
-    return Prepared(tool, theirs, carrying(tool))
+    return Prepared(tool, theirs, carrying(tool), _site(function))
+
+
+def _site(function: Any) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def json_schema(tool: Any) -> dict[str, Any]:
