@@ -147,14 +147,17 @@ def tool_of(given: Any) -> Any:
 
     Raises:
         TypeError: it is neither.
-        ValueError: LangChain's tool needs a docstring, and the function has none.
     """
     if isinstance(given, FunctionTool) or (hasattr(given, "invoke") and hasattr(given, "name")):
         return given
     if callable(given) and uses_langchain():
-        from langchain_core.tools import tool
+        from langchain_core.tools import StructuredTool, tool
 
-        return tool(given)
+        if inspect.getdoc(given):
+            return tool(given)
+        # LangChain wants a docstring; a function that is a tool without it stays one when LangChain is loaded.
+        form = "coroutine" if inspect.iscoroutinefunction(given) else "func"
+        return StructuredTool.from_function(**{form: given}, description=given.__name__)
     return FunctionTool(given)
 
 

@@ -167,9 +167,8 @@ class ToolNode:
         frame = current_frame.get()
         if frame is None:
             raise ValueError(
-                f"Missing required config key 'N/A' for '{self.name}'."
-                if uses_langchain()
-                else f"ToolNode {self.name!r} was called outside of a graph: add it as a node, or call it in one"
+                f"Missing required config key 'N/A' for '{self.name}'. A ToolNode runs in a graph: add it as a node, or"
+                " call it in one"
             )
         calls, state, source = calls_in(input, self._messages_key)
         given = _Given(

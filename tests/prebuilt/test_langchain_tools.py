@@ -110,4 +110,8 @@ def test_a_plain_function_is_langchains_tool_here() -> None:
         """Add."""
         return a
 
+    async def undocumented(a: int) -> int:
+        return a
+
+    assert isinstance(ToolNode([undocumented]).tools_by_name["undocumented"], BaseTool)
     assert isinstance(ToolNode([add]).tools_by_name["add"], BaseTool)
