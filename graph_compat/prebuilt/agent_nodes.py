@@ -187,6 +187,11 @@ class SentCalls:
         self.node = node
         self.schema = schema
 
+    @property
+    def tools_by_name(self) -> dict[str, Any]:
+        """The tools."""
+        return self.node.tools_by_name
+
     def get_name(self) -> str:
         """The node's name."""
         return self.node.name

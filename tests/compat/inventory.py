@@ -81,7 +81,7 @@ EVENTS = "stream events v3 are not supported"
 RUNNABLES = "without LangChain's runnables"
 FILES = "SqliteSaver"
 SERVER = "the hosted server is not supported"
-OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or spells with LangChain's types
+OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
     "prebuilt.ValidationNode",
     "prebuilt.tool_node.AsyncToolCallWrapper",
