@@ -12,7 +12,7 @@ from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
-from flowfn.values import Command, GraphOutput, StateSnapshot, Write
+from flowfn.values import Command, StateSnapshot, Write
 from flowfn.workflow import Config, Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
@@ -20,12 +20,15 @@ from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, tran
 from graph_compat.graph.action import Action
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
+from graph_compat.graph.schema import maker
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
+from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -123,7 +126,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
                 on_divergence="reuse", cache=port_of(self.cache), store=self.store, positional=True
             ),
             stream_mode=self.stream_mode,
-            context_schema=self.context_schema,
             writes=self._given,
             updates=self._amendment,
             call=lambda given: "",
@@ -190,8 +192,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
 
     def _given(self, given: Any) -> Sequence[Write]:
         """What an input writes."""
-        if isinstance(given, Command):
-            refuse_parent(given)
         return self._program.input(given)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
@@ -242,6 +242,22 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             )
         return durability
 
+    def _order(
+        self, input: Any, config: Config | None, thread_id: str | None, context: Any, *rest: Any
+    ) -> Order:
+        if isinstance(input, Command) and input.graph == Command.PARENT:
+            raise InvalidUpdateError(
+                "There is no parent graph. A caller's command is for the graph that it calls"
+            )
+        make = maker(self.context_schema) if isinstance(context, Mapping) else None
+        return super()._order(
+            input, config, thread_id, context if make is None else make(dict(context)), *rest
+        )
+
+    def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
+        found = super()._returned(ending, output_keys, version)
+        return GraphOutput(found.value, found.interrupts) if version == "v2" else found
+
     def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
 
@@ -256,7 +272,10 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         limit = (merged or {}).get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
-        read = read_config(merged, thread_id)
+        read = read_config(None if merged is None else sorted_config(merged), thread_id)
+        given = ((merged or {}).get("configurable") or {}).get("thread_id")
+        if given is not None and not isinstance(given, str):
+            read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
         if current_frame.get() is None:
             if self.checkpointer is True:
                 raise RuntimeError("checkpointer=True cannot be used for root graphs.")
@@ -390,7 +409,7 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
-        if version == "v2" and isinstance(found, GraphOutput) and output_keys is None:
+        if version == "v2" and output_keys is None:
             return replace(found, value=self._coerced(self.builder.output_schema, found.value))
         return found
 
@@ -409,7 +428,6 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
     # -- what it takes and gives ------------------------------------------------------------------
@@ -466,14 +484,6 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     attach_edge = attach_branch = attach_node
 
 
-def refuse_parent(command: Command[Any]) -> None:
-    """Refuse a caller's command that addresses a graph around the one that is called."""
-    if command.graph == Command.PARENT:
-        raise InvalidUpdateError(
-            "There is no parent graph. A caller's command is for the graph that it calls"
-        )
-
-
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:
     if config is not None and not isinstance(config, Mapping) and len(config) != len(inputs):
         raise ValueError(
@@ -488,6 +498,19 @@ def returned(ending: Ending, value: Any) -> Any:
         return value
     questions = {"__interrupt__": list(ending.interrupts)}
     return {**value, **questions} if isinstance(value, dict) else questions
+
+
+CONFIG_KEYS = (
+    *("tags", "metadata", "callbacks", "recursion_limit", "max_concurrency"),
+    *("configurable", "run_name", "run_id"),
+)
+
+
+def sorted_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration whose other keys than a configuration's own are in its `configurable`."""
+    given = {key: value for key, value in config.items() if key in CONFIG_KEYS}
+    others = {key: value for key, value in config.items() if key not in CONFIG_KEYS}
+    return {**given, "configurable": {**(given.get("configurable") or {}), **others}} if others else given
 
 
 def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:

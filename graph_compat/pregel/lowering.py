@@ -222,7 +222,7 @@ def _check_inputs(given: Description, known: Sequence[str]) -> None:
     inputs = given.input_channels
     for name in _listed(inputs):
         if name not in known:
-            raise ValueError(f"Input channel '{name}' not in known channels: '{known}'")
+            raise ValueError(f"Input channel '{name}' not in '{known}'")
     if isinstance(inputs, str) and inputs not in subscribed:
         raise ValueError(f"Input channel {inputs} is not subscribed to by any node")
     if not subscribed.intersection(_listed(inputs)):

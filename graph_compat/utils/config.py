@@ -8,14 +8,9 @@ from typing import Any
 from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
-from graph_compat.graph.compiled import merged_config
+from graph_compat.graph.compiled import merged_config, sorted_config
 
 __all__ = ["ensure_config", "get_config", "get_store", "patch_configurable"]
-
-_KEYS = (
-    *("tags", "metadata", "callbacks", "recursion_limit", "max_concurrency"),
-    *("configurable", "run_name", "run_id"),
-)
 
 
 def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -32,9 +27,7 @@ def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     ambient = None if current_frame.get() is None else get_config()
     for config in (ambient, *configs):
-        given = {key: value for key, value in (config or {}).items() if key in _KEYS}
-        others = {key: value for key, value in (config or {}).items() if key not in _KEYS}
-        found = merged_config(found, patch_configurable(given, others))
+        found = merged_config(found, sorted_config(config or {}))
     return found
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..trace import Trace
+from ..trace import Trace, differs
 
 PLAIN = (type(None), bool, int, float, str, tuple)
 
@@ -198,7 +198,14 @@ async def values_of_types(t: Trace) -> None:
     t.note("long command", repr(types.Command(graph="g", update={"a": 1}, resume=2, goto=["b", send])))
     t.note("interrupt", repr(types.Interrupt(value=1, id="i")))
     t.raises(setattr, command, "goto", "b")
-    t.note("retry", types.RetryPolicy(max_attempts=2)._replace(jitter=False)[3:5])
+
+
+@differs("a RetryPolicy is no tuple")
+async def a_retry_policy_with_other_values(t: Trace) -> None:
+    """It can be copied with changes, and sliced."""
+    from langgraph import types
+
+    t.raises(lambda: types.RetryPolicy(max_attempts=2)._replace(jitter=False)[3:5])
 
 
 async def members_of_a_graph(t: Trace) -> None:
