@@ -229,7 +229,8 @@ async def prepare(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
         )
         _equip(run, order)
-        run.control = order.control
+        if order.control is not None:
+            run.control = order.control
         if watch is not None:
             run.post, run.pause = watch.post, watch.pause
         if started is not None:

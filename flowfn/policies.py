@@ -213,14 +213,13 @@ class TimeoutPolicy:
         object.__setattr__(self, "run_timeout", _positive_seconds("run_timeout", self.run_timeout))
         object.__setattr__(self, "idle_timeout", _positive_seconds("idle_timeout", self.idle_timeout))
         if self.refresh_on not in ("auto", "heartbeat"):
-            raise ValueError(f"refresh_on must be 'auto' or 'heartbeat', not {self.refresh_on!r}")
+            raise ValueError(f"refresh_on must be 'auto' or 'heartbeat'. It is {self.refresh_on!r}")
 
     @classmethod
     def coerce(cls, value: float | timedelta | TimeoutPolicy | None) -> TimeoutPolicy | None:
-        """A policy from what `timeout=` takes: a plain duration is a `run_timeout`."""
-        if value is None or isinstance(value, TimeoutPolicy):
-            return value
-        return cls(run_timeout=timeout_seconds(value))
+        """A policy from what `timeout=` takes: a plain duration is a `run_timeout`. None where nothing is limited."""
+        policy = value if value is None or isinstance(value, TimeoutPolicy) else cls(run_timeout=value)
+        return None if policy is None or (policy.run_timeout, policy.idle_timeout) == (None, None) else policy
 
 
 def timeout_seconds(value: float | timedelta | None) -> float | None:
@@ -238,7 +237,7 @@ def _positive_seconds(name: str, value: float | timedelta | None) -> float | Non
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"{name} must be seconds or a timedelta, not {value!r}; write {name}=30")
     if not seconds > 0:
-        raise ValueError(f"{name} must be greater than 0, not {value!r}; write {name}=None for no limit")
+        raise ValueError(f"{name} must be greater than 0. It is {value!r}; write {name}=None for no limit")
     return float(seconds)
 
 

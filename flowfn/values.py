@@ -89,6 +89,11 @@ class Interrupt:
         shown = "".join(f", {name}={value!r}" for name, value in more if value is not None)
         return f"Interrupt(value={self.value!r}, id={self.id!r}{shown})"
 
+    @property
+    def interrupt_id(self) -> str:
+        """LangGraph's old name of `id`."""
+        return self.id
+
 
 N = TypeVar("N")
 

@@ -169,6 +169,8 @@ def translated(error: BaseException) -> BaseException:
     if translate is None:
         return error
     known = translate(error)
+    if known is error:
+        return error
     for note in getattr(error, "__notes__", ()):
         known.add_note(note)
     return known
@@ -178,6 +180,18 @@ def _timeout(error: Any) -> BaseException:
     return NodeTimeoutError(
         error.name, error.elapsed, kind=error.kind, **{f"{error.kind}_timeout": error.timeout}
     )
+
+
+def _with_page(error: BaseException, code: ErrorCode) -> BaseException:
+    """The error itself, whose message now ends with the address of the page on it."""
+    if code.value not in str(error):
+        error.args = (create_error_message(message=str(error), error_code=code),)
+    return error
+
+
+def _update(error: InvalidUpdateError) -> BaseException:
+    several = "Can receive only one value per step" in str(error)
+    return _with_page(error, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE) if several else error
 
 
 _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
@@ -191,4 +205,6 @@ _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
         f" {error}"
     ),
     TaskTimeout: _timeout,
+    InvalidUpdateError: _update,
+    GraphRecursionError: lambda error: _with_page(error, ErrorCode.GRAPH_RECURSION_LIMIT),
 }

@@ -20,6 +20,7 @@ from graph_compat.langchain import MESSAGES, callbacks_here
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
+    from flowfn.invocation import Run
 
 ANY = None
 """Any annotation will do."""
@@ -120,34 +121,52 @@ def config_of(frame: Frame) -> dict[str, Any]:
     config = {k: v for k, v in frame.runtime.config.items() if k not in _OF_THE_RUN}
     if (callbacks := callbacks_here()) is not None:
         config["callbacks"] = callbacks
-    call = top_call(frame)
-    namespace = f"{call.run.namespace}|" if call.run.namespace else ""
-    namespace += f"{call.definition.name}:{call.id}"
-    config["configurable"] = {**config["configurable"], "checkpoint_ns": namespace}
-    node = call.node
+    call, node = frame.call, top_call(frame).node
+    info = frame.runtime.execution_info
+    assert info is not None
+    config["configurable"] = configurable = _configurable(
+        call.run, config["configurable"], info.checkpoint_ns
+    )
     if node is not None and node.tags:
         config["tags"] = [*config["tags"], *node.tags]
     config["metadata"] = {
         **config["metadata"],
         **{
             k: v
-            for k, v in config["configurable"].items()
+            for k, v in configurable.items()
             if k in ("thread_id",) and isinstance(v, str | int | float | bool)
         },
         "langgraph_step": call.run.step + 1,
         "langgraph_node": call.definition.name,
         "langgraph_triggers": call.triggers,
         "langgraph_path": path_of(call),
-        "langgraph_checkpoint_ns": namespace,
+        "langgraph_checkpoint_ns": info.checkpoint_ns,
         **((node.metadata or {}) if node is not None else {}),
     }
     return config
 
 
+GIVEN_THREAD = "__thread_id"
+"""The `configurable` that holds a caller's `thread_id` which isn't text; the thread's own is."""
+
+
+def _configurable(run: Run, given: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """The caller's `configurable`, with where the running task is: under which checkpoints of the runs around."""
+    found = {**given, "checkpoint_ns": namespace, "checkpoint_id": None, "checkpoint_map": _checkpoints(run)}
+    thread = found.pop(GIVEN_THREAD, run.thread or run.config.thread_id)
+    del found["thread_id"]
+    return found if thread is None else {**found, "thread_id": thread}
+
+
+def _checkpoints(run: Run) -> dict[str, str]:
+    around = {} if run.parent is None else _checkpoints(run.parent)
+    return {**around, run.namespace: run.checkpoint.id}
+
+
 def path_of(call: Any) -> tuple[Any, ...]:
-    """The path of a node's task, in LangGraph's words."""
+    """The path of a node's task or of a call in one, in LangGraph's words."""
     if call.node_task is None:
-        return ()
+        return ("__pregel_push", path_of(call.parent.call), call.born, True)
     kind, *rest = call.node_task.path
     return (f"__pregel_{kind}", *rest, *((False,) if kind == "push" and len(rest) == 1 else ()))
 

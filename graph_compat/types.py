@@ -11,12 +11,13 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from typing_extensions import TypedDict
 
 from checkpointers import CheckpointSaver
+from flowfn import values
 from flowfn.config import Durability
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, default_retry_on
+from flowfn.pregel import INTERRUPT
 from flowfn.runtime import StreamWriter
 from flowfn.values import (
     Command,
-    GraphOutput,
     Interrupt,
     Overwrite,
     PregelTask,
@@ -27,6 +28,7 @@ from flowfn.values import (
 from graph_compat.asking import interrupt
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
 from graph_compat.typing import StateT
+from graph_compat.warnings import LangGraphDeprecatedSinceV11, warn
 
 __all__ = [
     "All",
@@ -115,6 +117,30 @@ def _is_saver(value: Any) -> bool:
 def _is_place(text: str) -> bool:
     """Whether a string is a path or a URL that a saver can be opened from."""
     return "://" in text or text.endswith((".db", ".sqlite", ".sqlite3"))
+
+
+@dataclass(frozen=True)
+class GraphOutput(values.GraphOutput, Generic[StateT]):
+    """What `invoke(version="v2")` returns: `value`, and the `interrupts` that it waits on.
+
+    It can still be asked for the keys of its value, as a result of the first version; that warns.
+    """
+
+    def __getitem__(self, key: str) -> Any:
+        warn(
+            f"Accessing GraphOutput via `result[key]` is deprecated. {_INSTEAD}", LangGraphDeprecatedSinceV11
+        )
+        return self.interrupts if key == INTERRUPT else self.value[key]
+
+    def __contains__(self, key: str) -> bool:
+        warn(
+            f"Accessing GraphOutput via `key in result` is deprecated. {_INSTEAD}",
+            LangGraphDeprecatedSinceV11,
+        )
+        return bool(self.interrupts) if key == INTERRUPT else key in self.value
+
+
+_INSTEAD = "Its `value` has the keys, its `interrupts` the questions."
 
 
 class TaskPayload(TypedDict, total=False):

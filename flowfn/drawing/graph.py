@@ -112,7 +112,7 @@ class Graph:
         inner.trim_last_node()
         nodes = {f"{id}:{key}": node for key, node in inner.nodes.items()}
         inner = Graph(
-            {key: node.copy(id=key, name=key) for key, node in nodes.items()},
+            {key: node.copy(id=key) for key, node in nodes.items()},
             [edge.copy(source=f"{id}:{edge.source}", target=f"{id}:{edge.target}") for edge in inner.edges],
         )
         first, last = inner.first_node(), inner.last_node()

@@ -28,6 +28,7 @@ from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
 from flowfn.report import CallSummary, Report
+from flowfn.runtime import RunControl
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from flowfn.engine.journal import Journal
     from flowfn.engine.slots import Slots
     from flowfn.pregel.program import Task
-    from flowfn.runtime import RunControl
 
 PREVIOUS = "__previous__"
 
@@ -135,7 +135,7 @@ class Run:
         self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
         self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
         """Which kind of breakpoint it stopped at."""
-        self.control: RunControl | None = None if parent is None else parent.root.control
+        self.control: RunControl = RunControl() if parent is None else parent.root.control
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None

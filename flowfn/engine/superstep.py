@@ -52,7 +52,7 @@ async def go_on(run: Run) -> Any:
         run.tell_checkpoint()
         if not tasks:
             return run.result()
-        if run.control is not None and run.control.drain_requested:
+        if run.control.drain_requested:
             raise Drained(run.control.drain_reason or "")
         if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
             run.breakpoint = "interrupt_before"

@@ -148,6 +148,9 @@ class NamedBarrierValue(BaseChannel[Any, Any, Any]):
     def rule(self) -> Channel:
         return pregel.NamedBarrier(frozenset(self.names))
 
+    def checkpoint(self) -> Any:
+        return set() if self._cell is MISSING else set(self._cell)
+
 
 class NamedBarrierValueAfterFinish(NamedBarrierValue):
     """A `NamedBarrierValue` that also waits until no other node is left to run."""
@@ -157,6 +160,10 @@ class NamedBarrierValueAfterFinish(NamedBarrierValue):
     @property
     def rule(self) -> Channel:
         return pregel.NamedBarrierAfterFinish(frozenset(self.names))
+
+    def checkpoint(self) -> Any:
+        names, finished = ((), False) if self._cell is MISSING else self._cell
+        return set(names), finished
 
 
 class DeltaChannel(BaseChannel[Any, Any, Any]):
@@ -188,6 +195,18 @@ class DeltaChannel(BaseChannel[Any, Any, Any]):
     def rule(self) -> Channel:
         return Batched(self.reducer, self.typ)
 
+    def checkpoint(self) -> Any:
+        return MISSING
+
+    def from_checkpoint(self, checkpoint: Any) -> DeltaChannel:
+        new = super().from_checkpoint(checkpoint)
+        if checkpoint is MISSING:
+            new._cell = _empty(self.typ)
+        return new
+
+    def copy(self) -> DeltaChannel:
+        return super().from_checkpoint(self._cell)
+
 
 @dataclass(frozen=True, slots=True)
 class Batched(Channel):
@@ -205,5 +224,9 @@ class Batched(Channel):
             )
         if replaced:
             return replaced[0].value
-        value = pregel.Reducer(lambda value, write: value, self.typ).initial() if cell is MISSING else cell
-        return self.reducer(value, list(writes))
+        return self.reducer(_empty(self.typ) if cell is MISSING else cell, list(writes))
+
+
+def _empty(typ: Any) -> Any:
+    """What a reduced value of a type begins with."""
+    return pregel.Reducer(lambda value, write: value, typ).initial()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.pregel import EMPTY
-from flowfn.values import Command, GraphOutput, StateSnapshot, Write
+from flowfn.values import Command, StateSnapshot, Write
 from flowfn.workflow import Config, Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
@@ -20,13 +20,16 @@ from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, tran
 from graph_compat.graph.action import Action
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
+from graph_compat.graph.schema import maker
 from graph_compat.graph.writes import Writer, goto
+from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.left_out import EVENTS
+from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -190,8 +193,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
 
     def _given(self, given: Any) -> Sequence[Write]:
         """What an input writes."""
-        if isinstance(given, Command):
-            refuse_parent(given)
         return self._program.input(given)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
@@ -242,6 +243,22 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             )
         return durability
 
+    def _order(
+        self, input: Any, config: Config | None, thread_id: str | None, context: Any, *rest: Any
+    ) -> Order:
+        if isinstance(input, Command) and input.graph == Command.PARENT:
+            raise InvalidUpdateError(
+                "There is no parent graph. A caller's command is for the graph that it calls"
+            )
+        make = maker(self.context_schema) if isinstance(context, Mapping) else None
+        return super()._order(
+            input, config, thread_id, context if make is None else make(dict(context)), *rest
+        )
+
+    def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
+        found = super()._returned(ending, output_keys, version)
+        return GraphOutput(found.value, found.interrupts) if version == "v2" else found
+
     def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
 
@@ -251,21 +268,15 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             raise ValueError(f"No checkpointer set. {self.name!r} keeps no past: compile(checkpointer=…)")
         return saver
 
-    def _order(self, input: Any, config: Any, thread_id: str | None, context: Any, *more: Any) -> Order:
-        return super()._order(input, config, thread_id, self._context(context), *more)
-
-    def _context(self, given: Any) -> Any:
-        """A caller's context: of a mapping an instance of the schema, where that is a class to make instances of."""
-        schema = self.context_schema
-        makes = is_dataclass(schema) or hasattr(schema, "model_validate")
-        return schema(**given) if schema is not None and makes and isinstance(given, dict) else given
-
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
         merged = config if self.config is None else merged_config(self.config, config)
         limit = (merged or {}).get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(with_own_keys(merged), thread_id)
+        given = ((merged or {}).get("configurable") or {}).get("thread_id")
+        if given is not None and not isinstance(given, str):
+            read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
         if current_frame.get() is None:
             if self.checkpointer is True:
                 raise RuntimeError("checkpointer=True cannot be used for root graphs.")
@@ -441,7 +452,7 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
-        if version == "v2" and isinstance(found, GraphOutput) and output_keys is None:
+        if version == "v2" and output_keys is None:
             return replace(found, value=self._coerced(self.builder.output_schema, found.value))
         return found
 
@@ -460,7 +471,6 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        refuse_parent(command)
         return [*goto(command.goto), *self._writer.of_update(command.update)]
 
     # -- what it takes and gives ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.channels import LastValue
-from graph_compat.constants import END, START
+from graph_compat.constants import CONF, END, SENDS, START
 from graph_compat.graph.action import action_of, name_of
 from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
 from graph_compat.graph.compiled import CompiledStateGraph
@@ -371,8 +371,14 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """Check that edges lead from and to nodes that exist; returns the graph.
 
         Raises:
-            ValueError: one doesn't, nothing leads out of START, or `interrupt` names an unknown node.
+            ValueError: one doesn't, nothing leads out of START, `interrupt` names an unknown node, or a name is
+                reserved.
         """
+        if SENDS in self.channels:
+            raise ValueError(f"Channel '{SENDS}' is reserved and cannot be used in the graph")
+        for kind, names in (("Channel", self.channels), ("Node", self.nodes)):
+            if CONF in names:
+                raise ValueError(f"{kind} name '{CONF}' is reserved. Choose another")
         joined = [(start, end) for starts, end in self.waiting_edges for start in starts]
         edges = [*self.edges, *joined]
         for source in {*(start for start, _ in edges), *self.branches}:

@@ -57,10 +57,6 @@ class Writes:
         """Those of a node's pushed writes that the program has a channel for."""
         return [write for write in writes if write.channel in self._channels]
 
-    def pushed(self, pushed: Sequence[Write]) -> Sequence[Write]:
-        """What the node's code pushed while it ran."""
-        return pushed
-
     def writes(self, value: Any) -> list[Write]:
         """What each channel that the node writes to is sent."""
         return [Write(channel, make(value)) for channel, make in self._writes]
@@ -227,7 +223,7 @@ def _check_inputs(given: Description, known: Sequence[str]) -> None:
     inputs = given.input_channels
     for name in _listed(inputs):
         if name not in known:
-            raise ValueError(f"Input channel '{name}' not in known channels: '{known}'")
+            raise ValueError(f"Input channel '{name}' not in '{known}'")
     if isinstance(inputs, str) and inputs not in subscribed:
         raise ValueError(f"Input channel {inputs} is not subscribed to by any node")
     if not subscribed.intersection(_listed(inputs)):

@@ -13,7 +13,7 @@ from flowfn.values import Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.errors import translated
-from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph, refuse_parent
+from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph
 from graph_compat.graph.json_schemas import context_schema
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
@@ -128,7 +128,6 @@ class Pregel(CompiledGraph, ABC):
         return translated(error)
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        refuse_parent(command)
         update = command.update
         pairs = update.items() if isinstance(update, Mapping) else update or ()
         return [*goto(command.goto), *(Write(channel, value) for channel, value in pairs)]

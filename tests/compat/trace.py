@@ -20,6 +20,9 @@ from typing import Any
 
 import langgraph.errors
 import langgraph.prebuilt.tool_node
+import langgraph.store.base
+
+import graph_compat.errors
 
 Program = Callable[["Trace"], Coroutine[Any, Any, None]]
 
@@ -181,7 +184,9 @@ class Trace:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = function(*args, **kw)
-        self._write("warns", [(warning.category.__name__, str(warning.message)) for warning in caught])
+        self._write(
+            "warns", [(warning.category.__name__, first_sentence(str(warning.message))) for warning in caught]
+        )
         return result
 
     async def _record(self, label: str, outcome: Coroutine[Any, Any, Any]) -> Any:
@@ -271,10 +276,11 @@ def plain(value: Any, mask: Mask) -> Any:
 
 def known_class(error: BaseException) -> str:
     """The name that users catch an error by: the first of its classes that is builtin or LangGraph's too."""
-    names = (kind.__name__ for kind in type(error).__mro__)
     if type(error).__module__.split(".")[0] not in ("flowfn", "graph_compat"):
-        return next(names)
-    homes = (builtins, langgraph.errors, langgraph.prebuilt.tool_node)
+        return type(error).__name__
+    renamed = {kind: name for name, kind in vars(graph_compat.errors).items() if isinstance(kind, type)}
+    names = (renamed.get(kind, kind.__name__) for kind in type(error).__mro__)
+    homes = (builtins, langgraph.errors, langgraph.prebuilt.tool_node, langgraph.store.base)
     return next(name for name in names if any(hasattr(home, name) for home in homes))
 
 

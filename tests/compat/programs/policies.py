@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, TimeoutPolicy, interrupt
 
 from ..parts import ONE, TWO, State, edges, nodes
-from ..trace import Trace, differs_by_caller
+from ..trace import Trace, differs, differs_by_caller
 
 
 def _at_once(**options: Any) -> RetryPolicy:
@@ -77,19 +77,19 @@ async def what_is_retried_by_default(t: Trace) -> None:
 
 
 async def forms_of_retry_on(t: Trace) -> None:
-    """retry_on is a class, several classes, or a predicate; nothing else."""
-    for retry_on in [
-        KeyError,
-        (KeyError, ValueError),
-        [KeyError],
-        lambda error: error.args == ("k",),
-        "KeyError",
-        1,
-    ]:
+    """retry_on is a class, several classes, or a predicate."""
+    for retry_on in [KeyError, (KeyError, ValueError), [KeyError], lambda error: error.args == ("k",)]:
         node, attempts = _failing(t, KeyError("k"))
         policy = _at_once(retry_on=retry_on)
         await t.invoke(_one(node, retry_policy=policy).compile(), {"x": []})
         t.note("attempts", len(attempts))
+
+
+@differs("a policy that makes no sense is refused at once")
+async def retry_on_something_else(t: Trace) -> None:
+    """A name or a number is no retry_on."""
+    for retry_on in ["KeyError", 1]:
+        t.raises(lambda retry_on=retry_on: _at_once(retry_on=retry_on))
 
 
 async def several_retry_policies(t: Trace) -> None:
@@ -294,9 +294,9 @@ async def timeouts_of_sync_nodes(t: Trace) -> None:
 
 async def timeouts_that_make_no_sense(t: Trace) -> None:
     """A timeout is greater than 0, and refresh_on is one of two words."""
-    t.raises(TimeoutPolicy.coerce, TimeoutPolicy(run_timeout=0))
-    t.raises(TimeoutPolicy.coerce, TimeoutPolicy(idle_timeout=-1))
-    t.raises(TimeoutPolicy.coerce, TimeoutPolicy(run_timeout=1, refresh_on="never"))  # type: ignore[arg-type]
+    t.raises(lambda: TimeoutPolicy.coerce(TimeoutPolicy(run_timeout=0)))
+    t.raises(lambda: TimeoutPolicy.coerce(TimeoutPolicy(idle_timeout=-1)))
+    t.raises(lambda: TimeoutPolicy.coerce(TimeoutPolicy(run_timeout=1, refresh_on="never")))  # type: ignore[arg-type]
     t.raises(TimeoutPolicy.coerce, 0)
     t.note("none", TimeoutPolicy.coerce(TimeoutPolicy()))
     t.note("coerced", [TimeoutPolicy.coerce(value) for value in (None, 2, TimeoutPolicy(idle_timeout=1))])

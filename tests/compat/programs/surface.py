@@ -203,6 +203,14 @@ async def values_of_types(t: Trace) -> None:
     t.note("retry", types.RetryPolicy(max_attempts=2)._replace(jitter=False).max_attempts)
 
 
+@differs("a RetryPolicy is no tuple")
+async def a_retry_policy_with_other_values(t: Trace) -> None:
+    """It can be copied with changes, and sliced."""
+    from langgraph import types
+
+    t.raises(lambda: types.RetryPolicy(max_attempts=2)._replace(jitter=False)[3:5])
+
+
 async def members_of_a_graph(t: Trace) -> None:
     """A compiled graph has the attributes that programs look at."""
     from langgraph import graph, pregel
