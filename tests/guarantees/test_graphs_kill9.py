@@ -127,7 +127,7 @@ thread = {"configurable": {"thread_id": "job"}}
 
 def consume(chunk):
     for name, update in chunk[1].items():
-        if name not in ("inner", "plain", "coroutine"):
+        if name not in ("inner", "plain", "coroutine", "__metadata__"):
             note("saw", (update.get("outside") or update["inside"])[0])
 
 
@@ -140,7 +140,7 @@ def main():
     state = graph.get_state(thread)
     print("begins", flush=True)
     given = {"outside": [], "inside": []} if state.metadata is None else None
-    if given is not None or state.next:
+    if given is not None or state.tasks:
         if blocking:
             for chunk in graph.stream(given, thread, stream_mode="updates", subgraphs=True):
                 consume(chunk)
