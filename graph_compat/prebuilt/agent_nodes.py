@@ -191,6 +191,11 @@ class SentCalls:
         """The node's name."""
         return self.node.name
 
+    @property
+    def tools_by_name(self) -> dict[str, Any]:
+        """The node's tools, for pictures."""
+        return self.node.tools_by_name
+
     def invoke(self, sent: Any, config: Any = None) -> Any:
         """What the ToolNode makes of a call, or of a state."""
         return self.node.invoke(self._with_state(sent), config)

@@ -23,6 +23,7 @@ from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_check
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
+    from flowfn.drawing import Graph
     from flowfn.invocation import Setup
 
 
@@ -164,6 +165,16 @@ class Pregel(CompiledGraph, ABC):
     def OutputType(self) -> Any:
         """The type of the one output channel; None where there are several."""
         return self._type_of(self.output_channels, "ValueType")
+
+    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """The picture of the program: which node writes what another one runs on."""
+        from graph_compat.pregel.picturing import drawn
+
+        return drawn(self._description)
+
+    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """`get_graph` for asyncio."""
+        return self.get_graph(config, xray=xray)
 
     def _type_of(self, names: Names, which: str) -> Any:
         return getattr(self.channels[names], which) if isinstance(names, str) else None
