@@ -118,7 +118,7 @@ def _is_place(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class GraphOutput(values.GraphOutput, Generic[OutputT]):
+class GraphOutput(values.GraphOutput, Generic[StateT]):
     """What `invoke(version="v2")` returns: `value`, and the `interrupts` that it waits on.
 
     It can still be asked for the keys of its value, as a result of the first version; that warns.

@@ -84,8 +84,6 @@ class Pregel(CompiledGraph, ABC):
             context_schema = deprecated.pop("config_type") if context_schema is None else context_schema
         for unknown in deprecated:
             raise TypeError(f"Pregel() got an unexpected keyword argument {unknown!r}")
-        if step_timeout is not None:
-            raise NotImplementedError("step_timeout is left out: give nodes a timeout")
         if stream_transformers:
             raise NotImplementedError(f"stream_transformers is left out: {EVENTS}")
         ensure_valid_checkpointer(checkpointer)

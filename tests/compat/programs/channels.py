@@ -16,6 +16,8 @@ from langgraph.channels import (
 )
 from langgraph.types import Overwrite
 
+from ..trace import differs
+
 
 def see(t, channel):
     """Record what there is to see of a channel."""
@@ -131,6 +133,7 @@ async def reducer_without_an_empty_value(t):
     update(t, channel, 1, 2)
 
 
+@differs("a channel that refuses a write")
 async def overwrite(t):
     """An Overwrite replaces what there was and what comes after it; one a step."""
     channel = BinaryOperatorAggregate(list, operator.add)

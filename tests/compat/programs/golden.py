@@ -165,6 +165,7 @@ async def entrypoint_with_tasks(t: Trace) -> None:
     await t.history(wf, ONE)
 
 
+@differs("recorded calls aren't told again")
 async def entrypoint_streams(t: Trace) -> None:
     """C8: an entrypoint and its tasks in each stream mode."""
     for mode in ["updates", "values", "tasks", "custom", ["updates", "custom"]]:

@@ -17,6 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import StreamWriter
 from pydantic import BaseModel
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -301,6 +303,7 @@ async def parameters_of_tasks(t):
     await t.stream(flow, 1, config, context="c", stream_mode=["custom", "updates"])
 
 
+@differs("tuples stay tuples")
 async def managed_values(t):
     """A node sees how many steps remain, if its state says so; they're never stored."""
 

@@ -14,6 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, push_message
 
+from ..trace import differs
+
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
@@ -104,6 +106,7 @@ async def openai_format(t):
     t.note("content", result["messages"][0].content)
 
 
+@differs("tuples stay tuples")
 async def a_graph_of_messages(t):
     """MessagesState appends what nodes return to what came in."""
     graph = answers(t, AIMessage("b", id="2"))

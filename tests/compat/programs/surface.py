@@ -143,6 +143,7 @@ async def parameters_of_builders(t: Trace) -> None:
         _takes(t, function)
 
 
+@differs("parameters of flowfn's own")
 async def parameters_of_graphs(t: Trace) -> None:
     """What a compiled graph's methods take, and that each has an asyncio twin with the same parameters."""
     from langgraph.graph import state
@@ -166,6 +167,7 @@ async def parameters_of_graphs(t: Trace) -> None:
         _takes(t, getattr(compiled, name))
 
 
+@differs("parameters of flowfn's own")
 async def parameters_of_types(t: Trace) -> None:
     """What the types are made of."""
     from langgraph import types
