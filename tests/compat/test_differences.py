@@ -12,13 +12,14 @@ INSTEAD = {
     # The second question is asked again.
     Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
     # The task ran once for three attempts of its parent.
-    Name("savers", "writes"): "('task2', '__interrupt__', 'two')",
-    Name("savers", "what_a_run_puts"): "seen by: ['__start__', 'a', 'b']",
+    Name("savers", "writes"): "('task2', '__interrupt__', 'two'),\n ('task2', '__error__', 'e')",
+    Name("savers", "what_a_run_puts"): "versions of: ['x']",
     # A question and its answer are calls with an identity of their own, not writes of the task that asked.
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
     Name("savers", "sqlite_has_two_colours"): "answers: None",
     Name("pregel", "two_writes_to_one_value"): "At key 'c': Can receive only one value per step",
     Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",
+    Name("react_agent", "hooks_after_the_model_in_one_task"): "('ai', 'done', None, [])",
     Name("answers", "an_answer_to_the_question_before"): "no question waits under '<H0>'",
     Name("answers", "answers_of_other_schemas"): "nothing waits for the answer {'n': '3'}",
     Name("answers", "an_answer_that_is_refused_is_told"): "seen: [True, True]",
