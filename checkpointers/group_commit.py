@@ -1,13 +1,14 @@
 """Commits of several threads in one transaction.
 
-Rule: whoever gets the writing lock commits everything that waits for it.
+Rule: of those that find the writing lock taken, the first waits for it, and then writes all that has come
+meanwhile. The others wait for their answers alone, so that nobody whose commit is made stands in a queue.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Protocol
 
@@ -23,20 +24,29 @@ class Write(Protocol):
 
 
 class _Waiting:
-    """Commits in the queue, and what became of them."""
+    """Commits in the queue, and what became of them. `woken` is let go when they are made, or when it is to lead."""
 
-    __slots__ = ("commits", "refusals")
+    __slots__ = ("commits", "refusals", "woken")
 
     def __init__(self, commits: Sequence[Commit]) -> None:
         self.commits = commits
         self.refusals: Refusals | None = None
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+    def wake(self) -> None:
+        """Let it go on. No error if it may already."""
+        with suppress(RuntimeError):
+            self.woken.release()
 
 
 class GroupCommit:
     """The commits that wait for one writing lock."""
 
     def __init__(self) -> None:
-        self._queue: deque[_Waiting] = deque()
+        self._queue: list[_Waiting] = []
+        self._has_leader = False
+        self._mutex = threading.Lock()
 
     def commit(
         self, lock: threading.Lock, write: Write, commits: Sequence[Commit], *, wait: bool
@@ -46,36 +56,62 @@ class GroupCommit:
         Raises:
             BlockingIOError: with `wait=False`, where another thread is writing; nothing was done.
         """
-        if lock.acquire(blocking=False):
+        if not (wait and self._queue) and lock.acquire(blocking=False):
             try:
-                if wait and self._queue:
-                    return self._write_queue(write, self._enqueue(commits))
                 return write(commits, wait=wait)
             finally:
                 lock.release()
         if not wait:
             raise BlockingIOError("another thread is writing")
-        mine = self._enqueue(commits)
-        with lock:
-            return self._write_queue(write, mine) if mine.refusals is None else mine.refusals
+        mine = _Waiting(commits)
+        leads = self._enqueue(mine)
+        try:
+            if not leads:
+                mine.woken.acquire()
+            if mine.refusals is None:
+                leads = True
+                with lock:
+                    if mine.refusals is None:
+                        self._write_queue(write)
+        except BaseException:
+            self._leave(mine, leads)
+            raise
+        assert mine.refusals is not None
+        return mine.refusals
 
-    def _enqueue(self, commits: Sequence[Commit]) -> _Waiting:
-        waiting = _Waiting(commits)
-        self._queue.append(waiting)
-        return waiting
+    def _enqueue(self, mine: _Waiting) -> bool:
+        """Join the queue; whether as the one who leads it."""
+        with self._mutex:
+            self._queue.append(mine)
+            leads, self._has_leader = not self._has_leader, True
+            return leads
 
-    def _write_queue(self, write: Write, mine: _Waiting) -> Refusals:
-        """Write all that waits, `mine` included; the caller holds the lock.
+    def _write_queue(self, write: Write) -> None:
+        """Write all that waits; the caller holds the lock.
 
         If that is cut short, the others' commits wait on for the next holder.
         """
-        batch = [self._queue.popleft() for _ in range(len(self._queue))]
+        with self._mutex:
+            batch, self._queue = self._queue, []
+            self._has_leader = False
         try:
             refusals = iter(write([commit for one in batch for commit in one.commits], wait=True))
         except BaseException:
-            self._queue.extendleft(one for one in reversed(batch) if one is not mine)
+            with self._mutex:
+                self._queue[:0] = batch
+                self._has_leader = True
             raise
         for one in batch:
             one.refusals = list(islice(refusals, len(one.commits)))
-        assert mine.refusals is not None
-        return mine.refusals
+            one.wake()
+
+    def _leave(self, mine: _Waiting, leads: bool) -> None:
+        """Give up waiting; where this one led, the next one does."""
+        with self._mutex:
+            if mine in self._queue:
+                self._queue.remove(mine)
+            if not leads:
+                return
+            self._has_leader = bool(self._queue)
+            if self._queue:
+                self._queue[0].wake()

@@ -65,7 +65,9 @@ _CONDITIONS = {
 def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
     """What reads a page: the checkpoints, their values, their writes."""
     conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
-    where = f"{' AND '.join(['place IS NOT NULL', *conditions])} ORDER BY place DESC LIMIT $1"
+    # A checkpoint of a given id is looked up, not searched for along the thread's history.
+    order = "" if "id" in named else "ORDER BY place DESC"
+    where = f"{' AND '.join(['place IS NOT NULL', *conditions])} {order} LIMIT $1"
     chosen = f"ANY(ARRAY(SELECT checkpoint.key FROM flowfn.checkpoint WHERE {where}))"
     return (
         "SELECT checkpoint.key, place, thread.id, namespace, checkpoint.id, parent, step, source,"

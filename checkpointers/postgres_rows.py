@@ -33,12 +33,13 @@ _ADD_PLACE = f"""
 
 _FILL = f"""
     WITH here AS (
-        SELECT checkpoint.key, checkpoint.thread FROM flowfn.thread JOIN flowfn.checkpoint
-        ON checkpoint.thread = thread.key AND checkpoint.namespace = $3::text AND checkpoint.id = $4::text
-        WHERE {_HOLDS}),
+        SELECT key, thread FROM flowfn.checkpoint
+        WHERE thread = (SELECT thread.key FROM flowfn.thread WHERE {_HOLDS})
+            AND namespace = $3::text AND id = $4::text),
     base AS (
-        SELECT checkpoint.* FROM flowfn.checkpoint JOIN here ON checkpoint.thread = here.thread
-        WHERE namespace = $3::text AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
+        SELECT * FROM flowfn.checkpoint
+        WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
+            AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
         ORDER BY place DESC LIMIT 1),
     given AS (
         SELECT * FROM unnest($12::text[], $13::bigint[], $14::boolean[], $15::bytea[])
@@ -177,8 +178,8 @@ def _adding(count: int) -> str:
         WITH fence AS MATERIALIZED (
             SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
         known AS MATERIALIZED (
-            SELECT checkpoint.key FROM flowfn.checkpoint JOIN fence ON checkpoint.thread = fence.key
-            WHERE namespace = $3::text AND id = $4::text),
+            SELECT key FROM flowfn.checkpoint
+            WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::text),
         made AS (
             INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::text FROM fence
             WHERE NOT EXISTS (SELECT FROM known)

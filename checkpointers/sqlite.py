@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from checkpointers import sqlite_rows
 from checkpointers.base import CheckpointSaver
+from checkpointers.channel_maps import Bases
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, lease_lost, paged, unknown_before
@@ -43,6 +44,7 @@ class SqliteSaver(CheckpointSaver):
         if not os.fspath(path):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
+        self._bases = Bases()
         self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew)
@@ -138,7 +140,7 @@ class SqliteSaver(CheckpointSaver):
     def _apply(self, db: sqlite3.Cursor, commit: Commit) -> Exception | None:
         if commit.lease is not None and self._holder.refuses(commit.lease):
             return lease_lost(commit.thread)
-        return sqlite_rows.apply(db, commit)
+        return sqlite_rows.apply(db, commit, self._bases)
 
     def _tell(self, commit: Commit) -> None:
         """A commit is durable; nobody who waits for one goes on before the lock is given back."""

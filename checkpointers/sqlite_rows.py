@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from checkpointers.channel_maps import EMPTY, Bases, ChannelMap, after
 from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
 from checkpointers.sqlite_schema import IS_UNFINISHED
@@ -64,15 +65,16 @@ _LEND = """
 
 _FILL = """
     UPDATE checkpoint SET parent = ?, step = ?, source = ?, created_at = ?, body = ?, metadata = ?,
-        channels = ? WHERE key = ?"""
+        channels = ?, base = ? WHERE key = ?"""
 
 _COLUMNS = """checkpoint.namespace, checkpoint.id, checkpoint.parent, checkpoint.step, checkpoint.source,
-    checkpoint.created_at, checkpoint.body, checkpoint.metadata, checkpoint.channels"""
+    checkpoint.created_at, checkpoint.body, checkpoint.metadata, checkpoint.channels,
+    checkpoint.base"""
 
 # -- writing --------------------------------------------------------------------------------------
 
 
-def apply(db: Cursor, commit: Commit) -> Exception | None:
+def apply(db: Cursor, commit: Commit, bases: Bases) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
     first = commit.items[0] if commit.items else None
     spot = (first.checkpoint, first.namespace) if isinstance(first, Writes) else (None, None)
@@ -86,7 +88,7 @@ def apply(db: Cursor, commit: Commit) -> Exception | None:
             known = place if item is first else None
             _add_writes(db, known or _place(db, thread, item.namespace, item.checkpoint), item.rows)
         elif isinstance(item, CheckpointRow):
-            _add_checkpoint(db, thread, item)
+            _add_checkpoint(db, thread, item, bases)
         else:
             raise strange_item(item)
     if concerns_thread(commit):
@@ -124,36 +126,37 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
     return int(last) + 1
 
 
-def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow) -> None:
-    shared = _channels(db, thread, row.namespace, row.parent)
+def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
+    parent_key, parent = _parent(db, thread, row, bases)
     key = _final_place(db, thread, row.namespace, row.id)
-    channels = json.dumps(_store_values(db, key, row, shared), separators=(",", ":"))
-    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels)
+    first, last = _span(key)
+
+    def store(value: bytes) -> int:
+        db.execute(_ADD_VALUE, (first, first, last, value))
+        return _last_row(db)
+
+    channels, base = after(EMPTY if parent_key == key else parent, row, store).as_text()
+    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
     db.execute(_FILL, (*described, key))
 
 
-def _store_values(
-    db: Cursor, checkpoint: int, row: CheckpointRow, shared: Mapping[str, list[int]]
-) -> dict[str, list[int]]:
-    """Store what changed; returns `[version, key]`, or `[version]` where empty, for every channel."""
-    channels = {}
-    for channel, version in row.versions.items():
-        put, old = row.values.get(channel), shared.get(channel)
-        if put is not None and put.value is not None:
-            first, last = _span(checkpoint)
-            db.execute(_ADD_VALUE, (first, first, last, put.value))
-            channels[channel] = [version, _last_row(db)]
-        elif put is None and old is not None and old[0] == version:
-            channels[channel] = old
-        else:
-            channels[channel] = [version]
-    return channels
+def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[int | None, ChannelMap]:
+    """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
+    found = _find(db, "key, channels, base", thread, row.namespace, row.parent)
+    if found is None:
+        return None, EMPTY
+    key, channels, base = found
+    if base is None:
+        return key, ChannelMap({}, bases.read(key, channels))
+    return key, _channel_map(db, channels, base, bases)
 
 
-def _channels(db: Cursor, thread: int, namespace: str, parent: str | None) -> Mapping[str, list[int]]:
-    """The channels that a new checkpoint shares with its parent, or with the last where it names none."""
-    found = _find(db, "channels", thread, namespace, parent)
-    return {} if found is None else json.loads(found[0])
+def _channel_map(db: Cursor, channels: str, base: int | None, bases: Bases) -> ChannelMap:
+    """A stored map, with its base."""
+    if base is None:
+        return ChannelMap(json.loads(channels))
+    (text,) = db.execute("SELECT channels FROM checkpoint WHERE key = ?", (base,)).fetchone()
+    return ChannelMap(json.loads(channels), bases.read(base, text))
 
 
 def _settle(db: Cursor, thread: int, commit: Commit) -> None:
@@ -297,8 +300,8 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
 
 
 def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
-    key, namespace, name, parent, step, source, created_at, body, metadata, channels = found
-    held = json.loads(channels)
+    key, namespace, name, parent, step, source, created_at, body, metadata, channels, base = found
+    held = _channel_map(db, channels, base, Bases()).whole()
     versions = {channel: place[0] for channel, place in held.items()}
     values = {channel: _value(db, *place) for channel, place in held.items()}
     row = CheckpointRow(namespace, name, parent, step, source, created_at, body, metadata, versions, values)

@@ -3,7 +3,8 @@
 - `thread`: one row each, with its last run and its lease. `touched` orders listings; the clock doesn't.
 - `checkpoint`: `key` is the order of commits. `channels` maps each channel to `[version, key of value]`,
   without a key where it is empty, so that a checkpoint shares what did not change with its parent,
-  whatever other branch gave the same number to its own version. A row whose `body` is NULL is named by
+  whatever other branch gave the same number to its own version; or it has what differs from the map of
+  the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
   writes alone so far.
 - `value`: what channels held; `write`: what tasks wrote, a log that is merged when read. Their `key` is
   the key of the checkpoint that they were put with times 2**32, plus a place under it: the rows of a
@@ -46,7 +47,8 @@ CREATE TABLE checkpoint (
     created_at TEXT,
     body BLOB,
     metadata BLOB,
-    channels TEXT
+    channels TEXT,
+    base INTEGER
 );
 CREATE UNIQUE INDEX checkpoint_id ON checkpoint (thread, id, namespace);
 CREATE INDEX checkpoint_order ON checkpoint (thread, namespace);

@@ -46,18 +46,12 @@ def model(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[s
     if results:
         return f"You had {results[0]} cents; {results[1]}."
     print("the model is offered:", ", ".join(signature(tool["function"]) for tool in tools))
-    return {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "balance", "arguments": '{"of": "me"}'}},
-            {
-                "id": "2",
-                "type": "function",
-                "function": {"name": "transfer", "arguments": '{"to": "bob", "cents": 700}'},
-            },
-        ],
-    }
+    functions = [
+        {"name": "balance", "arguments": '{"of": "me"}'},
+        {"name": "transfer", "arguments": '{"to": "bob", "cents": 700}'},
+    ]
+    calls = [{"id": f["name"], "type": "function", "function": f} for f in functions]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
 
 
 def signature(function: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -89,6 +89,10 @@ class RetryPolicy:
         _require_strategy("wait", self.wait, "tenacity.wait_fixed(1)")
         _require_strategy("stop", self.stop, "tenacity.stop_after_delay(60)")
         _require_retry_on(self.retry_on)
+
+    def _replace(self, **changes: Any) -> RetryPolicy:
+        """The same with other fields, under the name that LangGraph's named tuple has for it."""
+        return replace(self, **changes)
 
     def next_delay(self, attempt: int, error: BaseException, elapsed: float) -> float | None:
         """Seconds to wait before the next attempt, or None to give up.

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -27,7 +27,7 @@ from flowfn.values import (
 )
 from graph_compat.asking import interrupt
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
-from graph_compat.typing import OutputT, StateT
+from graph_compat.typing import StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV11, warn
 
 __all__ = [
@@ -68,6 +68,8 @@ __all__ = [
     "interrupt",
     "omit_payload",
 ]
+
+ValuesT = TypeVar("ValuesT")
 
 All = Literal["*"]
 """Every node that isn't hidden."""
@@ -216,12 +218,12 @@ DebugPayload = DebugCheckpoint[StateT] | DebugTask | DebugTaskResult
 # -- the chunks of a stream of version="v2" -------------------------------------------------------
 
 
-class ValuesStreamPart(TypedDict, Generic[OutputT]):
+class ValuesStreamPart(TypedDict, Generic[ValuesT]):
     """The state, in a stream of `version="v2"`."""
 
     type: Literal["values"]
     ns: tuple[str, ...]
-    data: OutputT
+    data: ValuesT
     interrupts: tuple[Interrupt, ...]
 
 
@@ -274,7 +276,7 @@ class DebugStreamPart(TypedDict, Generic[StateT]):
 
 
 StreamPart = (
-    ValuesStreamPart[OutputT]
+    ValuesStreamPart[ValuesT]
     | UpdatesStreamPart
     | MessagesStreamPart
     | CustomStreamPart

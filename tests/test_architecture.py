@@ -129,7 +129,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.encryption", "flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"},
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
-    | {"flowfn.events", "flowfn.logs", "flowfn.runtime", "flowfn.streams", "flowfn.validation"}
+    | {"flowfn.events", "flowfn.functional.task", "flowfn.logs", "flowfn.runtime", "flowfn.streams"}
+    | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {"flowfn.drawing", "flowfn.stores", "checkpointers"},
     # The front door re-exports; it holds no logic, and only front ends come in through it.

@@ -38,7 +38,7 @@ CREATE TABLE flowfn.checkpoint (
 );
 CREATE UNIQUE INDEX checkpoint_id ON flowfn.checkpoint (thread, id, namespace);
 CREATE UNIQUE INDEX checkpoint_place ON flowfn.checkpoint (place);
-CREATE INDEX checkpoint_order ON flowfn.checkpoint (thread, namespace, place);
+CREATE INDEX checkpoint_order ON flowfn.checkpoint (thread, namespace, place) WHERE place IS NOT NULL;
 
 CREATE TABLE flowfn.value (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -135,7 +135,7 @@ class Run:
         self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
         self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
         """Which kind of breakpoint it stopped at."""
-        self.control = RunControl() if parent is None else parent.root.control
+        self.control: RunControl = RunControl() if parent is None else parent.root.control
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None

@@ -209,10 +209,11 @@ class _Connections:
         direct = process == connection.info.backend_pid
         connection.prepare_threshold = _PREPARE_AFTER if direct else None
         if direct:
-            # What is found by an index today will be tomorrow: planning anew costs as much as the work.
+            # Plans are made once, for tables that may be empty yet: all but listings have an index to go by.
             connection.execute(
-                "SELECT set_config('lock_timeout', $1, false), set_config('plan_cache_mode', $2, false)",
-                (str(max(1, round(self._timeout * 1000))), "force_generic_plan"),
+                "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
+                " set_config('enable_seqscan', 'off', false), set_config('lock_timeout', $1, false)",
+                (str(max(1, round(self._timeout * 1000))),),
             )
 
     def close(self) -> None:

@@ -31,10 +31,10 @@ class RedisCache(BaseCache[ValueT]):
         held = ((key, data) for key, data in zip(keys, found, strict=True) if data is not None)
         return {key: self.decoded(*_parted(data)) for key, data in held}
 
-    def set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
+    def set(self, mapping: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
         """Keep values, each for so many seconds, or, with None, for ever."""
         pipeline = self.redis.pipeline(transaction=False)
-        for key, (value, ttl) in pairs.items():
+        for key, (value, ttl) in mapping.items():
             kind, data = self.encoded(value)
             lasting = None if ttl is None else max(1, round(ttl * 1000))
             pipeline.set(self._place(key), kind.encode() + b":" + data, px=lasting)

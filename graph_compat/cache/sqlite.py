@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import threading
@@ -49,17 +50,21 @@ class SqliteCache(BaseCache[ValueT]):
                     found[namespace, key] = row
         return {key: self.decoded(*row) for key, row in found.items()}
 
-    def set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
+    def set(self, mapping: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
         """Keep values, each for so many seconds, or, with None, for ever; those whose time is up go."""
         now = time.time()
         rows = [
             (json.dumps(namespace), key, None if ttl is None else now + ttl, *self.encoded(value))
-            for (namespace, key), (value, ttl) in pairs.items()
+            for (namespace, key), (value, ttl) in mapping.items()
         ]
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM cache WHERE expiry <= ?", (now,))
             self._connection.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?, ?, ?, ?)", rows)
+
+    async def aset(self, mapping: Mapping[FullKey, tuple[ValueT, int | None]]) -> None:
+        """`set` for asyncio."""
+        await asyncio.to_thread(self.set, mapping)
 
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         """Forget what is in these namespaces; everything for None."""

@@ -13,7 +13,7 @@ from graph_compat.left_out import left_out
 __all__ = ["InMemorySaver", "MemorySaver"]
 
 
-class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):
+class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads until the process ends.
 
     `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
@@ -26,7 +26,7 @@ class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
         super().__init__(serde=None if serde is None else as_serializer(serde))
 
-    def get_next_version(self, current: Any, channel: None) -> Any:
+    def get_next_version(self, current: Any, channel: Any = None) -> Any:
         """The version after `current`."""
         return next_text_version(current)
 

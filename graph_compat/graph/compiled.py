@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
@@ -28,6 +28,7 @@ from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
+from graph_compat.left_out import EVENTS
 from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
@@ -272,7 +273,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         limit = (merged or {}).get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
-        read = read_config(None if merged is None else sorted_config(merged), thread_id)
+        read = read_config(with_own_keys(merged), thread_id)
         given = ((merged or {}).get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
@@ -334,6 +335,48 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     def step_timeout(self, seconds: float | None) -> None:
         if seconds is not None:
             raise NotImplementedError("step_timeout is left out. Give nodes a timeout")
+
+    def stream_events(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        version: Literal["v1", "v2", "v3"] = "v2",
+        transformers: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """LangChain's events of a run, where it is installed.
+
+        Raises:
+            NotImplementedError: version "v3".
+        """
+        _refuse_events(version, transformers)
+        return self.__getattr__("stream_events")(input, config, version=version, **kwargs)
+
+    def astream_events(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        version: Literal["v1", "v2", "v3"] = "v2",
+        transformers: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`stream_events` for asyncio."""
+        _refuse_events(version, transformers)
+        return self.__getattr__("astream_events")(input, config, version=version, **kwargs)
+
+    def validate(self) -> Any:
+        """The graph: it was checked when it was made."""
+        return self
+
+    def config_schema(self, *, include: Sequence[str] | None = None) -> Any:
+        """Left out: it was deprecated in LangGraph 1.0."""
+        raise NotImplementedError("config_schema() is left out: use get_context_jsonschema()")
+
+    def get_config_jsonschema(self, *, include: Sequence[str] | None = None) -> dict[str, Any]:
+        """Left out: it was deprecated in LangGraph 1.0."""
+        raise NotImplementedError("get_config_jsonschema() is left out: use get_context_jsonschema()")
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Any:
         """A copy with other attributes."""
@@ -493,6 +536,19 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     attach_edge = attach_branch = attach_node
 
 
+def _refuse_events(version: str, transformers: Any) -> None:
+    if version == "v3" or transformers:
+        raise NotImplementedError(f"version={version!r} of stream_events() is left out: {EVENTS}")
+
+
+def refuse_parent(command: Command[Any]) -> None:
+    """Refuse a caller's command that addresses a graph around the one that is called."""
+    if command.graph == Command.PARENT:
+        raise InvalidUpdateError(
+            "There is no parent graph. A caller's command is for the graph that it calls"
+        )
+
+
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:
     if config is not None and not isinstance(config, Mapping) and len(config) != len(inputs):
         raise ValueError(
@@ -509,17 +565,28 @@ def returned(ending: Ending, value: Any) -> Any:
     return {**value, **questions} if isinstance(value, dict) else questions
 
 
-CONFIG_KEYS = (
-    *("tags", "metadata", "callbacks", "recursion_limit", "max_concurrency"),
-    *("configurable", "run_name", "run_id"),
+KEYS = frozenset(
+    [
+        "tags",
+        "metadata",
+        "callbacks",
+        "recursion_limit",
+        "max_concurrency",
+        "configurable",
+        "run_name",
+        "run_id",
+    ]
 )
+"""The keys of a configuration."""
 
 
-def sorted_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration whose other keys than a configuration's own are in its `configurable`."""
-    given = {key: value for key, value in config.items() if key in CONFIG_KEYS}
-    others = {key: value for key, value in config.items() if key not in CONFIG_KEYS}
-    return {**given, "configurable": {**(given.get("configurable") or {}), **others}} if others else given
+def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A configuration whose other keys were moved into its `configurable`."""
+    if config is None or config.keys() <= KEYS:
+        return config
+    own = {key: value for key, value in config.items() if key in KEYS}
+    others = {key: value for key, value in config.items() if key not in KEYS}
+    return {**own, "configurable": {**others, **(own.get("configurable") or {})}}
 
 
 def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from graph_compat.constants import START
 from graph_compat.drawing import Description, NodeDescription, Route, picture
-from graph_compat.graph.node import StateNodeSpec
 
 if TYPE_CHECKING:
     from flowfn.drawing import Graph
@@ -41,7 +40,7 @@ def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:
     nodes = {START: NodeDescription(graph.nodes[START])}
     for name, spec in built.nodes.items():
         if name not in handlers:
-            nodes[name] = NodeDescription(spec.runnable, _metadata(spec), spec.defer)
+            nodes[name] = NodeDescription(spec.runnable, spec.metadata, spec.defer)
     return Description(
         nodes=nodes,
         edges=built.edges,
@@ -50,9 +49,3 @@ def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:
         interrupt_before=graph.interrupt_before_nodes,
         interrupt_after=graph.interrupt_after_nodes,
     )
-
-
-def _metadata(spec: StateNodeSpec) -> Mapping[str, Any] | None:
-    """A node's metadata, with the names of the tools that it calls."""
-    tools = getattr(spec.runnable, "tools_by_name", None)
-    return {**(spec.metadata or {}), "__tools": list(tools)} if tools else spec.metadata

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graph_compat.left_out import EVENTS, left_out
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 
+_missing = left_out(__name__, {"ToolCallTransformer": EVENTS})
+
+
 def __getattr__(name: str) -> Any:
     """The marks, from their module.
 
@@ -36,8 +40,4 @@ def __getattr__(name: str) -> Any:
         from graph_compat.prebuilt import marks
 
         return getattr(marks, name)
-    if name == "ToolCallTransformer":
-        raise NotImplementedError(
-            f"{__name__}.{name} is left out: stream events v3 are not supported: use stream() with stream_mode="
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _missing(name)

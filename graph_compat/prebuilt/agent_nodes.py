@@ -187,14 +187,14 @@ class SentCalls:
         self.node = node
         self.schema = schema
 
+    @property
+    def tools_by_name(self) -> dict[str, Any]:
+        """The tools."""
+        return self.node.tools_by_name
+
     def get_name(self) -> str:
         """The node's name."""
         return self.node.name
-
-    @property
-    def tools_by_name(self) -> dict[str, Any]:
-        """The node's tools, for pictures."""
-        return self.node.tools_by_name
 
     def invoke(self, sent: Any, config: Any = None) -> Any:
         """What the ToolNode makes of a call, or of a state."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, NotRequired, get_type_hints
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, deprecated
 
 from graph_compat.graph.message import add_messages
 from graph_compat.managed import RemainingSteps
 from graph_compat.prebuilt.chat import merge_dicts
+from graph_compat.warnings import LangGraphDeprecatedSinceV10
 
 
 class AgentState(TypedDict):
@@ -72,16 +73,25 @@ def with_model_input(schema: Any) -> Any:
 
 
 @cache
-def pydantic_state(name: str) -> Any:
-    """The pydantic twin of a state; pydantic is loaded for those who ask for it."""
+def pydantic_states() -> dict[str, Any]:
+    """The pydantic twins of the states, by name; pydantic is loaded for those who ask for one."""
     from pydantic import BaseModel, create_model
 
-    base = create_model(
+    plain = create_model(
         "AgentStatePydantic",
         messages=(Annotated[list[Any], add_messages], ...),
         remaining_steps=(RemainingSteps, 25),
         __module__=__name__,
     )
-    if name == "AgentStatePydantic":
-        return base
-    return create_model(name, __base__=base, structured_response=(dict[str, Any] | BaseModel, ...))
+    structured = create_model(
+        "AgentStateWithStructuredResponsePydantic",
+        __base__=plain,
+        structured_response=(dict[str, Any] | BaseModel, ...),
+    )
+    return {state.__name__: _deprecated(state) for state in (plain, structured)}
+
+
+def _deprecated(state: Any) -> Any:
+    """A state whose use as a base, or to make an instance, warns."""
+    advice = f"{state.__name__} has been deprecated in favor of AgentState in `langchain.agents`."
+    return deprecated(advice, category=LangGraphDeprecatedSinceV10)(state)

@@ -27,7 +27,7 @@ from graph_compat.prebuilt.agent_states import (
     AgentStateWithStructuredResponse,
     check_state,
     default_state,
-    pydantic_state,
+    pydantic_states,
     with_model_input,
 )
 from graph_compat.prebuilt.chat import answered, calls_of, last_of_model, role_of, uses_langchain
@@ -56,11 +56,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The states as pydantic models."""
     if name in ("AgentStatePydantic", "AgentStateWithStructuredResponsePydantic"):
-        warn(
-            f"{name} has been deprecated in favor of AgentState in `langchain.agents`.",
-            LangGraphDeprecatedSinceV10,
-        )
-        return pydantic_state(name)
+        return pydantic_states()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -147,24 +147,28 @@ def tool_of(given: Any) -> Any:
 
     Raises:
         TypeError: it is neither.
-        ValueError: LangChain's tool needs a docstring, and the function has none.
     """
     if isinstance(given, FunctionTool) or (hasattr(given, "invoke") and hasattr(given, "name")):
         return given
     if callable(given) and uses_langchain():
-        from langchain_core.tools import tool
+        from langchain_core.tools import StructuredTool, tool
 
-        return tool(given)
+        if inspect.getdoc(given):
+            return tool(given)
+        # LangChain wants a docstring; a function that is a tool without it stays one when LangChain is loaded.
+        form = "coroutine" if inspect.iscoroutinefunction(given) else "func"
+        return StructuredTool.from_function(**{form: given}, description=given.__name__)
     return FunctionTool(given)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A tool, what the graph fills of its parameters, and what runs it."""
+    """A tool, what the graph fills of its parameters, what runs it, and where its code is (file:line)."""
 
     tool: Any
     wanted: Mapping[str, Injection]
     runner: Any
+    site: str
 
     def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """What the tool returns: `arguments` are the model's, `filled` the graph's.
@@ -199,14 +203,19 @@ def _check_object(call: ToolCall, arguments: Any) -> None:
 def prepared(tool: Any) -> Prepared:
     """A tool, looked at."""
     if isinstance(tool, FunctionTool):
-        return Prepared(tool, tool.injections, tool)
+        return Prepared(tool, tool.injections, tool, _site(tool.func))
     from graph_compat.prebuilt.langchain_tools import carrying
 
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
-    return Prepared(tool, theirs, carrying(tool))
+    return Prepared(tool, theirs, carrying(tool), _site(function))
+
+
+def _site(function: Any) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def json_schema(tool: Any) -> dict[str, Any]:

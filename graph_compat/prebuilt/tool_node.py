@@ -7,15 +7,13 @@ crash nor a question of another call runs it again, several may ask at once, and
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
-from flowfn.definition import Definition
-from flowfn.functional.task import call_task, defined
+from flowfn.definition import Definition, define
 from graph_compat.injection import config_of
 from graph_compat.prebuilt.chat import (
     ToolCall,
@@ -169,9 +167,8 @@ class ToolNode:
         frame = current_frame.get()
         if frame is None:
             raise ValueError(
-                f"Missing required config key 'N/A' for '{self.name}'."
-                if uses_langchain()
-                else f"ToolNode {self.name!r} was called outside of a graph: add it as a node, or call it in one"
+                f"Missing required config key 'N/A' for '{self.name}'. A ToolNode runs in a graph: add it as a node, or"
+                " call it in one"
             )
         calls, state, source = calls_in(input, self._messages_key)
         given = _Given(
@@ -187,14 +184,18 @@ class ToolNode:
 
     def _task(self, name: str) -> tuple[Definition, Definition]:
         """The task of a tool's calls: for a blocking caller, and for asyncio."""
-        options: dict[str, Any] = {"name": name, "key": "call"}
-        blocking = defined(_run, **options).with_options(hidden=True)
-        return blocking, defined(_arun, **options).with_options(hidden=True)
+        options: dict[str, Any] = {"name": name, "key": "call", "hidden": True}
+        return define(_run, **options), define(_arun, **options)
 
     def _start(self, call: ToolCall, given: _Given, run: Callable[..., Any]) -> Any:
-        blocking, awaited = self._tasks.get(call["name"], self._any_task)
+        """The future of a call's result."""
+        frame = current_frame.get()
+        assert frame is not None
+        name = call["name"]
+        blocking, awaited = self._tasks.get(name, self._any_task)
         definition = awaited if asyncio.iscoroutinefunction(run) else blocking
-        return call_task(definition, (call, given, run), {}, sys._getframe())
+        site = self._prepared[name].site if name in self._prepared else ""
+        return frame.run.spawn(frame, definition, (call, given, run), {}, site)
 
     # -- one call ---------------------------------------------------------------------------------
 

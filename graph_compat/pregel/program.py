@@ -14,11 +14,13 @@ from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.errors import translated
 from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph
+from graph_compat.graph.json_schemas import context_schema
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
 from graph_compat.left_out import EVENTS
 from graph_compat.pregel.builder import NodeBuilder, PregelNode
 from graph_compat.pregel.lowering import Description, Names, lower, no_input
+from graph_compat.pregel.schemas import model_of_channels
 from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_checkpointer
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
@@ -173,6 +175,33 @@ class Pregel(CompiledGraph, ABC):
     async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """`get_graph` for asyncio."""
         return self.get_graph(config, xray=xray)
+
+    def get_input_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its input."""
+        return self._model(self.input_channels, "UpdateType", "input")
+
+    def get_output_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its result."""
+        return self._model(self.output_channels, "ValueType", "output")
+
+    def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its input."""
+        found: dict[str, Any] = self.get_input_schema(config).model_json_schema()
+        return found
+
+    def get_output_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its result."""
+        found: dict[str, Any] = self.get_output_schema(config).model_json_schema()
+        return found
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of its context; None where it has none."""
+        return context_schema(self.context_schema)
+
+    def _model(self, names: Names, which: str, role: str) -> Any:
+        title = self.get_name(role.capitalize()) if isinstance(names, str) else f"{self.name}_{role}"
+        types = {name: getattr(channel, which) for name, channel in self.channels.items()}
+        return model_of_channels(names, types, title)
 
     def _type_of(self, names: Names, which: str) -> Any:
         return getattr(self.channels[names], which) if isinstance(names, str) else None

@@ -8,7 +8,7 @@ from typing import Any
 from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
-from graph_compat.graph.compiled import merged_config, sorted_config
+from graph_compat.graph.compiled import merged_config, with_own_keys
 
 __all__ = ["ensure_config", "get_config", "get_store", "patch_configurable"]
 
@@ -27,7 +27,7 @@ def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     ambient = None if current_frame.get() is None else get_config()
     for config in (ambient, *configs):
-        found = merged_config(found, sorted_config(config or {}))
+        found = merged_config(found, with_own_keys(config))
     return found
 
 

@@ -81,7 +81,7 @@ EVENTS = "stream events v3 are not supported"
 RUNNABLES = "without LangChain's runnables"
 FILES = "SqliteSaver"
 SERVER = "the hosted server is not supported"
-OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or spells with LangChain's types
+OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
     "prebuilt.ValidationNode",
     "prebuilt.tool_node.AsyncToolCallWrapper",
@@ -95,7 +95,7 @@ DIFFERENT = {  # names of which graph_compat takes less, and why
     "types.Overwrite": "`type` is for JSON of the hosted server",
     "utils.runnable.RunnableLike": "LangChain's runnables are objects with invoke and ainvoke here",
     "graph.state.CompiledStateGraph": "a graph is made by compile()",
-    "cache.sqlite.SqliteCache": "set() names its argument as the base class does",
+    "types.Interrupt.from_ns": "ids of questions are made by runs",
 }
 
 BASES = {  # control signals that `except Exception` mustn't catch (G8): no `Exception`, unlike LangGraph's

@@ -68,7 +68,8 @@ INSTEAD = {
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",
     Name("policies", "retry_on_something_else"): "RetryPolicy(retry_on='KeyError') is no class of errors",
-    Name("surface", "a_retry_policy_with_other_values"): "has no attribute '_replace'",
+    Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
+    Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",
     Name("humans", "interrupts_of_namespaces"): "has no attribute 'from_ns'",
     Name("errors", "a_step_timeout"): "step_timeout is left out",
 }

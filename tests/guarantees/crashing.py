@@ -221,7 +221,7 @@ class Job:
         state = workflow.get_state(thread_id=THREAD)
         if state.metadata is None:
             return self._input
-        if not state.next:
+        if not state.tasks:  # `next` leaves out the nodes whose updates only wait to be applied
             return DONE
         answers = {question.id: answer_to(question.value) for question in state.interrupts}
         return Command(resume=answers) if answers else None

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ..postgres_database import Database
+from .killing import Script
 
 SCRIPT = """
 import asyncio
@@ -87,56 +84,6 @@ KILLS = int(os.environ.get("FLOWFN_KILLS", "8"))
 ANSWER = sum(sum(range(i * 1000)) // max(1, i) for i in range(50))
 
 
-class Script:
-    """The script in a folder of its own, started as often as it takes."""
-
-    def __init__(self, folder: Path, colour: str, target: str, installed: Path) -> None:
-        self.folder = folder
-        self.seconds = 0.0
-        self._arguments = [colour, target]
-        self._environment = {**os.environ, "PYTHONPATH": str(installed)}
-        folder.mkdir()
-        (folder / "job.py").write_text(SCRIPT)
-
-    def run(self, patience: float | None = None) -> str | None:
-        """Start it; what it printed, or None where it was killed, `patience` seconds after its first line."""
-        process = subprocess.Popen(
-            [sys.executable, "job.py", *self._arguments],
-            cwd=self.folder,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        with process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "begins\n"
-            started = time.perf_counter()
-            try:
-                process.wait(patience)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            self.seconds = time.perf_counter() - started
-            printed = process.stdout.read()
-        assert process.returncode in (0, -signal.SIGKILL)
-        return printed if process.returncode == 0 else None
-
-    def repeated(self) -> list[str]:
-        """The tasks that ran again after their caller had seen their result, by the log."""
-        seen: set[str] = set()
-        repeated = []
-        for line in (self.folder / "log").read_text().splitlines():
-            what, number = line.split()
-            if what == "saw":
-                seen.add(number)
-            elif number in seen:
-                repeated.append(number)
-        return repeated
-
-    def runs(self) -> int:
-        """How many task bodies have run."""
-        return (self.folder / "log").read_text().count("ran")
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def new_target(request: pytest.FixtureRequest) -> Callable[[], str]:
     """Names a database that knows no job: a file in the script's folder, or a URL."""
@@ -157,11 +104,11 @@ def test_killed_at_random_moments(
 ) -> None:
     """G1: killed and started again, the script prints the answer, and nothing seen has run again."""
     moments = random.Random(colour)
-    undisturbed = Script(tmp_path / "undisturbed", colour, new_target(), installed)
+    undisturbed = Script(tmp_path / "undisturbed", SCRIPT, [colour, new_target()], installed)
     assert undisturbed.run() == f"{ANSWER}\n"
     kills = jobs = again = 0
     while kills < KILLS:
-        script = Script(tmp_path / str(jobs), colour, new_target(), installed)
+        script = Script(tmp_path / str(jobs), SCRIPT, [colour, new_target()], installed)
         printed = None
         while printed is None:
             printed = script.run(moments.uniform(0, undisturbed.seconds) if kills < KILLS else None)

@@ -39,7 +39,7 @@ class Caller(NamedTuple):
 
 
 def calls(*asked: tuple[str, Any]) -> dict[str, Any]:
-    """A model's message that calls tools `("name", {"argument": 1})`, with the ids "0", "1", …; a string stays as it is."""
+    """A model's message that calls tools `("name", {"argument": 1})`, with the ids "0", "1", …; text stays as it is."""
     return {
         "role": "assistant",
         "content": "",

@@ -173,7 +173,7 @@ class BaseCheckpointSaver(Generic[V]):
         """
         if isinstance(current, str):
             raise NotImplementedError
-        return 1 if current is None else current + 1
+        return 1 if current is None else current + 1  # type: ignore[return-value]
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BaseCheckpointSaver[V]:
         """The same saver, which restores these classes as well, each a (module, name).

@@ -15,7 +15,7 @@ __all__ = ["SqliteSaver"]
 Self = TypeVar("Self", bound="SqliteSaver")
 
 
-class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):
+class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads in one SQLite file: that of `conn`, which it opens itself; `conn` is left alone.
 
     A connection to `":memory:"` stands for threads in memory, which no other connection sees. Blocking and
@@ -38,7 +38,7 @@ class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):
     def setup(self) -> None:
         """Does nothing: opening the file creates what it lacks."""
 
-    def get_next_version(self, current: Any, channel: None) -> Any:
+    def get_next_version(self, current: Any, channel: Any = None) -> Any:
         """The version after `current`."""
         return next_text_version(current)
 

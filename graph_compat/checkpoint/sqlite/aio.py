@@ -18,7 +18,7 @@ class AsyncSqliteSaver(SqliteSaver):
     """
 
     def __init__(self, conn: Any, *, serde: Any = None) -> None:
-        super().__init__(_path(conn), serde=serde)  # type: ignore[arg-type]
+        super().__init__(_path(conn), serde=serde)
 
     async def __aenter__(self) -> AsyncSqliteSaver:
         return self

@@ -175,6 +175,7 @@ async def versions_are_known(t):
 async def the_agent_is_deprecated(t):
     """Names that have moved."""
     t.warns(deprecated_create_react_agent, script("x"), [])
+    t.warns(lambda: type("State", (AgentStatePydantic,), {}))
 
 
 async def prompts(t):
@@ -318,8 +319,11 @@ async def both_hooks_and_a_format(t):
 async def state_schemas(t):
     """What a state has to have."""
 
-    class Pydantic(AgentStatePydantic):
-        user: str = "ada"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        class Pydantic(AgentStatePydantic):
+            user: str = "ada"
 
     class Mine(AgentState):
         user: str
@@ -556,6 +560,22 @@ async def agents_stream_messages(t):
         chunks.extend(agent.stream(given, stream_mode="messages"))
     t.note(
         "chunks", [(m.type, m.content, meta["langgraph_node"], meta["langgraph_step"]) for m, meta in chunks]
+    )
+
+
+@differs("sent calls don't carry the state")
+async def sent_calls_are_shown(t):
+    """What a tool's task was sent."""
+    agent = create_react_agent(script([("add", {"a": 1})], "done"), [add])
+    given = {"messages": [HumanMessage("hi", id="human")]}
+    chunks = []
+    if t.asyncio:
+        async for chunk in agent.astream(given, stream_mode="tasks"):
+            chunks.append(chunk)
+    else:
+        chunks.extend(agent.stream(given, stream_mode="tasks"))
+    t.note(
+        "sent", [sorted(chunk["input"]) for chunk in chunks if "input" in chunk and chunk["name"] == "tools"]
     )
 
 

@@ -13,12 +13,12 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
 from langgraph.prebuilt.tool_node import ToolInvocationError, msg_content_output
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from ..parts import ONE
-from ..trace import differs_by_caller
+from ..trace import differs, differs_by_caller
 
 
 class State(MessagesState):
@@ -592,6 +592,64 @@ async def tools_ask(t):
     result = await _result(t, agent, {"messages": [asks(("ask", {"what": "name"}))]}, ONE)
     t.note("asked", [i.value for i in result["__interrupt__"]])
     _note(t, await _result(t, agent, Command(resume="ada"), ONE))
+
+
+async def wrapped_tools_ask(t):
+    """Also when every error is answered."""
+
+    @tool
+    def ask(what: str) -> str:
+        """Ask."""
+        return f"{what}: {interrupt(what)}"
+
+    def wrapper(request, execute):
+        return execute(request)
+
+    node = ToolNode([ask], handle_tool_errors=True, wrap_tool_call=wrapper)
+    agent = graph(node, checkpointer=InMemorySaver())
+    result = await _result(t, agent, {"messages": [asks(("ask", {"what": "name"}))]}, ONE)
+    t.note("asked", [i.value for i in result.get("__interrupt__", ())])
+
+
+@differs("a retried node repeats the failed calls alone")
+async def retried_nodes(t):
+    """A policy of the node."""
+    ran = []
+
+    @tool
+    def work(what: str) -> str:
+        """Work."""
+        ran.append(what)
+        if what == "flaky" and ran.count(what) == 1:
+            raise ConnectionError(what)
+        return what
+
+    builder = StateGraph(State)
+    builder.add_node("tools", ToolNode([work]), retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
+    builder.add_edge(START, "tools")
+    calls = asks(("work", {"what": "a"}), ("work", {"what": "flaky"}))
+    await _result(t, builder.compile(checkpointer=InMemorySaver()), {"messages": [calls]}, ONE)
+    t.note("ran", sorted(ran))
+
+
+@differs("commands for the graph around keep their updates")
+async def several_commands_for_the_graph_around(t):
+    """Each sends and updates."""
+
+    @tool
+    def hand(x: int) -> Command:
+        """Hand over."""
+        return Command(
+            graph=Command.PARENT, goto=[Send("after", {"seen": [x]})], update={"seen": [f"update {x}"]}
+        )
+
+    builder = StateGraph(State)
+    builder.add_node("inner", graph(ToolNode([hand])))
+    builder.add_node("after", t.node(lambda state: {"seen": [("after", state["seen"])]}))
+    builder.add_edge(START, "inner")
+    calls = asks(("hand", {"x": 1}), ("hand", {"x": 2}))
+    result = await _result(t, builder.compile(), {"messages": [calls]})
+    t.note("seen", result["seen"])
 
 
 async def conditions(t):

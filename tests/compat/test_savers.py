@@ -1,0 +1,95 @@
+"""What graph_compat's savers do that LangGraph's don't, or that programs can't show."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+import pytest
+
+from flowfn.errors import InvalidInput
+from graph_compat.checkpoint.base import BaseCheckpointSaver
+from graph_compat.checkpoint.base.id import uuid6
+from graph_compat.checkpoint.memory import InMemorySaver
+from graph_compat.checkpoint.sqlite import SqliteSaver
+from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
+from graph_compat.func import entrypoint
+
+ONE: dict[str, Any] = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+
+
+def document(id: str, version: Any, **values: Any) -> dict[str, Any]:
+    """A checkpoint as LangGraph's users write it."""
+    return {
+        "v": 4,
+        "id": id,
+        "ts": "2024-05-04T06:32:42+00:00",
+        "versions_seen": {},
+        "updated_channels": None,
+        "channel_values": values,
+        "channel_versions": dict.fromkeys(values, version),
+    }
+
+
+def test_a_connection_stands_for_its_file(tmp_path: Path) -> None:
+    """A saver keeps threads in the file of the connection, which it leaves alone."""
+    path = tmp_path / "runs.db"
+    connection = sqlite3.connect(path)
+    flow = entrypoint(checkpointer=SqliteSaver(connection))(lambda n: n + 1)
+    assert flow.invoke(1, ONE) == 2
+    flow.checkpointer.close()
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    connection.close()
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        assert entrypoint(checkpointer=saver)(lambda n: n).get_state(ONE).values == 2
+
+
+async def test_a_connection_of_aiosqlite_stands_for_its_file(tmp_path: Path) -> None:
+    """The same for asyncio."""
+    async with aiosqlite.connect(tmp_path / "runs.db") as connection:
+        saver = AsyncSqliteSaver(connection)
+        assert await entrypoint(checkpointer=saver)(lambda n: n + 1).ainvoke(1, ONE) == 2
+        saver.close()
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
+        assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
+
+
+@pytest.mark.parametrize("kind", [InMemorySaver, lambda: SqliteSaver.from_conn_string(":memory:")])
+def test_a_saver_is_a_base_checkpoint_saver(kind: Any) -> None:
+    """Programs ask isinstance, and reach for methods that no saver has."""
+    with kind() as saver:
+        assert isinstance(saver, BaseCheckpointSaver)
+        with pytest.raises(NotImplementedError):
+            saver.copy_thread("1", "2")
+
+
+def test_no_run_goes_on_from_a_version_of_another_saver() -> None:
+    """Values are shared by version, so that one that isn't a run's own could lose them: it is refused."""
+    saver = InMemorySaver()
+    saver.put(ONE, document("c1", "1", __end__=5), {"source": "loop", "step": 0}, {"__end__": "1"})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="'c1' was put with versions such as '1'"):
+        entrypoint(checkpointer=saver)(lambda n: n).invoke(1, ONE)
+
+
+def test_the_history_of_a_channel() -> None:
+    """Writes since the channel was last stored whole, the oldest first, without those at the end itself."""
+    saver = InMemorySaver()
+    where = saver.put(ONE, document("c1", 1, a=[0]), {}, {"a": 1})  # type: ignore[arg-type,typeddict-item]
+    saver.put_writes(where, [("a", 1), ("b", 9)], "task")
+    empty = document("c2", 2)
+    where = saver.put(where, empty, {}, {})  # type: ignore[arg-type]
+    saver.put_writes(where, [("a", 2)], "task")
+    where = saver.put(where, document("c3", 3), {}, {})  # type: ignore[arg-type]
+    saver.put_writes(where, [("a", 3)], "task")
+    found = saver.get_delta_channel_history(config=where, channels=["a", "c"])
+    assert found == {
+        "a": {"writes": [("task", "a", 1), ("task", "a", 2)], "seed": [0]},
+        "c": {"writes": []},
+    }
+
+
+def test_ids_sort_by_time() -> None:
+    """Ids that one process makes sort in the order in which it made them, however fast."""
+    made = [str(uuid6()) for _ in range(1000)]
+    assert sorted(set(made)) == made
+    assert {uuid6().version, uuid6(node=1, clock_seq=2).clock_seq} == {6, 2}

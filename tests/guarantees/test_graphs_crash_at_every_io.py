@@ -1,0 +1,233 @@
+"""G1 for graphs: whichever I/O a process dies at, the next one ends in the same state and repeats nothing recorded.
+
+Every update holds something that differs on each computation (a `nonce`), and every node tells the `World`
+which updates it found in the state: had a recorded node run again, two processes would have found two
+values in one place.
+"""
+
+from __future__ import annotations
+
+import operator
+import uuid
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from flowfn import RetryPolicy, current, task
+from flowfn.ports import Saver
+from graph_compat.graph import START, StateGraph
+from graph_compat.types import Send, interrupt
+
+from .crashing import Caller, Crash, Disk, Job, When, World
+
+AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
+
+Updates = Annotated[dict[str, str], operator.or_]
+"""What has run, and the nonce of each."""
+
+
+class Inner(TypedDict):
+    """What the graph inside reads and writes."""
+
+    inside: Updates
+
+
+class State(Inner):
+    """What the graph reads and writes."""
+
+    n: int
+    outside: Updates
+    answers: Annotated[list[str], operator.add]
+
+
+def nonce() -> str:
+    return uuid.uuid4().hex
+
+
+class Nodes:
+    """The nodes of one process, that tell the world what they find and that they run; in one colour."""
+
+    def __init__(self, world: World, *, on_loop: bool) -> None:
+        self._world = world
+        self._on_loop = on_loop
+
+    def coloured(self, function: Any) -> Any:
+        async def coroutine(state: Any) -> Any:
+            return function(state)
+
+        return coroutine if self._on_loop else function
+
+    def begin(self, label: str, found: dict[str, str]) -> None:
+        self._world.runs(label)
+        for other, value in found.items():
+            self._world.sees(other, value)
+
+    def plain(self, key: str, label: str) -> Any:
+        """Adds its nonce under its name."""
+
+        def node(state: Any) -> dict[str, Any]:
+            self.begin(label, state[key])
+            return {key: {label: nonce()}}
+
+        return self.coloured(node)
+
+    def flaky(self) -> Any:
+        """Fails twice."""
+
+        def node(state: Any) -> dict[str, Any]:
+            self.begin("flaky", state["outside"])
+            if current().attempt < 3:
+                raise ConnectionError
+            return {"outside": {"flaky": nonce()}}
+
+        return self.coloured(node)
+
+    def calling(self) -> Any:
+        """Calls two tasks."""
+
+        @task
+        def square(label: str) -> str:
+            self._world.runs(label)
+            return nonce()
+
+        @task
+        async def coroutine(label: str) -> str:
+            self._world.runs(label)
+            return nonce()
+
+        def node(state: Any) -> dict[str, Any]:
+            self.begin("calling", state["outside"])
+            futures = {label: square(label) for label in ("square 0", "square 1")}
+            results = {
+                label: self._world.sees(label, future.result()) for label, future in futures.items()
+            }
+            return {"outside": {"calling": nonce(), **results}}
+
+        async def awaiting(state: Any) -> dict[str, Any]:
+            self.begin("calling", state["outside"])
+            futures = {label: coroutine(label) for label in ("square 0", "square 1")}
+            results = {label: self._world.sees(label, await future) for label, future in futures.items()}
+            return {"outside": {"calling": nonce(), **results}}
+
+        return awaiting if self._on_loop else node
+
+    def worker(self) -> Any:
+        """One of a fan-out, that is sent its number."""
+
+        def node(number: int) -> dict[str, Any]:
+            self._world.runs(f"worker {number}")
+            return {"outside": {f"worker {number}": nonce()}}
+
+        return self.coloured(node)
+
+    def asking(self, label: str, key: str) -> Any:
+        """Asks a human."""
+
+        def node(state: Any) -> dict[str, Any]:
+            self.begin(label, state[key])
+            answer = interrupt(label)
+            wrote = {key: {label: nonce()}}
+            return wrote | {"answers": [answer]} if key == "outside" else wrote
+
+        return self.coloured(node)
+
+
+def graph(world: World, saver: Saver, *, on_loop: bool) -> Any:
+    """A node; three at once, one of them retried, one calling tasks; a fan-out; a graph that asks; two that ask."""
+    nodes = Nodes(world, on_loop=on_loop)
+    inner = StateGraph(Inner)
+    inner.add_node("inner first", nodes.plain("inside", "inner first"))
+    inner.add_node("inner left", nodes.plain("inside", "inner left"))
+    inner.add_node("inner right", nodes.plain("inside", "inner right"))
+    inner.add_node("inner asks", nodes.asking("inner asks", "inside"))
+    inner.add_edge(START, "inner first")
+    inner.add_edge("inner first", "inner left")
+    inner.add_edge("inner first", "inner right")
+    inner.add_edge(["inner left", "inner right"], "inner asks")
+
+    outer = StateGraph(State)
+    outer.add_node("first", nodes.plain("outside", "first"))
+    outer.add_node("flaky", nodes.flaky(), retry_policy=AT_ONCE)
+    outer.add_node("calling", nodes.calling())
+    outer.add_node("sibling", nodes.plain("outside", "sibling"))
+    outer.add_node("joined", nodes.plain("outside", "joined"))
+    outer.add_node("worker", nodes.worker())
+    outer.add_node("inner", inner.compile())
+    outer.add_node("asks", nodes.asking("asks", "outside"))
+    outer.add_node("asks too", nodes.asking("asks too", "outside"))
+    outer.add_node("last", nodes.plain("outside", "last"))
+    outer.add_edge(START, "first")
+    for name in ("flaky", "calling", "sibling"):
+        outer.add_edge("first", name)
+    outer.add_edge(["flaky", "calling", "sibling"], "joined")
+    outer.add_conditional_edges(
+        "joined", lambda state: [Send("worker", number) for number in range(state["n"])], ["worker"]
+    )
+    outer.add_edge("worker", "inner")
+    outer.add_edge("inner", "asks")
+    outer.add_edge("inner", "asks too")
+    outer.add_edge(["asks", "asks too"], "last")
+    compiled = outer.compile()
+    compiled.checkpointer = saver
+    return compiled
+
+
+INSIDE = {"inner first", "inner left", "inner right", "inner asks"}
+OUTSIDE = {"first", "flaky", "calling", "square 0", "square 1", "sibling", "joined", "asks", "asks too", "last"}
+OUTSIDE |= {f"worker {number}" for number in range(3)}
+ANSWERS = ["yes to asks", "yes to asks too"]
+
+AGAIN = 2 + 3
+"""Attempts beyond each node's first where nothing crashes: two retries, and three nodes that asked."""
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Makes empty disks, of each kind of saver."""
+    return partial(Disk, tmp_path if request.param == "sqlite" else None)
+
+
+def new_job(disk: Any, caller: Caller) -> Job:
+    given = {"n": 3, "outside": {}, "inside": {}, "answers": []}
+    return Job(disk(), caller, partial(graph, on_loop=caller == "ainvoke"), given)
+
+
+def check(job: Job, state: dict[str, Any], where: str) -> None:
+    """The state is whole, and everybody saw the nonces that are in it."""
+    assert (set(state["outside"]), set(state["inside"]), state["answers"]) == (OUTSIDE, INSIDE, ANSWERS), where
+    for label, value in {**state["outside"], **state["inside"]}.items():
+        job.world.sees(label, value)
+    assert job.world.violations == [], where
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
+def test_a_graph_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
+    """G1: die at the first I/O, resume; die at the second, resume; and so on until a run gets through."""
+    for dies_at in count(1):
+        job = new_job(disk, caller)
+        try:
+            state, crashed = job.run(dies_at, when), False
+        except Crash:
+            state, crashed = job.run(), True
+        check(job, state, f"died {when} I/O {dies_at}")
+        if not crashed:
+            break
+    assert dies_at > 30
+    assert len(job.world.executed) == len(INSIDE | OUTSIDE) + AGAIN
+
+
+@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
+def test_a_graph_whose_process_dies_again_and_again_gets_there(disk: Any, caller: Caller) -> None:
+    """G1: each process dies at its 9th I/O; what is recorded adds up."""
+    job = new_job(disk, caller)
+    for lives in count():
+        try:
+            state = job.run(9, "after")
+            break
+        except Crash:
+            assert lives < 100, "no progress"
+    check(job, state, f"after {lives} deaths")
