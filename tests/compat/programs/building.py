@@ -57,7 +57,7 @@ async def kinds_of_callables(t: Trace) -> None:
     await t.invoke(edges(builder, ". partial method instance .").compile(), {"x": []})
 
 
-@differs("add_node without an action says so")
+@differs("add_node without action says so")
 async def add_node_refuses(t: Trace) -> None:
     """A name that is taken, reserved or has a separator in it, and an action that nothing can call."""
     builder = StateGraph(State).add_node("a", first)

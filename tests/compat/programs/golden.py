@@ -90,7 +90,7 @@ async def streams_of_an_interrupt(t: Trace) -> None:
     """C5: an interrupt in each stream mode, and in the second version of invoke's result."""
     for mode in ["values", "updates"]:
         graph = _asking(t)
-        await t.stream(graph, {"x": ["i"]}, in_turn(t, TWO), stream_mode=mode)
+        await t.stream(graph, {"x": ["i"]}, in_turn(t, TWO), stream_mode=mode, unordered=True)
     await t.invoke(_asking(t), {"x": ["i"]}, ONE, version="v2")
 
 
