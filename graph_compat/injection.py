@@ -121,11 +121,11 @@ def config_of(frame: Frame) -> dict[str, Any]:
     config = {k: v for k, v in frame.runtime.config.items() if k not in _OF_THE_RUN}
     if (callbacks := callbacks_here()) is not None:
         config["callbacks"] = callbacks
-    call, node = frame.call, top_call(frame).node
+    node = top_call(frame).node
     info = frame.runtime.execution_info
     assert info is not None
     config["configurable"] = configurable = _configurable(
-        call.run, config["configurable"], info.checkpoint_ns
+        frame.run, config["configurable"], info.checkpoint_ns
     )
     if node is not None and node.tags:
         config["tags"] = [*config["tags"], *node.tags]
@@ -136,14 +136,23 @@ def config_of(frame: Frame) -> dict[str, Any]:
             for k, v in configurable.items()
             if k in ("thread_id",) and isinstance(v, str | int | float | bool)
         },
+        **place_of(frame),
+        **((node.metadata or {}) if node is not None else {}),
+    }
+    return config
+
+
+def place_of(frame: Frame) -> dict[str, Any]:
+    """What metadata say of where the running code is."""
+    call, info = frame.call, frame.runtime.execution_info
+    assert info is not None
+    return {
         "langgraph_step": call.run.step + 1,
         "langgraph_node": call.definition.name,
         "langgraph_triggers": call.triggers,
         "langgraph_path": path_of(call),
         "langgraph_checkpoint_ns": info.checkpoint_ns,
-        **((node.metadata or {}) if node is not None else {}),
     }
-    return config
 
 
 GIVEN_THREAD = "__thread_id"

@@ -327,6 +327,15 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         """The channels that streams show: a name where it is one value."""
         return self._program.stream_channels[0] if self._program.lone else list(self._program.stream_channels)
 
+    @property
+    def step_timeout(self) -> None:
+        """None: a superstep has no timeout here, and none can be set."""
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        if seconds is not None:
+            raise NotImplementedError("step_timeout is left out. Give nodes a timeout")
+
     def stream_events(
         self,
         input: Any,

@@ -30,7 +30,7 @@ from flowfn.pregel import (
 )
 from flowfn.values import MISSING, Write
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
-from graph_compat.graph.action import Action, action_of
+from graph_compat.graph.action import Action
 from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer, branch_channel
@@ -106,7 +106,7 @@ def _nodes(builder: AnyStateGraph) -> dict[str, Node]:
     nodes = {START: _start(builder, writer)}
     for name, spec in builder.nodes.items():
         step = Step(
-            action_of(spec.runnable, name),
+            spec.action,
             writer,
             builder.schema_of(spec.input_schema),
             _edges(builder, name),

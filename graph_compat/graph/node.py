@@ -32,6 +32,7 @@ class StateNodeSpec:
     """A node as its author described it; None leaves a policy to the graph's defaults."""
 
     runnable: Any
+    action: Action
     metadata: Mapping[str, Any] | None
     input_schema: Any
     retry_policy: RetryPolicy | Sequence[RetryPolicy] | None

@@ -190,7 +190,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if self.compiled:
             logger.warning(_TOO_LATE.format("a node"))
         self._check_name(name)
-        action_of(action, name)
+        looked_at = action_of(action, name)
         schema = input_schema if input_schema is not None else inferred_schema(action)
         if schema is None:
             schema = self.state_schema
@@ -198,6 +198,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             self._add_schema(schema)
         self.nodes[name] = StateNodeSpec(
             runnable=action,
+            action=looked_at,
             metadata=metadata,
             input_schema=schema,
             retry_policy=retry_policy,
@@ -243,6 +244,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             self._add_schema(schema)
         self.nodes[name] = StateNodeSpec(
             runnable=handler,
+            action=action_of(handler, name),
             metadata=None,
             input_schema=self.state_schema if schema is None else schema,
             retry_policy=None,

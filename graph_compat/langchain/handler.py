@@ -11,6 +11,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
+from graph_compat.injection import place_of
 from graph_compat.langchain.tokens import Shown
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         if frame is None or TAG_NOSTREAM in (tags or ()):
             return
         told = [tag for tag in tags or () if not tag.startswith("seq:step")]
-        self._runs[run_id] = frame, {**(metadata or {}), **({"tags": told} if told else {})}
+        found = {**(metadata or {}), **({"tags": told} if told else {})}
+        if frame.call.parent is not None:  # the callbacks are those of the node that the task runs in
+            place = place_of(frame)
+            found |= {**place, "checkpoint_ns": place["langgraph_checkpoint_ns"]}
+        self._runs[run_id] = frame, found
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
         """Show a piece."""

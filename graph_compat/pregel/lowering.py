@@ -79,9 +79,9 @@ def lower(given: Description, name: str) -> Program:
         channels={**channels, SENDS: Topic()},
         input=partial(written_by, given.input_channels),
         result=_result(output),
-        input_channels=_listed(given.input_channels),
-        output_channels=_listed(output),
-        stream_channels=_listed(given.shown),
+        input_channels=listed(given.input_channels),
+        output_channels=listed(output),
+        stream_channels=listed(given.shown),
         lone=isinstance(given.shown, str),
         sends=SENDS,
         interrupt_before=_nodes(given.interrupt_before),
@@ -91,7 +91,7 @@ def lower(given: Description, name: str) -> Program:
     )
 
 
-def _listed(names: Names) -> tuple[str, ...]:
+def listed(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -204,12 +204,12 @@ def _check(given: Description) -> None:
     for name, node in given.nodes.items():
         if name in CONTROL or name == INPUT:
             raise ValueError(f"Node name '{name}' is reserved. Choose another")
-        for channel in (*_listed(node.channels), *node.triggers):
+        for channel in (*listed(node.channels), *node.triggers):
             if channel not in known:
-                role = "subscribes to" if channel not in _listed(node.channels) else "reads"
+                role = "subscribes to" if channel not in listed(node.channels) else "reads"
                 raise ValueError(f"Node {name} {role} channel '{channel}' not in known channels: '{known}'")
     _check_inputs(given, known)
-    for channel in (*_listed(given.output_channels), *_listed(given.stream_channels or ())):
+    for channel in (*listed(given.output_channels), *listed(given.stream_channels or ())):
         if channel not in known:
             raise ValueError(f"Output channel '{channel}' not in known channels: '{known}'")
     for names in (given.interrupt_before, given.interrupt_after):
@@ -221,10 +221,11 @@ def _check(given: Description) -> None:
 def _check_inputs(given: Description, known: Sequence[str]) -> None:
     subscribed = {name for node in given.nodes.values() for name in node.triggers}
     inputs = given.input_channels
-    for name in _listed(inputs):
+    for name in listed(inputs):
         if name not in known:
-            raise ValueError(f"Input channel '{name}' not in '{known}'")
+            among = "known channels: " if isinstance(inputs, str) else ""
+            raise ValueError(f"Input channel '{name}' not in {among}'{known}'")
     if isinstance(inputs, str) and inputs not in subscribed:
         raise ValueError(f"Input channel {inputs} is not subscribed to by any node")
-    if not subscribed.intersection(_listed(inputs)):
+    if not subscribed.intersection(listed(inputs)):
         raise ValueError(f"None of the input channels {inputs} are subscribed to by any node")

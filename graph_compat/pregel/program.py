@@ -25,6 +25,7 @@ from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_check
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
+    from flowfn.drawing import Graph
     from flowfn.invocation import Setup
 
 
@@ -85,8 +86,6 @@ class Pregel(CompiledGraph, ABC):
             context_schema = deprecated.pop("config_type") if context_schema is None else context_schema
         for unknown in deprecated:
             raise TypeError(f"Pregel() got an unexpected keyword argument {unknown!r}")
-        if step_timeout is not None:
-            raise NotImplementedError("step_timeout is left out: give nodes a timeout")
         if stream_transformers:
             raise NotImplementedError(f"stream_transformers is left out: {EVENTS}")
         ensure_valid_checkpointer(checkpointer)
@@ -166,6 +165,16 @@ class Pregel(CompiledGraph, ABC):
     def OutputType(self) -> Any:
         """The type of the one output channel; None where there are several."""
         return self._type_of(self.output_channels, "ValueType")
+
+    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """The picture of the program: which node writes what another one runs on."""
+        from graph_compat.pregel.picturing import drawn
+
+        return drawn(self._description)
+
+    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """`get_graph` for asyncio."""
+        return self.get_graph(config, xray=xray)
 
     def get_input_schema(self, config: Any = None) -> Any:
         """A pydantic model of its input."""

@@ -11,6 +11,8 @@ from langgraph.types import Command, Interrupt, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -51,6 +53,7 @@ async def every_question_has_its_id(t):
     await t.invoke(graph, Command(resume={ids[2]: "B"}), THREAD)
 
 
+@differs("answers that nobody waits for")
 async def an_answer_to_the_question_before(t):
     """An answer by the id of the first question answers the second, if that's what its node is at."""
     graph = asking(t, lambda state: {"x": [interrupt("1"), interrupt("2")]})
@@ -74,6 +77,7 @@ async def answers_of_a_model(t):
     await t.invoke(graph, Command(resume={"n": "3"}), THREAD)
 
 
+@differs("answers that nobody waits for")
 async def answers_of_other_schemas(t):
     """A dataclass and a TypedDict check their answers; a dict is only shown."""
     for schema in (Record, Dict, {"type": "integer"}):
@@ -88,6 +92,7 @@ async def answers_of_other_schemas(t):
         await t.invoke(graph, Command(resume={"n": "3"}), THREAD)
 
 
+@differs("an empty mapping is an answer")
 async def an_answer_that_is_refused_is_told(t):
     """`is_invalid_resume` tells a refused answer from other errors."""
     seen = []

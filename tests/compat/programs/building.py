@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from ..parts import ONE, State, edges, nodes
-from ..trace import Trace
+from ..trace import Trace, differs
 
 
 def first(state: State) -> dict[str, Any]:
@@ -57,6 +57,7 @@ async def kinds_of_callables(t: Trace) -> None:
     await t.invoke(edges(builder, ". partial method instance .").compile(), {"x": []})
 
 
+@differs("add_node without action says so")
 async def add_node_refuses(t: Trace) -> None:
     """A name that is taken, reserved or has a separator in it, and an action that nothing can call."""
     builder = StateGraph(State).add_node("a", first)
@@ -218,6 +219,7 @@ async def an_unknown_destination_is_dropped(t: Trace) -> None:
     t.note("logged", len(records))
 
 
+@differs("a router without a name is called condition")
 async def two_routers_of_a_node(t: Trace) -> None:
     """A node may have several routers of different names; two lambdas have the same one."""
 
@@ -414,6 +416,7 @@ async def a_graph_may_be_changed_after_compiling(t: Trace) -> None:
     await t.invoke(builder.compile(), {"x": []})
 
 
+@differs("unknown keyword arguments")
 async def deprecated_arguments(t: Trace) -> None:
     """Old names of arguments work with a warning that says since when, and others are refused."""
     t.warns(StateGraph, State, input=State, output=State)

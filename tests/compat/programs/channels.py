@@ -133,6 +133,7 @@ async def reducer_without_an_empty_value(t):
     update(t, channel, 1, 2)
 
 
+@differs("a channel that refuses a write")
 async def overwrite(t):
     """An Overwrite replaces what there was and what comes after it; one a step."""
     channel = BinaryOperatorAggregate(list, operator.add)
@@ -164,7 +165,6 @@ async def barrier_and_an_unknown_name(t):
     update(t, channel, "z")
 
 
-@differs("what a barrier stores")
 async def barrier_after_finish(t):
     """A barrier of the other kind opens only when finished."""
     channel = NamedBarrierValueAfterFinish(str, {"a", "b"})

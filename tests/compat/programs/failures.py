@@ -8,6 +8,8 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -111,6 +113,7 @@ async def failure_of_the_router(t):
     await t.invoke(builder.compile(), {"x": ["i"]})
 
 
+@differs("a thread can be read")
 async def failure_of_a_reducer(t):
     """A reducer that can't take the update fails the run outside any node."""
 
@@ -133,6 +136,7 @@ async def wrong_return_value(t):
     await t.state(graph, THREAD)
 
 
+@differs("errors of flowfn's have its base")
 async def too_many_steps(t):
     """A run over its recursion limit can be continued from where it stopped."""
     builder = chain(t, a=says("a"), b=says("b"), c=says("c"), d=says("d"))
@@ -159,6 +163,7 @@ async def retries_before_a_failure(t):
     await t.state(graph, THREAD)
 
 
+@differs("durability exit keeps what finished")
 async def durability_exit_and_a_failure(t):
     """With durability `exit` a failure keeps the steps that were done."""
     log = []

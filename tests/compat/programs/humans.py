@@ -173,6 +173,7 @@ async def new_input_instead_of_an_answer(t: Trace) -> None:
     await t.invoke(graph, Command(resume="!"), ONE)
 
 
+@differs("answers that nobody waits for")
 async def an_answer_that_nobody_asked_for(t: Trace) -> None:
     """On a finished thread an answer does nothing; on an empty one it's no input."""
     graph = _saved(edges(nodes(t, StateGraph(State), "a"), ". a ."))
@@ -181,6 +182,7 @@ async def an_answer_that_nobody_asked_for(t: Trace) -> None:
     await t.invoke(graph, Command(resume={"0" * 32: "!"}), ONE)
 
 
+@differs("answers that nobody waits for")
 async def an_answer_by_an_unknown_id(t: Trace) -> None:
     """The question stays."""
     graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("?")), ". ask ."))
@@ -208,6 +210,7 @@ async def a_question_and_a_command(t: Trace) -> None:
         await t.invoke(graph, Command(resume=answer), config)
 
 
+@differs("a router belongs to its node's task")
 async def a_question_in_a_router(t: Trace) -> None:
     """A router asks as part of its node's task, which runs again with the answer."""
     ran: list[str] = []

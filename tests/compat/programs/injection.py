@@ -303,7 +303,7 @@ async def parameters_of_tasks(t):
     await t.stream(flow, 1, config, context="c", stream_mode=["custom", "updates"])
 
 
-@differs("values keep their types")
+@differs("tuples stay tuples")
 async def managed_values(t):
     """A node sees how many steps remain, if its state says so; they're never stored."""
 

@@ -106,7 +106,7 @@ async def openai_format(t):
     t.note("content", result["messages"][0].content)
 
 
-@differs("a tuple stays a tuple")
+@differs("tuples stay tuples")
 async def a_graph_of_messages(t):
     """MessagesState appends what nodes return to what came in."""
     graph = answers(t, AIMessage("b", id="2"))

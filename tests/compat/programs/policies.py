@@ -135,6 +135,7 @@ async def an_interrupt_is_not_retried(t: Trace) -> None:
     await t.invoke(graph, Command(resume="!"), ONE)
 
 
+@differs("a cached task ends too")
 async def cached_nodes(t: Trace) -> None:
     """A node with a cache policy isn't run again for an equal input; `updates` says that it was cached."""
     ran: list[Any] = []
@@ -302,6 +303,7 @@ async def timeouts_that_make_no_sense(t: Trace) -> None:
     t.note("coerced", [TimeoutPolicy.coerce(value) for value in (None, 2, TimeoutPolicy(idle_timeout=1))])
 
 
+@differs("errors say whose they are")
 async def a_node_that_cancels_itself(t: Trace) -> None:
     """A CancelledError that a node raises is a NodeCancelledError to the caller."""
 

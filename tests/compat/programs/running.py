@@ -308,6 +308,7 @@ async def batches(t: Trace) -> None:
     )
 
 
+@differs("a thread has to be named")
 async def threads_that_are_missing(t: Trace) -> None:
     """A graph with a checkpointer needs a thread; without one, its state can't be read."""
     builder = edges(nodes(t, StateGraph(State), "a"), ". a .")

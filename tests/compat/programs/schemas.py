@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, field_validator
 from typing_extensions import TypedDict
 
 from ..parts import ONE, State, edges, nodes
-from ..trace import Trace
+from ..trace import Trace, differs
 
 
 def _run(t: Trace, schema: Any, *functions: Any, **schemas: Any) -> Any:
@@ -192,6 +192,7 @@ async def pydantic_refuses_an_input(t: Trace) -> None:
     await t.invoke(_run(t, Model, lambda state: None), {"a": "no"})
 
 
+@differs("a thread can be read")
 async def a_thread_that_stored_what_pydantic_refuses(t: Trace) -> None:
     """The refused input is stored, and the same error meets every later look at the thread, and an update."""
     builder = edges(nodes(t, StateGraph(Model), n0=lambda state: None), ". n0 .")
@@ -312,6 +313,7 @@ async def one_key_in_two_schemas(t: Trace) -> None:
     t.raises(StateGraph, Added, output_schema=Merged)
 
 
+@differs("a result is the state as it is")
 async def channels_in_annotations(t: Trace) -> None:
     """A channel's instance or class in the metadata is the channel of the key."""
 

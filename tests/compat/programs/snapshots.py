@@ -7,6 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -120,6 +122,7 @@ async def threads_are_apart(t):
     await t.state(graph, {"configurable": {"thread_id": 2}})
 
 
+@differs("a thread has to be named")
 async def thread_is_required(t):
     """A graph with a saver wants a thread."""
     graph = chain(t, "a").compile(checkpointer=InMemorySaver())

@@ -14,6 +14,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, StreamWriter, interrupt
 from pydantic import BaseModel
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -256,6 +258,7 @@ async def version_2_coerces_values(t):
     await t.stream(graph, {"count": 3}, stream_mode=["values", "updates"])
 
 
+@differs("options that don't exist")
 async def unknown_version(t):
     """A version that there isn't is taken as the first."""
     graph = chain(t, "a").compile()
@@ -345,6 +348,7 @@ async def debug_prints(t):
     t.note("printed", out.getvalue())
 
 
+@differs("options that don't exist")
 async def unknown_mode(t):
     """A mode that there isn't streams nothing."""
     await t.stream(chain(t, "a").compile(), {"x": []}, stream_mode="nope")

@@ -7,6 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -100,6 +102,7 @@ async def memory_at_the_root(t):
     await t.invoke(chain(t, "a").compile(checkpointer=True), {"x": []}, THREAD)
 
 
+@differs("configurations hold names alone")
 async def state_of_a_subgraph_that_waits(t):
     """With `subgraphs` the task of a waiting subgraph shows its snapshot, and without it only its config."""
     sub = chain(t, "s", ("ask", t.node(asks("?")))).compile()

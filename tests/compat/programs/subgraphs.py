@@ -8,6 +8,8 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -288,6 +290,7 @@ async def entrypoint_in_a_graph(t):
     await t.stream(graph, {"x": []}, THREAD, stream_mode="updates", subgraphs=True)
 
 
+@differs("a graph in a task is named by the task")
 async def graph_in_an_entrypoint(t):
     """A task may call a graph."""
     sub = chain(t, "s").compile()

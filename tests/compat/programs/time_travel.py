@@ -8,6 +8,8 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -57,6 +59,7 @@ async def replay_of_the_input(t):
     await t.history(graph, THREAD)
 
 
+@differs("a replay of the end changes nothing")
 async def replay_of_the_end(t):
     """A replay of a final checkpoint runs nothing, and leaves a fork."""
     graph = chain(t, "a")
@@ -92,6 +95,7 @@ async def new_input_at_an_old_checkpoint(t):
     await t.history(graph, THREAD)
 
 
+@differs("an unknown checkpoint is an error")
 async def replay_from_an_unknown_checkpoint(t):
     """A checkpoint that doesn't exist has nothing to resume."""
     graph = chain(t, "a")
@@ -142,6 +146,7 @@ async def fork_fires_the_interrupt_again(t):
     t.note("ran", log)
 
 
+@differs("an answer is used once")
 async def answer_at_an_old_checkpoint(t):
     """An answer to an old checkpoint whose interrupt was answered is dropped: the old answer is used again."""
     log = []

@@ -8,6 +8,8 @@ from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, StateUpdate, interrupt
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -194,6 +196,7 @@ async def end_keeps_what_siblings_did(t):
     await t.state(graph, THREAD)
 
 
+@differs("an update as the input starts anew")
 async def update_as_the_input(t):
     """An update as `__input__` is an input that hasn't run yet; what was due before stays due."""
     graph = chain(t, "a", "b", interrupt_before=["b"])

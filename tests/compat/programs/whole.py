@@ -14,6 +14,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send, interrupt
 from pydantic import BaseModel
 
+from ..trace import differs
+
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
@@ -382,6 +384,7 @@ class Order(BaseModel):
     total: int = 0
 
 
+@differs("a thread can be read")
 async def pydantic_state(t):
     """A state that's a model is checked before each node."""
 
