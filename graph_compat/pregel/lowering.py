@@ -92,6 +92,7 @@ def lower(given: Description, name: str) -> Program:
 
 
 def listed(names: Names) -> tuple[str, ...]:
+    """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -66,9 +66,8 @@ INSTEAD = {
     Name("subgraphs", "graph_in_an_entrypoint"): ": (('ask_graph:<U0>',), {'s': {'x': ['s']}})",
     Name("surface", "parameters_of_graphs"): "('on_busy', None)",
     Name("surface", "parameters_of_types"): "('stop', None)",
-    Name(
-        "time_travel", "replay_of_the_end"
-    ): "next=(),\n               config={'configurable': {'checkpoint_id': '<U0>',",
+    Name("time_travel", "replay_of_the_end"): "'<U2>', 'checkpoint_ns': '', 'thread_id': '1'}},\n"
+    "               metadata={'parents': {}, 'source': 'input', 'step': -1}",
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",
