@@ -88,9 +88,7 @@ def _sends(api: Api, state: Sum) -> list[Any]:
 
 
 WORKLOADS = (
-    Workload(
-        "W5 sequential nodes", counting, lambda size: {"number": 0}, lambda state: int(state["number"])
-    ),
+    Workload("W5 sequential nodes", counting, lambda size: {"number": 0}, lambda state: int(state["number"])),
     Workload(
         f"W6 sequential nodes, {KEYS} keys",
         keyed,

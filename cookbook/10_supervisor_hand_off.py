@@ -27,7 +27,9 @@ class State(TypedDict):
 
 def supervisor(state: State) -> Command[Literal["research", "writing", "__end__"]]:
     """Stands for a language model that decides who is next."""
-    goto = ["research", "writing", "__end__"][sum(not line.startswith("supervisor") for line in state["said"])]
+    goto = ["research", "writing", "__end__"][
+        sum(not line.startswith("supervisor") for line in state["said"])
+    ]
     decision = {"research": "ask the researcher", "writing": "ask the writer", "__end__": "done"}[goto]
     return Command(goto=goto, update={"said": [f"supervisor: {decision}"]})
 
