@@ -15,6 +15,7 @@ INSTEAD = {
     Name("surface", "parameters_of_types"): "('resume', False), ('goto', ())]",
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("injection", "managed_values"): "values={'x': [(3, False), (2, False), (1, True)]}",
+    Name("channels", "barrier"): "checkpoint: ['a']",
     Name("channels", "barrier_after_finish"): "checkpoint: (['a', 'b'], True)",
     Name("savers", "writes"): "('task2', '__interrupt__', 'two')",
     Name("savers", "what_a_run_puts"): "seen by: ['__start__']",
