@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,15 +47,10 @@ class Description:
 
 
 class Writes:
-    """Turns a node's value into what it writes; `channels` are those of the program."""
+    """Turns a node's value into what it writes."""
 
-    def __init__(self, writes: Sequence[tuple[str, Callable[[Any], Any]]], channels: Collection[str]) -> None:
+    def __init__(self, writes: Sequence[tuple[str, Callable[[Any], Any]]]) -> None:
         self._writes = writes
-        self._channels = channels
-
-    def pushed(self, writes: Iterable[Write]) -> list[Write]:
-        """Those of a node's pushed writes that the program has a channel for."""
-        return [write for write in writes if write.channel in self._channels]
 
     def writes(self, value: Any) -> list[Write]:
         """What each channel that the node writes to is sent."""
@@ -140,7 +135,7 @@ def no_input(channels: Names, why: object) -> EmptyInputError:
 
 
 def _node(given: Description, name: str, node: PregelNode) -> Node:
-    step: Any = Step(chain(node.actions, name), Writes(node.writes, given.channels.keys()), None)  # type: ignore[arg-type]
+    step: Any = Step(chain(node.actions, name), Writes(node.writes), None)  # type: ignore[arg-type]
     cache = node.cache_policy if node.cache_policy is not None else given.cache_policy
     definition = definition_of(step, retry=tuple(node.retry_policy), cache=cache, timeout=node.timeout)
     return Node(

@@ -80,6 +80,7 @@ PUBLIC = {
 EVENTS = "stream events v3 are not supported"
 RUNNABLES = "without LangChain's runnables"
 FILES = "SqliteSaver"
+SHALLOW = "use PostgresSaver"
 SERVER = "the hosted server is not supported"
 OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
@@ -111,6 +112,8 @@ LEFT_OUT = {
     "runtime.BaseUser": SERVER,
     "utils.runnable.RunnableCallable": RUNNABLES,
     "checkpoint.memory.PersistentDict": FILES,
+    "checkpoint.postgres.ShallowPostgresSaver": SHALLOW,
+    "checkpoint.postgres.aio.AsyncShallowPostgresSaver": SHALLOW,
 }
 
 CHANNEL = "update get is_available consume finish checkpoint from_checkpoint copy"

@@ -11,6 +11,8 @@ from flowfn.errors import InvalidInput
 from graph_compat.checkpoint.base import BaseCheckpointSaver
 from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.memory import InMemorySaver
+from graph_compat.checkpoint.postgres import PostgresSaver
+from graph_compat.checkpoint.postgres.aio import AsyncPostgresSaver
 from graph_compat.checkpoint.sqlite import SqliteSaver
 from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graph_compat.func import entrypoint
@@ -51,6 +53,16 @@ async def test_a_connection_of_aiosqlite_stands_for_its_file(tmp_path: Path) -> 
         assert await entrypoint(checkpointer=saver)(lambda n: n + 1).ainvoke(1, ONE) == 2
         saver.close()
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
+        assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
+
+
+async def test_threads_in_postgres(postgres_url: str) -> None:
+    """Both colours use one database; a thread goes on where the other left it."""
+    with PostgresSaver.from_conn_string(postgres_url) as saver:
+        saver.setup()
+        assert entrypoint(checkpointer=saver)(lambda n: n + 1).invoke(1, ONE) == 2
+    async with AsyncPostgresSaver.from_conn_string(postgres_url) as saver:
+        await saver.setup()
         assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
 
 
