@@ -1,4 +1,4 @@
-"""The libraries under comparison, under one shape: LangGraph's functional API, which flowfn shares.
+"""The libraries under comparison, under one shape: LangGraph's functional API and graphs, which flowfn shares.
 
 Rule: a workload is written once, against `Api`, and runs unchanged for every subject.
 """
@@ -47,6 +47,9 @@ class Api:
     task: Any = None
     interrupt: Any = None
     command: Any = None
+    graph: Any = None
+    """The module with `StateGraph` and `START`; `send` makes a Send."""
+    send: Any = None
 
 
 def subjects() -> list[Api]:
@@ -67,7 +70,17 @@ def flowfn() -> Api:
     }
     if postgres.available():
         storages[POSTGRES] = plain(lambda path: savers.PostgresSaver(postgres.url()), "power loss")
-    return Api("flowfn", storages, library.entrypoint, library.task, library.interrupt, library.Command)
+    graph, types = optional("graph_compat.graph"), optional("graph_compat.types")
+    return Api(
+        "flowfn",
+        storages,
+        library.entrypoint,
+        library.task,
+        library.interrupt,
+        library.Command,
+        graph,
+        types and types.Send,
+    )
 
 
 def langgraph() -> Api:
@@ -78,8 +91,8 @@ def langgraph() -> Api:
     """
     func, memory = optional("langgraph.func"), optional("langgraph.checkpoint.memory")
     sqlite, asqlite = optional("langgraph.checkpoint.sqlite"), optional("langgraph.checkpoint.sqlite.aio")
-    types = optional("langgraph.types")
-    if not (func and memory and sqlite and asqlite and types):
+    types, graph = optional("langgraph.types"), optional("langgraph.graph")
+    if not (func and memory and sqlite and asqlite and types and graph):
         return Api("LangGraph")
     sync = {"durability": "sync"}
     on_sqlite = Storage(
@@ -94,7 +107,16 @@ def langgraph() -> Api:
         PROCESS: on_sqlite,
         POWER: on_sqlite,
     }
-    return Api("LangGraph", storages, func.entrypoint, func.task, types.interrupt, types.Command)
+    return Api(
+        "LangGraph",
+        storages,
+        func.entrypoint,
+        func.task,
+        types.interrupt,
+        types.Command,
+        graph,
+        types.Send,
+    )
 
 
 def optional(name: str) -> Any:

@@ -45,6 +45,12 @@ _ADD_VALUE = """
 
 _PLACE = "SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?"
 
+_SPOT = """
+    SELECT (SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?),
+        (SELECT coalesce(max(key), 0) FROM checkpoint)"""
+
+_NEW = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
 _IS_PUT = "SELECT body IS NOT NULL, (SELECT max(key) FROM checkpoint) FROM checkpoint WHERE key = ?"
 
 _SETTLE = """
@@ -128,16 +134,35 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
 
 def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
     parent_key, parent = _parent(db, thread, row, bases)
+    known, last = db.execute(_SPOT, (thread, row.id, row.namespace)).fetchone()
+    if known is None:
+        _add_new_checkpoint(db, thread, last + 1, parent, row)
+        return
     key = _final_place(db, thread, row.namespace, row.id)
-    first, last = _span(key)
+    span = _span(key)
 
     def store(value: bytes) -> int:
-        db.execute(_ADD_VALUE, (first, first, last, value))
+        db.execute(_ADD_VALUE, (span[0], *span, value))
         return _last_row(db)
 
     channels, base = after(EMPTY if parent_key == key else parent, row, store).as_text()
     described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
     db.execute(_FILL, (*described, key))
+
+
+def _add_new_checkpoint(db: Cursor, thread: int, key: int, parent: ChannelMap, row: CheckpointRow) -> None:
+    """A checkpoint that nothing is known of yet: its key is the next one, and its values are the first under it."""
+    values: list[tuple[int, bytes]] = []
+
+    def store(value: bytes) -> int:
+        place = key * _ROOM + 1 + len(values)
+        values.append((place, value))
+        return place
+
+    channels, base = after(parent, row, store).as_text()
+    db.executemany("INSERT INTO value VALUES (?, ?)", values)
+    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
+    db.execute(_NEW, (key, thread, row.namespace, row.id, *described))
 
 
 def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[int | None, ChannelMap]:

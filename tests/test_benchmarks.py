@@ -22,5 +22,8 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W2 parallel tasks, blocking",
         "W2 parallel tasks, asyncio",
         "W3 resume, all calls recorded",
+        "W5 sequential nodes",
+        "W6 sequential nodes, 500 keys",
+        "W7 fan-out of Sends",
         "W11 import",
     }

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 async def attempt(call: Call) -> Any:
-    """Run a call, with its retries, and return its value once that is recorded.
+    """Run a call, with its retries, and return its value once that is recorded; what rides, its superstep records.
 
     Raises:
         Suspended: it waits for an answer.
@@ -51,7 +51,7 @@ async def attempt(call: Call) -> Any:
     finally:
         if call.parent is not None and call.future is not None:
             call.parent.children.pop(call.future, None)
-    if run.root.post is not None:
+    if run.root.post is not None and not call.rides:
         run.root.post(TaskFinished(run.namespace, run.step, call, value))
     return value
 

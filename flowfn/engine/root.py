@@ -158,10 +158,6 @@ async def _release(run: Run, journal: Journal) -> None:
 async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
     if isinstance(given, Resume) and given.otherwise is not None:
         given = given.otherwise
-    if isinstance(given, Resume) and given.command is None:
-        raise UnknownThread(
-            f"{run.program.name!r} keeps no past to go on with: pass an input, or give it a checkpointer"
-        )
     if isinstance(given, Resume):
         raise NoCheckpointer(
             f"{run.program.name!r} keeps no past to resume: give it one with "

@@ -17,7 +17,7 @@ from flowfn.engine.call import Call, Failure
 from flowfn.engine.identity import node_path, node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
-from flowfn.events import NodeReused, TaskStarted
+from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
 from flowfn.logs import logger
 from flowfn.ports import Writes
@@ -214,6 +214,9 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
         if ends:
             items += run.journal.report_rows(run.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
+    for call in riding:
+        assert call.future is not None
+        run.tell(TaskFinished(run.namespace, run.step, call, call.future.result(0)))
     run.tasks = ()
     run.stand_at(after)
     run.tell_values(before, after)

@@ -16,7 +16,7 @@ from flowfn.values import Command, StateSnapshot, Write
 from flowfn.workflow import Config, Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
-from graph_compat.errors import Arrived, InvalidUpdateError, ParentCommand, translated
+from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
@@ -250,6 +250,10 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             raise InvalidUpdateError(
                 "There is no parent graph. A caller's command is for the graph that it calls"
             )
+        if input is None and self.checkpointer in (None, False) and current_frame.get() is None:
+            raise EmptyInputError(
+                f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
+            )
         make = maker(self.context_schema) if isinstance(context, Mapping) else None
         return super()._order(
             input, config, thread_id, context if make is None else make(dict(context)), *rest
@@ -299,6 +303,11 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             values = self._program.result(EMPTY)
             return StateSnapshot(values, (), named, None, None, None, (), ())
         return found if found.created_at is not None or config is None else found._replace(config=named)
+
+    @property
+    def _inputs(self) -> Any:
+        """The channels that an input is written to, as an error names them."""
+        return START
 
     # -- LangGraph's other methods ----------------------------------------------------------------
 

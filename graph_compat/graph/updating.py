@@ -83,13 +83,13 @@ def inferred_node(program: Program, checkpoint: Checkpoint) -> str | None:
     """The node that an update is of when nobody says; None where it could be several."""
     if len(program.nodes) == 1:
         return next(iter(program.nodes))
-    ran = {name: seen for name, seen in checkpoint.seen.items() if name in program.nodes and seen}
+    ran = {name: seen for name, seen in checkpoint.seen.items() if name in program.nodes}
     if not ran:
         updated = [name for name in checkpoint.seen if name in program.nodes and name != START]
         first = START if START in program.nodes else None
         return first if not updated else updated[0] if len(updated) == 1 else None
     latest: list[tuple[int, str]] = sorted(
-        ((max(seen.values()), name) for name, seen in ran.items()), reverse=True
+        ((max(seen.values(), default=0), name) for name, seen in ran.items()), reverse=True
     )
     if len(latest) > 1 and latest[0][0] == latest[1][0]:
         return None

@@ -142,6 +142,10 @@ class Pregel(CompiledGraph, ABC):
         return {**self._description.channels, SENDS: Topic(Send)}
 
     @property
+    def _inputs(self) -> Names:
+        return self.input_channels
+
+    @property
     def input_channels(self) -> Names:
         """What an input is written to."""
         return self._description.input_channels

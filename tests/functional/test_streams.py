@@ -64,7 +64,12 @@ def test_tasks_shows_starts_and_ends(world: World) -> None:
         {"name": "inc", "error": None, "result": {"__return__": 11}, "interrupts": []},
         {"name": "inc", "input": ((11,), {}), "triggers": ("__pregel_push",)},
         {"name": "inc", "error": None, "result": {"__return__": 12}, "interrupts": []},
-        {"name": "wf", "error": None, "result": {}, "interrupts": [{"value": "ok?", "id": question.id}]},
+        {
+            "name": "wf",
+            "error": None,
+            "result": {},
+            "interrupts": [{"value": "ok?", "id": question.id, "response_schema": None}],
+        },
     ]
     assert [ids[0], ids[1], ids[3]] == [ids[5], ids[2], ids[4]]
     assert len(set(ids)) == 3
@@ -82,7 +87,7 @@ def test_tasks_shows_the_result_of_the_entrypoint(world: World) -> None:
 
 
 def test_tasks_shows_errors(world: World) -> None:
-    """A failed task ends with the repr of its error and no result."""
+    """A failed task ends with its error and no result."""
 
     @world.task
     async def fail() -> None:
@@ -94,7 +99,7 @@ def test_tasks_shows_errors(world: World) -> None:
         return "done"
 
     chunks = world.stream(wf, stream_mode="tasks")
-    assert [(c["error"], c["result"]) for c in chunks if c["name"] == "fail" and "result" in c] == [
+    assert [(repr(c["error"]), c["result"]) for c in chunks if c["name"] == "fail" and "result" in c] == [
         ("KeyError('gone')", {})
     ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import uuid
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,7 @@ from flowfn.ports import Saver
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Send, interrupt
 
-from .crashing import Caller, Crash, Disk, Job, When, World
+from .crashing import THREAD, Caller, Crash, Disk, DyingSaver, Job, When, World
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
 
@@ -101,9 +102,7 @@ class Nodes:
         def node(state: Any) -> dict[str, Any]:
             self.begin("calling", state["outside"])
             futures = {label: square(label) for label in ("square 0", "square 1")}
-            results = {
-                label: self._world.sees(label, future.result()) for label, future in futures.items()
-            }
+            results = {label: self._world.sees(label, future.result()) for label, future in futures.items()}
             return {"outside": {"calling": nonce(), **results}}
 
         async def awaiting(state: Any) -> dict[str, Any]:
@@ -176,7 +175,18 @@ def graph(world: World, saver: Saver, *, on_loop: bool) -> Any:
 
 
 INSIDE = {"inner first", "inner left", "inner right", "inner asks"}
-OUTSIDE = {"first", "flaky", "calling", "square 0", "square 1", "sibling", "joined", "asks", "asks too", "last"}
+OUTSIDE = {
+    "first",
+    "flaky",
+    "calling",
+    "square 0",
+    "square 1",
+    "sibling",
+    "joined",
+    "asks",
+    "asks too",
+    "last",
+}
 OUTSIDE |= {f"worker {number}" for number in range(3)}
 ANSWERS = ["yes to asks", "yes to asks too"]
 
@@ -197,7 +207,9 @@ def new_job(disk: Any, caller: Caller) -> Job:
 
 def check(job: Job, state: dict[str, Any], where: str) -> None:
     """The state is whole, and everybody saw the nonces that are in it."""
-    assert (set(state["outside"]), set(state["inside"]), state["answers"]) == (OUTSIDE, INSIDE, ANSWERS), where
+    assert (set(state["outside"]), set(state["inside"]), state["answers"]) == (OUTSIDE, INSIDE, ANSWERS), (
+        where
+    )
     for label, value in {**state["outside"], **state["inside"]}.items():
         job.world.sees(label, value)
     assert job.world.violations == [], where
@@ -231,3 +243,33 @@ def test_a_graph_whose_process_dies_again_and_again_gets_there(disk: Any, caller
         except Crash:
             assert lives < 100, "no progress"
     check(job, state, f"after {lives} deaths")
+
+
+def test_no_update_is_streamed_before_it_is_recorded(disk: Any) -> None:
+    """G1: whichever I/O a process dies at, what its stream had shown doesn't run again."""
+    given: Any = {"n": 3, "outside": {}, "inside": {}, "answers": []}
+    for dies_at in count(1):
+        place, world = disk(), World()
+        saver, shown = DyingSaver(place.open(), world, dies_at), set[str]()
+        dying = graph(world, saver, on_loop=False)
+        with suppress(Crash):
+            for _, update in dying.stream(given, thread_id=THREAD, stream_mode="updates", subgraphs=True):
+                shown |= labels(update)
+        place.bury(saver.inner)
+        ran = len(world.executed)
+        if not saver.dead:
+            break
+        next_one = place.open()
+        again = graph(world, next_one, on_loop=False)
+        began = again.get_state(thread_id=THREAD).metadata is not None
+        again.invoke(None if began else given, thread_id=THREAD)
+        place.bury(next_one)
+        assert shown.isdisjoint(world.executed[ran:]), f"died at I/O {dies_at}"
+    assert dies_at > 15
+    assert shown > {"first", "flaky", "joined", "worker 0", "inner first"}
+
+
+def labels(update: dict[str, Any]) -> set[str]:
+    """What has run, by a chunk of a stream of updates."""
+    written = [wrote for wrote in update.values() if isinstance(wrote, dict)]
+    return {label for wrote in written for key in ("outside", "inside") for label in wrote.get(key, ())}
