@@ -19,10 +19,11 @@ from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
+from flowfn.logs import logger
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
-from flowfn.pregel.plan import due, plan
+from flowfn.pregel.plan import due, plan, unknown_sends
 from flowfn.pregel.program import Task
 
 if TYPE_CHECKING:
@@ -193,7 +194,13 @@ def _handling(run: Run, failed: Task, error: BaseException) -> Task:
 async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
     """Apply what the tasks wrote, and save the next checkpoint."""
     before = run.checkpoint
-    after = advance(before, apply(run.program, before, tasks))
+    changes = apply(run.program, before, tasks)
+    after = advance(before, changes)
+    for name, channel in changes.ignored:
+        logger.warning("node %r wrote to %r, which %r doesn't have", name, channel, run.program.name)
+    if run.program.sends in (changes.updated or ()):
+        for packet in unknown_sends(run.program, after):
+            logger.warning("%r was sent to no node of %r, and is dropped", packet, run.program.name)
     run.stamp(after, "loop")
     run.note_orphans()
     ends = run.journal is not None and run.parent is None and not due(run.program, after)
