@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from flowfn.engine.identity import ERROR, REPORT, RUN_TASK, Ledger, instance_id
+from flowfn.engine.identity import ERROR, REPORT, RUN_TASK, Ledger, task_uuid
 from flowfn.engine.interrupts import read_pending
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
@@ -121,7 +121,7 @@ class _Run:
     def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:
         """What ran in the namespace of a call, which has one where it called another workflow."""
         row = loaded.checkpoint
-        namespace = self.inside.get(instance_id(loaded.thread, row.namespace, row.id, call.id))
+        namespace = self.inside.get(task_uuid(loaded.thread, row.namespace, row.id, call.id))
         return () if namespace is None else self.calls(namespace)
 
     def _status(self, recorded: str, below: Sequence[CallView]) -> str:

@@ -346,13 +346,13 @@ def name_of(id: str | None, data: Any) -> str:
 
 
 def _data_as_json(node: Node, with_schemas: bool) -> dict[str, Any]:
-    data = node.data
+    data, name = node.data, node.name if _is_made_up(node.id) else node.id
     if data is None:
         return {}
     schema = getattr(data, "model_json_schema", None)
     if isinstance(data, type) and schema is not None:
-        return {"type": "schema", "data": schema() if with_schemas else node.name}
-    return {"type": "runnable", "data": {"id": _path_of(data), "name": node.name}}
+        return {"type": "schema", "data": schema() if with_schemas else name}
+    return {"type": "runnable", "data": {"id": _path_of(data), "name": name}}
 
 
 def _path_of(data: Any) -> list[str]:

@@ -52,6 +52,10 @@ class Writes:
     def __init__(self, writes: Sequence[tuple[str, Callable[[Any], Any]]]) -> None:
         self._writes = writes
 
+    def pushed(self, pushed: Sequence[Write]) -> Sequence[Write]:
+        """What the node's code pushed while it ran."""
+        return pushed
+
     def writes(self, value: Any) -> list[Write]:
         """What each channel that the node writes to is sent."""
         return [Write(channel, make(value)) for channel, make in self._writes]

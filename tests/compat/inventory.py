@@ -50,7 +50,6 @@ PUBLIC = {
     "checkpoint.serde.encrypted": "EncryptedSerializer",
     "checkpoint.serde.types": "SendProtocol ChannelProtocol",
     "checkpoint.serde.event_hooks": "SerdeEvent register_serde_event_listener emit_serde_event",
-    "checkpoint.conformance": "checkpointer_test validate",
     "store.base": "BaseStore Item SearchItem Op GetOp PutOp SearchOp ListNamespacesOp MatchCondition NamespacePath "
     "NamespaceMatchType IndexConfig TTLConfig InvalidNamespaceError NOT_PROVIDED Embeddings ensure_embeddings "
     "tokenize_path get_text_at_path validate_op_namespace",
@@ -97,6 +96,12 @@ DIFFERENT = {  # names of which graph_compat takes less, and why
     "utils.runnable.RunnableLike": "LangChain's runnables are objects with invoke and ainvoke here",
     "graph.state.CompiledStateGraph": "a graph is made by compile()",
     "types.Interrupt.from_ns": "ids of questions are made by runs",
+    **dict.fromkeys(["graph.add_messages", "graph.message.add_messages"], "an unknown argument is refused"),
+    **dict.fromkeys(
+        ["store.sqlite.SqliteStore", "store.sqlite.AsyncSqliteStore", "store.sqlite.aio.AsyncSqliteStore"],
+        "values are stored in flowfn's own form, which no `deserializer` of another one reads",
+    ),
+    "store.base.NamespacePath": "a literal type of one string more than `str` says no more than `str`",
 }
 
 BASES = {  # control signals that `except Exception` mustn't catch (G8): no `Exception`, unlike LangGraph's

@@ -164,9 +164,16 @@ class Interpreter:
             return False
         return name not in self.seen or self.versions.get(trigger, 0) > self.seen[name].get(trigger, 0)
 
+    def forgets(self) -> bool:
+        """Whether no trigger outlives the superstep that it triggers nodes in, so that what was seen doesn't matter."""
+        triggers = {trigger for names in self.nodes.values() for trigger in names}
+        return all(isinstance(self.channels[name], Ephemeral | Deferred | Barrier) for name in triggers)
+
     def apply(self, tasks: list[tuple[Any, ...]], writes: dict[Any, list[tuple[str, Any]]]) -> None:
         ordered = sorted(tasks, key=lambda task: task[0])
         bump = any(triggers for _, _, triggers in ordered)
+        if bump and self.forgets():
+            self.seen = {}
         for _, name, triggers in ordered:
             if triggers:
                 entry = self.seen.setdefault(name, {})

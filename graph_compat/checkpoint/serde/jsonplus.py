@@ -26,6 +26,9 @@ _RAW: dict[type, str] = {bytes: "bytes", bytearray: "bytearray"}
 class InvalidModuleError(Exception):
     """Stored JSON names a constructor that is not allowed; nothing was imported."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
 
 class JsonPlusSerializer:
     """Values to a tag and bytes, and back.

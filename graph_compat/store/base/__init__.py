@@ -20,6 +20,7 @@ from flowfn.stores.items import (
     SearchOp,
     TTLConfig,
 )
+from flowfn.stores.namespaces import checked
 from flowfn.stores.paths import get_text_at_path, tokenize_path
 
 __all__ = [
@@ -46,4 +47,14 @@ __all__ = [
     "ensure_embeddings",
     "get_text_at_path",
     "tokenize_path",
+    "validate_op_namespace",
 ]
+
+
+def validate_op_namespace(op: Op) -> None:
+    """Refuse an operation whose namespace has a label that none may have.
+
+    Raises:
+        InvalidNamespaceError: says which.
+    """
+    checked(op.namespace_prefix if isinstance(op, SearchOp) else getattr(op, "namespace", ()))

@@ -144,7 +144,6 @@ async def overwrite(t):
     update(t, channel, Overwrite([7]), Overwrite([8]))
 
 
-@differs("what a barrier stores")
 async def barrier(t):
     """A barrier is open when all its names were seen, and closes when consumed."""
     channel = NamedBarrierValue(str, {"a", "b"})
