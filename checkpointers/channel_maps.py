@@ -87,7 +87,8 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Callable[[bytes], int])
     if base is None:
         places = {name: _place(name, at, row, parent, store) for name, at in row.versions.items()}
         return ChannelMap(places)
-    touched = {name for name, _ in row.versions.items() - base.versions.items()}
+    known = base.versions
+    touched = {name for name, version in row.versions.items() if known.get(name) != version}
     touched |= row.values.keys() | parent.changes.keys()
     changes: dict[str, Place | None] = {
         name: _place(name, row.versions[name], row, parent, store)

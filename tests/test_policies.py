@@ -237,7 +237,7 @@ class TestTimeouts:
 
     def test_a_sign_of_life_is_named(self) -> None:
         """`refresh_on` takes two words."""
-        with pytest.raises(ValueError, match="refresh_on must be 'auto' or 'heartbeat'. It is 'never'"):
+        with pytest.raises(ValueError, match=r"refresh_on must be 'auto' or 'heartbeat'. It is 'never'"):
             TimeoutPolicy(refresh_on="never")  # type: ignore[arg-type]
 
 

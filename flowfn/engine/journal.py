@@ -320,7 +320,7 @@ def checkpoint_row(
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since its parent."""
     before = {} if parent is None else parent.versions
-    changed = dict(checkpoint.versions.items() - before.items())
+    changed = {name: version for name, version in checkpoint.versions.items() if before.get(name) != version}
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
     return CheckpointRow(
         namespace,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from ..values import Write
+from ..values import MISSING, Write
 from .channels import Channel, Topic
 
 PULL: Final = "pull"
@@ -139,7 +139,7 @@ class Program:
     clearing: Set[str] = field(init=False, repr=False, compare=False)
     consuming: Set[str] = field(init=False, repr=False, compare=False)
     finishing: Set[str] = field(init=False, repr=False, compare=False)
-    direct: Set[str] = field(init=False, repr=False, compare=False)
+    direct: frozenset[str] = field(init=False, repr=False, compare=False)
     """The channels whose cell is their value."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
@@ -151,13 +151,18 @@ class Program:
         object.__setattr__(self, "clearing", self._overriding("clear"))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
-        plain = {name for name, spec in self.channels.items() if type(spec).get is Channel.get}
+        plain = frozenset(name for name, spec in self.channels.items() if _shows_its_cell(spec))
         object.__setattr__(self, "direct", plain)
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
 
     def _overriding(self, method: str) -> set[str]:
         default = getattr(Channel, method)
         return {name for name, spec in self.channels.items() if getattr(type(spec), method) is not default}
+
+
+def _shows_its_cell(spec: Channel) -> bool:
+    """Whether what a channel holds is what nodes read, and nothing where it holds nothing."""
+    return type(spec).get is Channel.get and spec.initial() is MISSING
 
 
 def _subscribers(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:

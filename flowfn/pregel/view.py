@@ -5,7 +5,7 @@ Rule: a key is there exactly while its channel is available; a value is worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..values import MISSING, Checkpoint
@@ -26,7 +26,7 @@ class View(Mapping[str, Any]):
         channels: Mapping[str, Channel],
         cells: Mapping[str, Any],
         managed: Mapping[str, Any],
-        direct: Set[str] = frozenset(),
+        direct: frozenset[str] = frozenset(),
     ) -> None:
         self._channels = channels
         self._cells = cells
@@ -41,9 +41,11 @@ class View(Mapping[str, Any]):
         value = channel.get(channel.initial() if cell is MISSING else cell)
         return default if value is MISSING else value
 
-    def pick(self, names: Iterable[str]) -> dict[str, Any]:
+    def pick(self, names: Collection[str]) -> dict[str, Any]:
         """Those of `names` that are available, with their values, in the order given."""
         cells, direct, found = self._cells, self._direct, {}
+        if direct.issuperset(names):
+            return {name: cells[name] for name in names if name in cells}
         for name in names:
             if name in cells and name in direct:
                 found[name] = cells[name]
@@ -94,6 +96,6 @@ def shown(program: Program, state: View, keys: str | Sequence[str] | None = None
     return state.pick(keys)
 
 
-def values(program: Program, checkpoint: Checkpoint, channels: Iterable[str]) -> dict[str, Any]:
+def values(program: Program, checkpoint: Checkpoint, channels: Collection[str]) -> dict[str, Any]:
     """Those of `channels` that are available, with their values, in the order given."""
     return view(program, checkpoint).pick(channels)
