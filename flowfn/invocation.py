@@ -156,9 +156,12 @@ class Started:
     """The run of a stream, once it exists, so that a consumer who leaves can stop it."""
 
     run: Run | None = None
+    left = False
+    """Whether nobody hears any more of what the run comes to."""
 
     def leave(self) -> None:
         """Stop the run at its next task."""
+        self.left = True
         if self.run is not None:
             self.run.fatal = Cancelled()
 

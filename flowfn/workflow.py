@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Durability, OnBusy, RunConfig, read_config
-from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer, UnknownChannel
+from flowfn.errors import Cancelled, EmptyUpdate, InvalidInput, NoCheckpointer, UnknownChannel
 from flowfn.values import MISSING, GraphOutput, StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
@@ -332,7 +332,11 @@ class Workflow(Generic[P, R]):
         show = printer(printed)
 
         async def lead() -> None:
-            ending.append(await prepare(setup, order, loop_hosts(), watch, run))
+            try:
+                ending.append(await prepare(setup, order, loop_hosts(), watch, run))
+            except Cancelled:
+                if not run.left:
+                    raise
 
         async with aclosing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
