@@ -82,14 +82,12 @@ class Bases:
 
 
 def after(parent: ChannelMap, row: CheckpointRow, store: Callable[[bytes], int]) -> ChannelMap:
-    """The map of a checkpoint that shares with its parent what didn't change; `store` keeps a value, giving its key."""
+    """The map of a checkpoint, which shares with its parent what `row.values` doesn't name; `store` keeps a value."""
     base = parent.base
     if base is None:
         places = {name: _place(name, at, row, parent, store) for name, at in row.versions.items()}
         return ChannelMap(places)
-    known = base.versions
-    touched = {name for name, version in row.versions.items() if known.get(name) != version}
-    touched |= row.values.keys() | parent.changes.keys()
+    touched = row.values.keys() | parent.changes.keys()
     changes: dict[str, Place | None] = {
         name: _place(name, row.versions[name], row, parent, store)
         for name in sorted(touched)

@@ -325,8 +325,8 @@ def apply_updates(
         for path, writes in amendment.records.items()
         if loaded is not None
     ]
-    beside = None if amendment.copies else stored
-    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, beside, program))
+    whole = amendment.copies  # beside the old one it shares nothing with it
+    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
     status: Status = "interrupted" if due(program, after) else "done"
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     if amendment.then:

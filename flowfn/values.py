@@ -130,7 +130,8 @@ class Checkpoint:
     `values` holds the cell of each channel that isn't empty, as `Channel.stored` gave it;
     `versions` the superstep-wide version at which each of those last changed, and `clock` the latest version
     of all, or None for the highest of them; `seen`, per node, the versions that it has run on; `updated`
-    the channels that the last superstep changed, or None where that isn't known.
+    the channels that the last superstep changed, or None where that isn't known. `touched` are the channels
+    that changed since the checkpoint was stored.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Checkpoint:
     updated: tuple[str, ...] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     clock: int | None = None
+    touched: frozenset[str] = frozenset()
 
     @property
     def latest(self) -> int:

@@ -315,12 +315,14 @@ def checkpoint_row(
     serde: Serializer,
     checkpoint: Checkpoint,
     namespace: str,
-    parent: Checkpoint | None,
     program: Program,
+    *,
+    whole: bool = False,
 ) -> CheckpointRow:
-    """A checkpoint as a row, with the values that changed since its parent."""
-    before = {} if parent is None else parent.versions
-    changed = {name: version for name, version in checkpoint.versions.items() if before.get(name) != version}
+    """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`."""
+    versions = checkpoint.versions
+    names = versions if whole else checkpoint.touched
+    changed = {name: versions[name] for name in names if name in versions}
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
     return CheckpointRow(
         namespace,

@@ -122,8 +122,6 @@ class Run:
         if parent is not None:
             self.thread = parent.thread
         self.checkpoint = Checkpoint("")
-        self.stored = self.checkpoint
-        """The checkpoint as it was last saved or loaded, before what a command added to it."""
         self.ledger = Ledger()
         self.step = -2
         self.stop = 0
@@ -203,7 +201,8 @@ class Run:
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
         """Go on from a checkpoint that is stored, with what is recorded under it."""
-        self.checkpoint = self.stored = checkpoint
+        checkpoint.touched = frozenset()
+        self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
 
@@ -259,7 +258,7 @@ class Run:
     def row(self, after: Checkpoint) -> CheckpointRow:
         """A checkpoint as a row, with the values that changed since the one before it."""
         assert self.journal is not None
-        return checkpoint_row(self.journal.serde, after, self.namespace, self.stored, self.program)
+        return checkpoint_row(self.journal.serde, after, self.namespace, self.program)
 
     def stamp(self, after: Checkpoint, source: Source) -> None:
         """Give a new checkpoint its place: after the last one, now."""

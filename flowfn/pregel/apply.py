@@ -146,6 +146,7 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
         changes.updated,
         checkpoint.metadata.copy(),
         changes.version if changes.cells else checkpoint.latest,
+        checkpoint.touched | changes.cells.keys(),
     )
 
 
