@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import flowfn
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
@@ -19,6 +20,10 @@ from .postgres_server import shared_server
 
 REPO = Path(__file__).resolve().parent.parent
 INSTALLED = Path(next(iter(flowfn.__path__))).resolve().parent
+
+# A busy machine must not fail an example for having taken long: timings never decide a test.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 RunPython = Callable[..., subprocess.CompletedProcess[str]]
 

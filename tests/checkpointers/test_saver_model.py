@@ -173,7 +173,7 @@ class SaversAgree(RuleBasedStateMachine):
                     assert (row.status, row.owner is None) == (model.status, model.lease is None)
 
 
-SaversAgree.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+SaversAgree.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestSaversAgree = SaversAgree.TestCase
 
 

@@ -155,7 +155,7 @@ def route(number: int) -> Any:
     return path
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from([False, True, 1, 2]))
 def test_any_graph_is_drawn_as_langgraph_draws_it(langgraph: Any, data: st.DataObject, xray: Any) -> None:
     """JSON and Mermaid text are equal. Where LangGraph can't sort labels and fails, there is nothing to compare."""

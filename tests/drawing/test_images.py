@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowfn import RendererMissing
@@ -163,7 +163,6 @@ def test_svg_holds_any_name() -> None:
 NAMES = "abcdefgh"
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=16))
 def test_nodes_are_placed_apart(edges: list[tuple[str, str]]) -> None:
     """No two nodes overlap, all are inside, every edge joins its own nodes, and without loops all point down."""

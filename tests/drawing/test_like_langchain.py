@@ -47,7 +47,7 @@ def plain(graph: Any) -> Any:
     return [tuple(node) for node in graph.nodes.values()], [tuple(edge) for edge in graph.edges]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(shapes(), st.booleans(), st.integers(1, 9))
 def test_the_same_texts(shape: Any, with_styles: bool, words: int) -> None:
     """Mermaid text, or the same refusal; JSON; and the ids that are shown."""
@@ -58,7 +58,7 @@ def test_the_same_texts(shape: Any, with_styles: bool, words: int) -> None:
     assert plain(one.reid()) == plain(other.reid())
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(shapes(), shapes(), st.sampled_from(["", "p"]))
 def test_the_same_changes(shape: Any, more: Any, prefix: str) -> None:
     """Trimming the ends, and taking in another graph."""
@@ -82,7 +82,7 @@ def connected(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
     return nodes, [(*pair, None, draw(st.booleans())) for pair in pairs]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(connected())
 def test_the_same_characters(shape: Any) -> None:
     """`draw_ascii`, character for character."""

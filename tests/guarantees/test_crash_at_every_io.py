@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowfn
@@ -430,7 +430,7 @@ CRASHES = st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["before", "aft
 
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 @given(program=PROGRAMS, crashes=CRASHES)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 def test_any_program_survives_any_crashes(
     caller: Caller, program: Program, crashes: list[tuple[int, When]]
 ) -> None:

@@ -95,7 +95,7 @@ def played(wired, steps):
         now = advance(now, apply(p, now, tasks))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(wiring, script)
 def test_the_core_agrees_with_the_slow_interpreter(wired, steps):
     """Sections 2.4 and 2.5: the same tasks, values, versions, entries and updates, superstep by superstep."""
@@ -118,7 +118,7 @@ def test_the_core_agrees_with_the_slow_interpreter(wired, steps):
         )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wiring, script, st.lists(write, max_size=3))
 def test_input_gives_up_tasks_as_if_they_had_written_nothing(wired, steps, fresh):
     """Section 2.14: beginning is one superstep of the tasks that were due, without their writes."""
@@ -128,7 +128,7 @@ def test_input_gives_up_tasks_as_if_they_had_written_nothing(wired, steps, fresh
         assert begin(p, now, written) == apply(p, now, [*given_up, Batch(INPUT, written)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wiring, script, st.randoms(use_true_random=False))
 def test_completion_order_does_not_matter(wired, steps, random):
     """Section 2.5, step 1: any order of the tasks changes the same."""
@@ -137,7 +137,7 @@ def test_completion_order_does_not_matter(wired, steps, random):
         assert apply(p, now, shuffled) == apply(p, now, tasks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wiring, script)
 def test_arguments_are_never_changed(wired, steps):
     """Planning, applying, beginning and amending leave checkpoint and tasks as they were."""
@@ -150,7 +150,7 @@ def test_arguments_are_never_changed(wired, steps):
         assert (now, [(t.path, t.input, t.writes) for t in tasks]) == copied
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wiring, script)
 def test_versions_only_grow(wired, steps):
     """Section 2.7: what changes is newer than everything before it, after amending too."""
@@ -158,7 +158,7 @@ def test_versions_only_grow(wired, steps):
         assert apply(p, now, tasks).version == now.latest + 1 > max(now.versions.values(), default=0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wiring, script)
 def test_what_is_stored_comes_back(wired, steps):
     """Every cell that a run meets survives being stored, but for untracked ones, which aren't stored."""
@@ -168,7 +168,7 @@ def test_what_is_stored_comes_back(wired, steps):
         assert back == {name: cell for name, cell in now.values.items() if name != "last"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wiring, script)
 def test_what_is_due_is_what_is_planned(wired, steps):
     """`due` lists the tasks that `plan` makes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowfn.stores.ranking import packed, ranked
@@ -14,7 +14,6 @@ NUMBERS = st.floats(-1e3, 1e3, width=32)
 VECTORS = st.lists(st.lists(NUMBERS, min_size=3, max_size=3), max_size=6)
 
 
-@settings(deadline=None)
 @given(st.lists(NUMBERS, min_size=3, max_size=3), VECTORS)
 def test_numpy_changes_no_score(query: list[float], vectors: list[list[float]]) -> None:
     """The same scores to nine digits, whoever does the sums."""

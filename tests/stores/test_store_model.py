@@ -224,7 +224,7 @@ class StoresAgree(RuleBasedStateMachine):
             assert seen == expected
 
 
-StoresAgree.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+StoresAgree.TestCase.settings = settings(max_examples=50, stateful_step_count=25)
 TestStoresAgree = StoresAgree.TestCase
 
 
@@ -242,7 +242,7 @@ class PostgresAgrees(StoresAgree):
 class TestPostgresAgrees(PostgresAgrees.TestCase):  # type: ignore[name-defined, misc]
     """Fewer runs, since each step is a round trip or more."""
 
-    settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+    settings = settings(max_examples=10, stateful_step_count=20)
 
     @pytest.fixture(autouse=True)
     def database(self, postgres_database: Database) -> None:
