@@ -49,6 +49,7 @@ class Call:
         "occurrence",
         "parent",
         "path",
+        "position",
         "questions",
         "rides",
         "run",
@@ -82,6 +83,7 @@ class Call:
         self.arguments: dict[str, Any] = {}
         self.digest: Digest | None = None
         self.occurrence = 0
+        self.position = -1
         self.born = 0
         self._id: str | None = None
         self._info: CallInfo | None = None
@@ -140,6 +142,7 @@ class Call:
             render(self.arguments),
             definition.code,
             frame.call.definition.code,
+            self.position,
         )
 
     @property

@@ -33,6 +33,7 @@ class Frame:
         "failures",
         "halted",
         "nested",
+        "positions",
         "questions",
         "run",
         "scope",
@@ -52,6 +53,7 @@ class Frame:
         """When the first attempt began, in seconds since the epoch."""
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
         self.counts: dict[tuple[str, bytes], int] = {}
+        self.positions: dict[str, int] = {}
         self.children: dict[Future[Any], Call] = {}
         self.doubtful: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
@@ -118,6 +120,12 @@ class Frame:
         key = (name, digest)
         count = self.counts.get(key, 0)
         self.counts[key] = count + 1
+        return count
+
+    def position(self, name: str) -> int:
+        """How many calls of the same name this attempt made before."""
+        count = self.positions.get(name, 0)
+        self.positions[name] = count + 1
         return count
 
     # -- its place under `max_concurrency` -------------------------------------------------------

@@ -4,7 +4,8 @@ A call's identity is (scope, name, digest of its arguments, occurrence). The rec
 identity is reused, whatever order the calls come in. A call that has no record may still be a
 recorded one whose arguments are made anew on each attempt: if only the clock differs, its record is
 reused; if something random differs, only the author knows, and the run is refused. Anything else is
-a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`).
+a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`);
+even then it is the call's place among those of its name, whatever order they were recorded in.
 
 Nothing here waits, runs or reads a record's value.
 """
@@ -80,7 +81,8 @@ def node_path(path: Sequence[Any]) -> str:
 class CallInfo(NamedTuple):
     """What is recorded of a call besides its outcome: enough to match it and to show it.
 
-    `born` is how many outcomes the run had when the call was made; `site` is file:line.
+    `born` is how many outcomes the run had when the call was made; `site` is file:line; `position` is how many
+    calls of its name its scope had made before, -1 where that isn't known.
     """
 
     name: str
@@ -96,6 +98,7 @@ class CallInfo(NamedTuple):
     arguments: str
     code: str
     scope_code: str
+    position: int = -1
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -345,7 +348,14 @@ NEW = New()
 
 
 def judge(
-    ledger: Ledger, task: str, scope: str, scope_code: str, name: str, digest: Digest, policy: OnDivergence
+    ledger: Ledger,
+    task: str,
+    scope: str,
+    scope_code: str,
+    name: str,
+    digest: Digest,
+    position: int,
+    policy: OnDivergence,
 ) -> Verdict:
     """Decide what a call is, by the rules above, given what has been claimed so far."""
     record = ledger.records.get(task)
@@ -362,17 +372,18 @@ def judge(
                 return Same(rival, "clock")
     else:
         similar = []
-    return _beyond_identity(rivals, alike, similar, policy)
+    return _beyond_identity(rivals, alike, similar, position, policy)
 
 
 def _beyond_identity(
-    rivals: list[Record], alike: list[Record], similar: list[Record], policy: OnDivergence
+    rivals: list[Record], alike: list[Record], similar: list[Record], position: int, policy: OnDivergence
 ) -> Verdict:
     """What the author's policy makes of a call that no record is known to belong to."""
     if policy == "error":
         return Doubt(rivals[0], forbidden=True)
     if policy == "reuse":
-        return Same(alike[0], "position") if alike else NEW
+        placed = (r for r in alike if r.info is not None and r.info.position == position)
+        return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
     return next((Doubt(rival) for rival in similar if rival.finished), NEW)

@@ -163,13 +163,13 @@ def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[Cal
     digested = digest(payload, since=run.since, now=run.host.now)
     occurrence = frame.occurrence(NAME, digested.exact)
     task = call_id(frame.scope, NAME, digested.exact, occurrence)
-    code = frame.call.definition.code
+    code, position = frame.call.definition.code, frame.position(NAME)
     info = CallInfo(
         NAME, NAME, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
-        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code,
+        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position,
     )  # fmt: skip
-    policy: OnDivergence = "reuse" if run.settings.positional else "rerun"
-    verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, policy)
+    policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
+    verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, position, policy)
     if not isinstance(verdict, Same):
         return info, task, None
     verdict.record.claimed = True

@@ -1,8 +1,8 @@
 """A task is called: find out who it is, hand back what is recorded of it, or have it start.
 
-A call that only its author could place (`identity.Doubt`) is held until somebody waits for it. By
-then the other calls of its scope have claimed their records, so that most doubts have gone; what
-is left is refused before anything new runs.
+A call that only its author could place (`identity.Doubt`), or that its position alone would, is held until
+somebody waits for it. By then the other calls of its scope have claimed their records, so that most doubts
+have gone; what is left is refused before anything new runs.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def spawn(
         return _start(call, host)
     identify(call, frame)
     verdict = _judge(call, frame) if run.ledger else None
+    if isinstance(verdict, Doubt) or (isinstance(verdict, Same) and verdict.how == "position"):
+        return _hold(call, host)
     if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:
         return reused
-    if isinstance(verdict, Doubt):
-        return _hold(call, host)
     if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
         run.newcomers.append(call)
     if call.digest is not None and call.digest.weak:
@@ -72,6 +72,7 @@ def identify(call: Call, frame: Frame) -> None:
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
     call.occurrence = frame.occurrence(definition.qualified, digested.exact)
+    call.position = frame.position(definition.qualified)
     call.born = run.journal.order
     call.task = call_id(frame.scope, definition.qualified, digested.exact, call.occurrence)
 
@@ -113,6 +114,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         frame.call.definition.code,
         definition.qualified,
         call.digest,
+        call.position,
         policy,
     )
 

@@ -234,3 +234,43 @@ def test_a_task_whose_code_changed(world: World, policy: Any, ran: list[str]) ->
     assert [difference.kind for difference in workflow("v2").thread("t").report] == [
         {"reuse": "code", "rerun": "rerun"}[policy]
     ]
+
+
+class Varying:
+    """A workflow that calls a task with other arguments on each attempt, of unchanged code; the first one fails."""
+
+    def __init__(self, world: World, *attempts: tuple[str, str]) -> None:
+        arguments = iter(attempts)
+
+        @world.task
+        async def fetch(x: str) -> str:
+            world.ran.append(x)
+            return f"R({x})"
+
+        @world.entrypoint(on_divergence="reuse")
+        async def wf() -> list[str]:
+            one, two = (fetch(x) for x in next(arguments))
+            second = await world.value(two)
+            first = await world.value(one)
+            if not self.failed:
+                self.failed = True
+                raise ConnectionError("lost")
+            return [first, second]
+
+        self.failed = False
+        with pytest.raises(ConnectionError):
+            world.invoke(wf, thread_id="t")
+        world.ran.clear()
+        self.result = world.invoke(wf, None, thread_id="t")
+
+
+def test_position_is_the_order_of_the_calls(world: World) -> None:
+    """Section 4: with `on_divergence="reuse"` the n-th call takes the n-th one's record, whichever ended first."""
+    assert Varying(world, ("a", "b"), ("x", "y")).result == ["R(a)", "R(b)"]
+    assert world.ran == []
+
+
+def test_position_comes_after_identity(world: World) -> None:
+    """Section 4: a call takes no record by its position that a call made after it is known to belong to."""
+    assert Varying(world, ("a", "b"), ("x", "a")).result == ["R(x)", "R(a)"]
+    assert world.ran == ["x"]
