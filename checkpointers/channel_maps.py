@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow
 
 Place = list[int]
@@ -81,8 +82,16 @@ class Bases:
         return base
 
 
-def after(parent: ChannelMap, row: CheckpointRow, store: Callable[[bytes], int]) -> ChannelMap:
-    """The map of a checkpoint, which shares with its parent what `row.values` doesn't name; `store` keeps a value."""
+Store = Callable[[bytes, int | None], int]
+"""Keeps a value, or with a key the delta to the value of that key; returns the key."""
+
+
+def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
+    """The map of a checkpoint, which shares with its parent what `row.values` doesn't name.
+
+    Raises:
+        SaverError: a value is put as a delta, and the parent has none.
+    """
     base = parent.base
     if base is None:
         places = {name: _place(name, at, row, parent, store) for name, at in row.versions.items()}
@@ -98,11 +107,14 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Callable[[bytes], int])
     return made if 4 * len(changes) <= len(base.places) + SMALL else ChannelMap(made.whole())
 
 
-def _place(
-    name: str, version: int, row: CheckpointRow, parent: ChannelMap, store: Callable[[bytes], int]
-) -> Place:
+def _place(name: str, version: int, row: CheckpointRow, parent: ChannelMap, store: Store) -> Place:
     put = row.values.get(name)
-    if put is not None and put.value is not None:
-        return [version, store(put.value)]
-    old = parent.get(name) if put is None else None
-    return old if old is not None and old[0] == version else [version]
+    if put is None:
+        old = parent.get(name)
+        return old if old is not None and old[0] == version else [version]
+    if put.deltas:
+        old = parent.get(name)
+        if old is None or len(old) < 2:
+            raise nothing_to_change(row, name)
+        return [version, store(put.deltas[0], old[1])]
+    return [version] if put.value is None else [version, store(put.value, None)]

@@ -2,9 +2,10 @@
 
 Rule: rows are sealed on their way in and opened on their way out; in between is a saver that keeps bytes
 and needs no key. Each piece is bound to its place: a write to its checkpoint, task, index and channel; a
-value to its channel and version; a checkpoint to all that its row says and to the very values that it
-holds, empty ones too. So a row that was changed, moved, swapped or put there is refused, and so is
-one that is missing from a checkpoint. What a whole older copy of a thread can't be told from is that thread.
+value to its channel and version; a delta to the very bytes that it changes as well; a checkpoint to all that
+its row says and to the values that it holds, empty ones too. So a row that was changed, moved, swapped or
+put there is refused, and so is one that is missing from a checkpoint. What a whole older copy of a thread
+can't be told from is that thread.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from flowfn.ports import (
 
 _TAG_BYTES = 16
 _LENGTH_BYTES = 4
+_VERSION_BYTES = 8
+_NOTHING = (0, "")
 _REMEMBERED = 1024
 _CALLS = "flowfn calls"
 """The scope of the digests of calls, which are looked for in all threads."""
@@ -162,11 +165,12 @@ class EncryptedSaver(CheckpointSaver):
 
     def _sealed_checkpoint(self, thread: str, row: CheckpointRow, call: str) -> CheckpointRow:
         """A checkpoint, sealed; the first one of a run says of which call it is."""
+        shared = self._shared(thread, row)
         values = {
-            channel: self._sealed_value(thread, row.namespace, channel, held)
+            channel: self._sealed_value(thread, row.namespace, channel, held, shared.get(channel, _NOTHING))
             for channel, held in row.values.items()
         }
-        tags = _tags(row.versions, values, self._shared(thread, row))
+        tags = _tags(row.versions, values, shared)
         self._remember((thread, row.namespace, row.id), tags)
         return replace(
             row,
@@ -175,14 +179,23 @@ class EncryptedSaver(CheckpointSaver):
             metadata=self.keys.seal(_joined(call, row.metadata), thread, _of_metadata(row)),
         )
 
-    def _sealed_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
+    def _sealed_value(
+        self, thread: str, namespace: str, channel: str, held: Versioned, old: tuple[int, str]
+    ) -> Versioned:
+        """A value, sealed; a delta says of which version it changes, and is bound to the very bytes of that."""
+        version = held.version
+        if held.deltas:
+            changed, tag = old
+            delta = changed.to_bytes(_VERSION_BYTES, "big") + held.deltas[0]
+            sealed = self.keys.seal(delta, thread, _of_delta(namespace, channel, version, tag))
+            return held._replace(deltas=(sealed,))
         if held.value is None:
             return held
-        return held._replace(value=self.keys.seal(held.value, thread, _of_value(namespace, channel, held)))
+        return held._replace(value=self.keys.seal(held.value, thread, _of_value(namespace, channel, version)))
 
     def _shared(self, thread: str, row: CheckpointRow) -> Tags:
         """The values that a new checkpoint may have from its parent, or from the last one if it names none."""
-        if row.versions.keys() <= row.values.keys():
+        if row.versions.keys() <= row.values.keys() and not any(held.deltas for held in row.values.values()):
             return {}
         if row.parent is not None:
             with self._lock:
@@ -237,7 +250,14 @@ class EncryptedSaver(CheckpointSaver):
     def _opened_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
         if held.value is None:
             return held
-        return held._replace(value=self.keys.open(held.value, thread, _of_value(namespace, channel, held)))
+        version, opened = held.version, []
+        parts = (held.value, *held.deltas)
+        for sealed, under in zip(parts[:0:-1], parts[-2::-1], strict=True):
+            delta = self.keys.open(sealed, thread, _of_delta(namespace, channel, version, _tag(under)))
+            version = int.from_bytes(delta[:_VERSION_BYTES], "big")
+            opened.append(delta[_VERSION_BYTES:])
+        value = self.keys.open(held.value, thread, _of_value(namespace, channel, version))
+        return Versioned(held.version, value, tuple(reversed(opened)))
 
     def _opened_writes(self, loaded: Loaded) -> list[WriteRow]:
         used = {key_id(row.value) for row in loaded.writes}
@@ -270,8 +290,12 @@ def _of_write(namespace: str, checkpoint: str, row: WriteRow) -> bytes:
     return place("write", namespace, checkpoint, row.task, str(row.index), row.channel, row.path)
 
 
-def _of_value(namespace: str, channel: str, held: Versioned) -> bytes:
-    return place("value", namespace, channel, str(held.version))
+def _of_value(namespace: str, channel: str, version: int) -> bytes:
+    return place("value", namespace, channel, str(version))
+
+
+def _of_delta(namespace: str, channel: str, version: int, changed: str) -> bytes:
+    return place("delta", namespace, channel, str(version), changed)
 
 
 def _of_metadata(row: CheckpointRow) -> bytes:
@@ -291,12 +315,18 @@ def _tags(versions: Mapping[str, int], values: Mapping[str, Versioned], shared: 
     for channel, version in versions.items():
         held = values.get(channel)
         if held is not None:
-            tags[channel] = (version, "" if held.value is None else held.value[-_TAG_BYTES:].hex())
+            last = held.deltas[-1] if held.deltas else held.value
+            tags[channel] = (version, "" if last is None else _tag(last))
         elif (old := shared.get(channel)) is not None and old[0] == version:
             tags[channel] = old
         else:
             tags[channel] = (version, "")
     return tags
+
+
+def _tag(sealed: bytes) -> str:
+    """What a sealed value is told by: the end of its bytes."""
+    return sealed[-_TAG_BYTES:].hex()
 
 
 _open: weakref.WeakSet[EncryptedSaver] = weakref.WeakSet()

@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.leases import Holder, is_alive, label
-from checkpointers.rules import concerns_thread, lease_lost, now, strange_item, unknown_before
+from checkpointers.rules import (
+    concerns_thread,
+    lease_lost,
+    nothing_to_change,
+    now,
+    strange_item,
+    unknown_before,
+)
+from flowfn.errors import SaverError
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -33,11 +41,36 @@ from flowfn.ports import (
 )
 
 
+class _Part(NamedTuple):
+    """The bytes of a value: whole, or a delta to an earlier one, which is shared with whoever has it."""
+
+    data: bytes
+    onto: _Part | None
+
+
+class _Value(NamedTuple):
+    """A channel's version, and the last part of its value; None where it is empty."""
+
+    version: int
+    part: _Part | None
+
+    def read(self) -> Versioned:
+        """The value with its deltas, the oldest first."""
+        if self.part is None:
+            return Versioned(self.version, None)
+        part, deltas = self.part, []
+        while part.onto is not None:
+            deltas.append(part.data)
+            part = part.onto
+        return Versioned(self.version, part.data, tuple(reversed(deltas)))
+
+
 @dataclass(slots=True)
 class _Kept:
-    """A checkpoint and its writes; `row` is None while only writes name it."""
+    """A checkpoint, what its channels hold, and its writes; `row` is None while only writes name it."""
 
     row: CheckpointRow | None = None
+    values: dict[str, _Value] = field(default_factory=dict)
     place: int = 0
     writes: dict[tuple[str, int], WriteRow] = field(default_factory=dict)
 
@@ -71,6 +104,7 @@ class _Found(NamedTuple):
     place: int
     thread: str
     row: CheckpointRow
+    values: dict[str, _Value]
     kept: _Kept
 
 
@@ -140,11 +174,15 @@ class MemorySaver(CheckpointSaver):
             if not isinstance(item, CheckpointRow | Writes):
                 return strange_item(item)
         thread = self._known(commit.thread)
+        try:
+            held = _held(thread, commit)
+        except SaverError as error:
+            return error
         for item in commit.items:
             if isinstance(item, Writes):
                 self._add_writes(thread, item)
             else:
-                self._add_checkpoint(thread, item)
+                self._add_checkpoint(thread, item, held[item.namespace, item.id])
         self._settle(thread, commit)
         if commit.written is not None:
             commit.written()
@@ -162,14 +200,13 @@ class MemorySaver(CheckpointSaver):
                 kept.writes.pop(spot, None)
             kept.writes.setdefault(spot, row)
 
-    def _add_checkpoint(self, thread: _Thread, row: CheckpointRow) -> None:
+    def _add_checkpoint(self, thread: _Thread, row: CheckpointRow, values: dict[str, _Value]) -> None:
         namespace = thread.namespaces.setdefault(row.namespace, {})
-        base = _parent(namespace, row)
         kept = namespace.setdefault(row.id, _Kept())
         if kept.row is None:
             kept.place = next(self._ticks)
             namespace[row.id] = namespace.pop(row.id)
-        kept.row = replace(row, versions=dict(row.versions), values=_values(row, base))
+        kept.row, kept.values = replace(row, versions=dict(row.versions)), values
 
     def _settle(self, thread: _Thread, commit: Commit) -> None:
         if commit.begin is not None:
@@ -212,7 +249,7 @@ class MemorySaver(CheckpointSaver):
             kept = _last(places) if checkpoint is None else places.get(checkpoint)
             if kept is None or kept.row is None:
                 return None
-            return Loaded(thread, kept.row, list(kept.writes.values()))
+            return _loaded(thread, kept.row, kept.values, kept)
 
     def history(
         self,
@@ -232,7 +269,7 @@ class MemorySaver(CheckpointSaver):
     def _ordered(self, thread: str | None) -> list[_Found]:
         """The checkpoints of a thread, or of all, the last committed first."""
         found = [
-            _Found(kept.place, known.id, kept.row, kept)
+            _Found(kept.place, known.id, kept.row, kept.values, kept)
             for known in self._threads.values()
             if thread in (None, known.id)
             for places in known.namespaces.values()
@@ -243,7 +280,7 @@ class MemorySaver(CheckpointSaver):
 
     def _reload(self, found: _Found) -> Loaded:
         with self._lock:
-            return Loaded(found.thread, found.row, list(found.kept.writes.values()))
+            return _loaded(found.thread, found.row, found.values, found.kept)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._lock:
@@ -260,21 +297,44 @@ def _last(places: dict[str, _Kept]) -> _Kept | None:
     return next((kept for kept in reversed(places.values()) if kept.row is not None), None)
 
 
-def _parent(namespace: dict[str, _Kept], row: CheckpointRow) -> CheckpointRow | None:
-    """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
-    kept = _last(namespace) if row.parent is None else namespace.get(row.parent)
-    return None if kept is None else kept.row
+def _loaded(thread: str, row: CheckpointRow, values: dict[str, _Value], kept: _Kept) -> Loaded:
+    read = {channel: value.read() for channel, value in values.items()}
+    return Loaded(thread, replace(row, values=read), list(kept.writes.values()))
 
 
-def _values(row: CheckpointRow, base: CheckpointRow | None) -> dict[str, Versioned]:
-    """A value for every channel that the row's versions name: put with it, shared, or empty."""
-    shared = base.values if base is not None else {}
+def _held(thread: _Thread, commit: Commit) -> dict[tuple[str, str], dict[str, _Value]]:
+    """What each checkpoint of a commit will hold, by namespace and id."""
+    held: dict[tuple[str, str], dict[str, _Value]] = {}
+    last: dict[str, dict[str, _Value]] = {}
+    for row in commit.items:
+        if isinstance(row, CheckpointRow):
+            namespace = thread.namespaces.get(row.namespace, {})
+            parent = last.get(row.namespace) if row.parent is None else held.get((row.namespace, row.parent))
+            if parent is None:
+                kept = _last(namespace) if row.parent is None else namespace.get(row.parent)
+                parent = {} if kept is None else kept.values
+            held[row.namespace, row.id] = last[row.namespace] = _values(row, parent)
+    return held
+
+
+def _values(row: CheckpointRow, parent: dict[str, _Value]) -> dict[str, _Value]:
+    """A value for every channel that the row's versions name: put with it, changed by it, shared, or empty."""
     values = {}
     for channel, version in row.versions.items():
-        value = row.values.get(channel) or shared.get(channel)
-        known = value is not None and value.version == version
-        values[channel] = value if value is not None and known else Versioned(version, None)
+        put, old = row.values.get(channel), parent.get(channel)
+        if put is not None:
+            values[channel] = _Value(version, _put(row, channel, put, old))
+        else:
+            values[channel] = old if old is not None and old.version == version else _Value(version, None)
     return values
+
+
+def _put(row: CheckpointRow, channel: str, put: Versioned, old: _Value | None) -> _Part | None:
+    if not put.deltas:
+        return None if put.value is None else _Part(put.value, None)
+    if old is None or old.part is None:
+        raise nothing_to_change(row, channel)
+    return _Part(put.deltas[0], old.part)
 
 
 def _position(before: str, namespace: str | None, found: Sequence[_Found]) -> int:

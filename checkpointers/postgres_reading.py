@@ -43,13 +43,15 @@ def page(
             db.execute(query, parameters) for query in (checkpoints, values, writes)
         )
         db.execute("COMMIT")
-    data = dict(held_values.fetchall())
+    parts: dict[int, list[bytes]] = {}
+    for key, data in held_values:
+        parts.setdefault(key, []).append(data)
     under: dict[int, list[WriteRow]] = {}
     for key, task, index, channel, value, path in written:
         row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
         under.setdefault(key, []).append(row)
     found = rows.fetchall()
-    loaded = [_loaded(row, data, merged(under.get(row[0], ()))) for row in found]
+    loaded = [_loaded(row, parts, merged(under.get(row[0], ()))) for row in found]
     return loaded, found[-1][1] if found else 0
 
 
@@ -73,18 +75,22 @@ def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
         "SELECT checkpoint.key, place, thread.id, namespace, checkpoint.id, parent, step, source,"
         " checkpoint.created_at, body, metadata, channels, versions, stored"
         f" FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}",
-        "SELECT key, data FROM flowfn.value WHERE key = ANY(ARRAY("
-        f"SELECT unnest(stored) FROM flowfn.checkpoint WHERE key = {chosen}))",
+        "WITH RECURSIVE part (head, depth, data, onto) AS ("
+        "SELECT key, 0, data, onto FROM flowfn.value WHERE key = ANY(ARRAY("
+        f"SELECT unnest(stored) FROM flowfn.checkpoint WHERE key = {chosen}))"
+        " UNION ALL SELECT head, depth + 1, value.data, value.onto"
+        " FROM part JOIN flowfn.value ON value.key = part.onto)"
+        " SELECT head, data FROM part ORDER BY head, depth DESC",
         "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
         f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
     )
 
 
-def _loaded(found: tuple[Any, ...], data: dict[int, bytes], writes: list[WriteRow]) -> Loaded:
+def _loaded(found: tuple[Any, ...], parts: dict[int, list[bytes]], writes: list[WriteRow]) -> Loaded:
     _, _, thread, namespace, name, parent, step, source, created_at, body, metadata, *held = found
     channels = [from_text(channel) for channel in held[0]]
     values = {
-        channel: Versioned(version, None if key is None else data[key])
+        channel: Versioned(version, None) if key is None else _value(version, *parts[key])
         for channel, version, key in zip(channels, *held[1:], strict=True)
     }
     row = CheckpointRow(
@@ -100,6 +106,10 @@ def _loaded(found: tuple[Any, ...], data: dict[int, bytes], writes: list[WriteRo
         values,
     )
     return Loaded(from_text(thread), row, writes)
+
+
+def _value(version: int, whole: bytes, *deltas: bytes) -> Versioned:
+    return Versioned(version, whole, deltas)
 
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:

@@ -41,19 +41,23 @@ _FILL = f"""
         WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
             AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
         ORDER BY place DESC LIMIT 1),
+    old AS (
+        SELECT unnest(channels) AS channel, unnest(versions) AS version, unnest(stored) AS stored FROM base),
     given AS (
-        SELECT * FROM unnest($12::text[], $13::bigint[], $14::boolean[], $15::bytea[])
-        WITH ORDINALITY AS given (channel, version, shared, data, nth)),
+        SELECT given.*, old.version AS old_version, old.stored,
+            CASE WHEN put = 'delta' THEN coalesce(old.stored, 0) END AS onto
+        FROM unnest($12::text[], $13::bigint[], $14::text[], $15::bytea[])
+            WITH ORDINALITY AS given (channel, version, put, data, nth)
+        LEFT JOIN old USING (channel)),
     put AS (
-        INSERT INTO flowfn.value (checkpoint, channel, data)
-        SELECT here.key, channel, data FROM here, given WHERE data IS NOT NULL
-        RETURNING channel, key),
+        INSERT INTO flowfn.value (checkpoint, data, onto)
+        SELECT DISTINCT here.key, data, onto FROM here, given WHERE data IS NOT NULL
+        RETURNING key, data, onto),
     held AS (
-        SELECT given.channel, given.version, nth, coalesce(put.key, old.stored) AS stored
-        FROM given LEFT JOIN put USING (channel)
-        LEFT JOIN (SELECT unnest(channels) AS channel, unnest(versions) AS version, unnest(stored) AS stored
-                   FROM base) AS old
-        ON shared AND old.channel = given.channel AND old.version = given.version)
+        SELECT channel, version, nth,
+            CASE WHEN given.put IS NOT NULL THEN put.key WHEN version = old_version THEN stored END AS stored
+        FROM given LEFT JOIN put
+        ON given.data = put.data AND coalesce(given.onto, 0) = coalesce(put.onto, 0))
     UPDATE flowfn.checkpoint SET
         place = coalesce(place, nextval('flowfn.tick')), parent = $5, step = $6, source = $7,
         created_at = $8, body = $9, metadata = $10, (channels, versions, stored) = (
@@ -201,8 +205,8 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
         [],
         channels,
         list(row.versions.values()),
-        [one is None for one in put],
-        [None if one is None else one.value for one in put],
+        [None if one is None else "delta" if one.deltas else "whole" for one in put],
+        [None if one is None else one.deltas[0] if one.deltas else one.value for one in put],
     )
     yield Statement(_FILL, (*holds, *place, *described, *given))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from flowfn.errors import LeaseLost, UnknownCheckpoint
+from flowfn.errors import LeaseLost, SaverError, UnknownCheckpoint
 from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
 
 END = (1 << 63) - 1
@@ -79,6 +79,14 @@ def unknown_before(checkpoint: str) -> UnknownCheckpoint:
     return UnknownCheckpoint(
         f"No checkpoint {checkpoint!r} to list those before it."
         " Pass `before=` the id of one that `history` returned."
+    )
+
+
+def nothing_to_change(row: CheckpointRow, channel: str) -> SaverError:
+    """Why a delta can't be stored."""
+    return SaverError(
+        f"Checkpoint {row.id!r} changes the value of channel {channel!r}, and its parent {row.parent!r} has none."
+        " Put the value whole."
     )
 
 

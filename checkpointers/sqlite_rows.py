@@ -40,8 +40,14 @@ _ADD_WRITE = """
         (SELECT coalesce(max(key), ?) FROM "write" WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?, ?, ?)"""
 
 _ADD_VALUE = """
-    INSERT INTO value VALUES (
-        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?)"""
+    INSERT INTO value (key, data, onto) VALUES (
+        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?, ?)"""
+
+_PARTS = """
+    WITH RECURSIVE part (data, onto) AS (
+        SELECT data, onto FROM value WHERE key = ?
+        UNION ALL SELECT value.data, value.onto FROM part JOIN value ON value.key = part.onto)
+    SELECT data FROM part"""
 
 _PLACE = "SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?"
 
@@ -141,8 +147,8 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
     key = _final_place(db, thread, row.namespace, row.id)
     span = _span(key)
 
-    def store(value: bytes) -> int:
-        db.execute(_ADD_VALUE, (span[0], *span, value))
+    def store(value: bytes, onto: int | None) -> int:
+        db.execute(_ADD_VALUE, (span[0], *span, value, onto))
         return _last_row(db)
 
     channels, base = after(EMPTY if parent_key == key else parent, row, store).as_text()
@@ -152,15 +158,17 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
 
 def _add_new_checkpoint(db: Cursor, thread: int, key: int, parent: ChannelMap, row: CheckpointRow) -> None:
     """A checkpoint that nothing is known of yet: its key is the next one, and its values are the first under it."""
-    values: list[tuple[int, bytes]] = []
+    values: dict[tuple[bytes, int | None], int] = {}
 
-    def store(value: bytes) -> int:
-        place = key * _ROOM + 1 + len(values)
-        values.append((place, value))
-        return place
+    def store(value: bytes, onto: int | None) -> int:
+        """Two channels that hold the same share it."""
+        return values.setdefault((value, onto), key * _ROOM + 1 + len(values))
 
     channels, base = after(parent, row, store).as_text()
-    db.executemany("INSERT INTO value VALUES (?, ?)", values)
+    db.executemany(
+        "INSERT INTO value (data, onto, key) VALUES (?, ?, ?)",
+        [(*value, place) for value, place in values.items()],
+    )
     described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
     db.execute(_NEW, (key, thread, row.namespace, row.id, *described))
 
@@ -336,8 +344,11 @@ def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
 def _value(db: Cursor, version: int, key: int | None = None) -> Versioned:
     if key is None:
         return Versioned(version, None)
-    (data,) = db.execute("SELECT data FROM value WHERE key = ?", (key,)).fetchone()
-    return Versioned(version, data)
+    data, onto = db.execute("SELECT data, onto FROM value WHERE key = ?", (key,)).fetchone()
+    if onto is None:
+        return Versioned(version, data)
+    parts = [part for (part,) in db.execute(_PARTS, (key,))]
+    return Versioned(version, parts.pop(), tuple(reversed(parts)))
 
 
 def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:

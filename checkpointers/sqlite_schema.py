@@ -6,9 +6,10 @@
   whatever other branch gave the same number to its own version; or it has what differs from the map of
   the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
   writes alone so far.
-- `value`: what channels held; `write`: what tasks wrote, a log that is merged when read. Their `key` is
-  the key of the checkpoint that they were put with times 2**32, plus a place under it: the rows of a
-  checkpoint lie side by side, need no index, and a commit of writes dirties a single page.
+- `value`: what channels held: whole, or what changed in the value of key `onto`; `write`: what tasks wrote, a
+  log that is merged when read. Their `key` is the key of the checkpoint that they were put with times 2**32,
+  plus a place under it: the rows of a checkpoint lie side by side, need no index, and a commit of writes
+  dirties a single page.
 - `fence`: one row, the last token given out. Tokens never return, not even after a thread was deleted.
 """
 
@@ -68,4 +69,8 @@ CREATE TABLE fence (token INTEGER NOT NULL);
 INSERT INTO fence VALUES (0);
 """
 
-SCHEMA = Schema((_TABLES,))
+_DELTAS = """
+ALTER TABLE value ADD COLUMN onto INTEGER;
+"""
+
+SCHEMA = Schema((_TABLES, _DELTAS))

@@ -79,7 +79,7 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
         "id": row.id,
         "ts": row.created_at,
         "channel_values": {
-            channel: loads(held.value) for channel, held in row.values.items() if held.value is not None
+            channel: loads(data) for channel, held in row.values.items() if (data := held.whole()) is not None
         },
         "channel_versions": dict(row.versions),
         "versions_seen": body["seen"],

@@ -47,10 +47,23 @@ class Writes(NamedTuple):
 
 
 class Versioned(NamedTuple):
-    """A channel's value: bytes, or None where the channel became empty, and its version."""
+    """A channel's value: bytes, or None where the channel became empty, and its version.
+
+    Put with one of `deltas` and no value, it is the value that the parent checkpoint has, changed. When
+    loaded, `deltas` are the changes to make to `value`, the oldest first (`flowfn/delta.py`).
+    """
 
     version: int
     value: bytes | None
+    deltas: tuple[bytes, ...] = ()
+
+    def whole(self) -> bytes | None:
+        """The value of a loaded channel, with its deltas."""
+        if self.value is None or not self.deltas:
+            return self.value
+        from flowfn.delta import applied
+
+        return applied(self.value, self.deltas)
 
 
 @dataclass(frozen=True, slots=True)

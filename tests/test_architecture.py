@@ -20,7 +20,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.values": set(),
     "flowfn.errors": set(),
     "flowfn.policies": NOUNS,
-    "flowfn.ports": {"flowfn.values"},
+    "flowfn.delta": {"flowfn.errors"},
+    "flowfn.ports": {"flowfn.values", "flowfn.delta"},
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
@@ -57,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
     | {"flowfn.digest", "flowfn.definition", "flowfn.names", "flowfn.report", "flowfn.events"}
-    | {"flowfn.config", "flowfn.cache", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
+    | {"flowfn.config", "flowfn.cache", "flowfn.delta", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"},
@@ -126,7 +127,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
     | {"flowfn.hosts.clock"},
     "checkpointers": NOUNS
-    | {"flowfn.encryption", "flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"},
+    | {
+        "flowfn.delta",
+        "flowfn.encryption",
+        "flowfn.ports",
+        "flowfn.serde",
+        "flowfn.sqlite",
+        "flowfn.postgres",
+    },
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
     | {"flowfn.events", "flowfn.functional.task", "flowfn.logs", "flowfn.runtime", "flowfn.streams"}

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from checkpointers.conformance.rows import (
     THREAD,
     Contract,
     checkpoint,
     ids,
     loaded,
+    made,
     put,
     refused,
     write,
     writes,
 )
-from flowfn.errors import UnknownCheckpoint
-from flowfn.ports import Versioned
+from flowfn.errors import SaverError, UnknownCheckpoint
+from flowfn.ports import Commit, Versioned
 
 
 class ReadingContract(Contract):
@@ -59,6 +62,65 @@ class ReadingContract(Contract):
             put(saver, checkpoint("right2", "right", versions={"a": 2}))
             assert loaded(saver, "", "left2").checkpoint.values == {"a": Versioned(2, b"left")}
             assert loaded(saver, "", "right2").checkpoint.values == {"a": Versioned(2, b"right")}
+
+    def test_a_delta_changes_the_value_of_the_parent(self) -> None:
+        """It is loaded with the value and the deltas before it, and shared as any value is (G6)."""
+        values = [b"the first value", b"the first value, longer", b"the first value, longer still"]
+        deltas = [made(old, new) for old, new in pairwise(values)]
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, values[0])}))
+            for number, delta in enumerate(deltas, 2):
+                changed = {"a": Versioned(number, None, (delta,))}
+                put(saver, checkpoint(f"c{number}", f"c{number - 1}", versions={"a": number}, values=changed))
+            put(saver, checkpoint("c4", "c3", versions={"a": 3, "b": 4}, values={"b": Versioned(4, b"b")}))
+            assert loaded(saver).checkpoint.values["a"] == Versioned(3, values[0], tuple(deltas))
+            found = [one.checkpoint.values["a"].whole() for one in saver.history(THREAD)]
+            assert found == [values[2], *reversed(values)]
+
+    def test_branches_change_what_their_own_parent_has(self) -> None:
+        """Two deltas under one version number are two values."""
+        base, left, right = b"in the beginning", b"in the beginning, left", b"in the beginning, right"
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, base)}))
+            for name, value in (("left", left), ("right", right)):
+                changed = {"a": Versioned(2, None, (made(base, value),))}
+                put(saver, checkpoint(name, "c1", versions={"a": 2}, values=changed))
+            for name, value in (("left", left), ("right", right)):
+                changed = {"a": Versioned(3, None, (made(value, value + b"!"),))}
+                put(saver, checkpoint(f"{name}2", name, versions={"a": 3}, values=changed))
+                assert loaded(saver).checkpoint.values["a"].whole() == value + b"!"
+
+    def test_channels_that_hold_the_same_change_apart(self) -> None:
+        """Whether a saver keeps equal values once or twice, a delta to one leaves the other."""
+        base, longer = b"held by both", b"held by both, once"
+        with self.saver() as saver:
+            both = {"a": Versioned(1, base), "b": Versioned(1, base)}
+            put(saver, checkpoint("c1", versions={"a": 1, "b": 1}, values=both))
+            changed = {"a": Versioned(2, None, (made(base, longer),))}
+            put(saver, checkpoint("c2", "c1", versions={"a": 2, "b": 1}, values=changed))
+            changed = {
+                name: Versioned(3, None, (made(old, b"held"),)) for name, old in (("a", longer), ("b", base))
+            }
+            put(saver, checkpoint("c3", "c2", versions={"a": 3, "b": 3}, values=changed))
+            found = [
+                {name: held.whole() for name, held in one.checkpoint.values.items()}
+                for one in saver.history(THREAD)
+            ]
+            assert found == [{"a": b"held", "b": b"held"}, {"a": longer, "b": base}, {"a": base, "b": base}]
+
+    def test_a_delta_to_nothing_is_refused(self) -> None:
+        """A value that can't be read must not be stored; nothing of its commit is."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1", versions={"b": 1}, values={"b": Versioned(1, None)}))
+            for name in ("a", "b"):
+                row = checkpoint(
+                    "c2", "c1", versions={name: 2}, values={name: Versioned(2, None, (made(b"abc", b"ab"),))}
+                )
+                commit = Commit(THREAD, items=[writes("c1", write("t")), row])
+                (refusal,) = saver.commit([commit])
+                assert isinstance(refusal, SaverError)
+            assert loaded(saver).checkpoint.id == "c1"
+            assert loaded(saver).writes == []
 
     def test_an_emptied_channel_is_loaded_as_empty(self) -> None:
         """Empty isn't absent, and isn't the parent's value."""

@@ -9,6 +9,7 @@ from typing import Any
 import ormsgpack
 
 from checkpointers.base import CheckpointSaver
+from flowfn import delta
 from flowfn.errors import InvalidInput
 from flowfn.ports import Busy, CheckpointRow, Commit, Lease, Loaded, Versioned, WriteRow, Writes
 
@@ -41,6 +42,13 @@ class Contract:
         """A new saver, closed afterwards."""
         with self.make() as saver:
             yield saver
+
+
+def made(old: bytes, new: bytes) -> bytes:
+    """The delta between two values."""
+    change = delta.make(old, new)
+    assert change is not None
+    return change
 
 
 def checkpoint(

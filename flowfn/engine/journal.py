@@ -12,13 +12,14 @@ none of its own: what runs alone when the process dies leaves no trace, and simp
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
 from flowfn.engine.identity import CALL, REPORT, RUN_TASK, SUSPENDED, CallInfo, Ledger
+from flowfn.engine.thinning import Thinning
 from flowfn.errors import InvalidInput, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import (
@@ -75,6 +76,7 @@ class Journal:
         self._flush_under_way: Future[None] | None = None
         self._flush_error: Exception | None = None
         self._begin: Begin | None = None
+        self._thinning = Thinning()
         self.released = False
         """Whether the lease went back with a commit."""
 
@@ -114,7 +116,7 @@ class Journal:
 
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
-        return decode_checkpoint(self.serde, loaded.checkpoint, channels)
+        return decode_checkpoint(self.serde, self._thinning.opened(loaded.checkpoint), channels)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -219,10 +221,28 @@ class Journal:
                 return
             written = None
             items = await self._rest_of_backlog(host)
-        begin, self._begin = self._begin, None
-        commit = Commit(self.thread, self.lease, list(items), begin, status, release, written)
-        await host.commit(self.saver, commit)
+        await self._commit(host, items, status, release, written)
         self.released = self.released or release
+
+    async def _commit(
+        self,
+        host: Host,
+        items: Iterable[CheckpointRow | Writes],
+        status: Status | None = None,
+        release: bool = False,
+        written: Callable[[], None] | None = None,
+    ) -> None:
+        begin, self._begin = self._begin, None
+        commit = Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
+        try:
+            await host.commit(self.saver, commit)
+        except BaseException:
+            self._thinning.forget()
+            raise
+
+    def _thinned(self, items: Iterable[CheckpointRow | Writes]) -> list[CheckpointRow | Writes]:
+        thinned = self._thinning.thinned
+        return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 
     def _lay_by(self, items: Sequence[CheckpointRow | Writes]) -> None:
         """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
@@ -260,9 +280,12 @@ class Journal:
         items = self._take_backlog()
         begin, self._begin = self._begin, None
         try:
-            self._flush_error = self.saver.commit([Commit(self.thread, self.lease, items, begin)])[0]
+            commit = Commit(self.thread, self.lease, self._thinned(items), begin)
+            self._flush_error = self.saver.commit([commit])[0]
         except Exception as error:
             self._flush_error = error
+        if self._flush_error is not None:
+            self._thinning.forget()
         under_way, self._flush_under_way = self._flush_under_way, None
         assert under_way is not None
         under_way.set_result(None)
@@ -271,8 +294,7 @@ class Journal:
         """Make what is read next complete: the rows that were to be written later go now."""
         items = await self._rest_of_backlog(host)
         if items:
-            begin, self._begin = self._begin, None
-            await host.commit(self.saver, Commit(self.thread, self.lease, items, begin))
+            await self._commit(host, items)
 
     async def _rest_of_backlog(self, host: Host) -> list[CheckpointRow | Writes]:
         """Let a flush end, so that order is kept, and take what it left."""
@@ -362,9 +384,9 @@ def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Cha
             )
     body = serde.loads(row.body)
     values = {
-        name: channels[name].restored(serde.loads(versioned.value))
+        name: channels[name].restored(serde.loads(data))
         for name, versioned in row.values.items()
-        if versioned.value is not None and name in channels
+        if name in channels and (data := versioned.whole()) is not None
     }
     updated = body["updated"]
     return Checkpoint(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
+from flowfn import delta
 from flowfn.encryption import DecryptionError, KeyRing, PlaintextError, UnknownKeyError
 from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Versioned, WriteRow, Writes
 
@@ -303,3 +304,60 @@ def test_saving_a_checkpoint_reads_nothing_while_its_parent_is_known() -> None:
     assert reads == []
     EncryptedSaver(inner, KEYS).commit([Commit("one", items=[checkpoint("c4", "c2", 3, a=b"new")])])
     assert reads == [("one", "", "c2")]
+
+
+# -- deltas ---------------------------------------------------------------------------------------
+
+FIRST, SECOND, THIRD = (b"secret value" + b"!" * count for count in (20, 25, 30))
+
+
+def fill_with_deltas(saver: EncryptedSaver, thread: str) -> None:
+    """A value that is changed twice, and once in a branch."""
+    items: list[Any] = [checkpoint("c1", a=FIRST, b=b"kept")]
+    for id, parent, version, old, new in (
+        ("c2", "c1", 2, FIRST, SECOND),
+        ("c3", "c2", 3, SECOND, THIRD),
+        ("branch", "c2", 3, SECOND, SECOND + b"?"),
+    ):
+        change = delta.make(old, new)
+        assert change is not None
+        row = checkpoint(id, parent, version, a=b"")
+        items.append(replace(row, values={"a": Versioned(version, None, (change,))}))
+    assert saver.commit([Commit(thread, items=items)]) == [None]
+
+
+def test_deltas_are_opened(path: Path) -> None:
+    """A value that is stored in parts is read as what it was at each checkpoint."""
+    with EncryptedSaver(SqliteSaver(path), KEYS) as saver:
+        fill_with_deltas(saver, "t")
+        found = {id: one.checkpoint.values["a"].whole() for id, one in read(saver, "t").items()}
+    assert found == {"c1": FIRST, "c2": SECOND, "c3": THIRD, "branch": SECOND + b"?"}
+    assert b"secret" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        # the delta in the middle is skipped, is applied twice, or is exchanged for one of its age
+        "UPDATE value SET onto = (SELECT onto FROM value v WHERE v.key = value.onto) WHERE key = {c3}",
+        "UPDATE value SET data = (SELECT data FROM value v WHERE v.key = {c2}) WHERE key = {c3}",
+        "UPDATE value SET data = (SELECT data FROM value v WHERE v.key = {branch}) WHERE key = {c3}",
+        # the delta is taken for a value
+        "UPDATE value SET onto = NULL WHERE key = {c3}",
+        "UPDATE value SET data = zeroblob(length(data)) WHERE key = {c2}",
+    ],
+)
+def test_deltas_that_were_tampered_with_are_refused(path: Path, tampering: str) -> None:
+    """Each delta is bound to the very bytes that it changes."""
+    with EncryptedSaver(SqliteSaver(path), KEYS) as saver:
+        fill_with_deltas(saver, "t")
+    with sqlite3.connect(path) as db:
+        keys = dict(
+            db.execute(
+                "SELECT c.id, max(v.key) FROM checkpoint c JOIN value v ON v.key >> 32 = c.key GROUP BY c.id"
+            )
+        )
+        assert db.execute(tampering.format(**keys)).rowcount == 1
+    db.close()
+    with EncryptedSaver(SqliteSaver(path), KEYS) as saver, pytest.raises(DecryptionError):
+        saver.load("t", "", "c3")

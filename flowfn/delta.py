@@ -1,0 +1,117 @@
+"""What changed between two encoded values, as bytes: a list or dict that grew costs its new part.
+
+Rule: bytes are compared, never objects, so that a value which was changed in place is stored as it is now,
+and it doesn't matter how deep inside it the change lies. A delta is a msgpack array: the lengths of the old
+value and of the new one, then edits in order, each `at, cut, insert`: replace `cut` bytes at `at` of the
+new value as far as it is made.
+
+`make` gives up early rather than search long: what looks altogether different is stored whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ormsgpack
+
+from flowfn.errors import SerializationError
+
+_ANCHOR = 32
+"""Bytes that must agree for two places to be taken for the same."""
+_WINDOW = 1 << 16
+"""How far away the same place is looked for: what was put in or taken out is at most as large."""
+_SKIPS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 256, 1024, 4096)
+"""How many bytes may have been replaced: a container's header has up to 5, a text any number."""
+_EDITS = 16
+
+
+def make(old: bytes, new: bytes) -> bytes | None:
+    """The delta that turns `old` into `new`; None where it would save less than half of `new`."""
+    start = _same(old, 0, new, 0)
+    most = min(len(old), len(new)) - start
+    end = _same_before(old, new, most)
+    edits = _edits(old[start : len(old) - end], new[start : len(new) - end], start, len(new) // 2)
+    return None if edits is None else ormsgpack.packb([len(old), len(new), *edits])
+
+
+def _edits(old: bytes, new: bytes, start: int, room: int) -> list[Any] | None:
+    """The edits that turn one stretch, which begins at `start`, into another; None if they put in more than `room`."""
+    edits: list[Any] = []
+    here = there = 0
+    while here < len(old) or there < len(new):
+        enough = len(edits) < 3 * _EDITS
+        after, then = _realigned(old, here, new, there) if enough else (len(old), len(new))
+        room -= then - there
+        if room < 0:
+            return None
+        edits += (start + there, after - here, new[there:then])
+        same = _same(old, after, new, then)
+        here, there = after + same, then + same
+    return edits
+
+
+def applied(value: bytes, deltas: Iterable[bytes]) -> bytes:
+    """The value after deltas, the oldest first.
+
+    Raises:
+        SerializationError: a delta isn't one, or was made for another value.
+    """
+    made = bytearray(value)
+    for delta in deltas:
+        try:
+            old, new, *edits = ormsgpack.unpackb(delta)
+            fits = len(made) == old
+            for at, cut, insert in zip(edits[::3], edits[1::3], edits[2::3], strict=True):
+                made[at : at + cut] = insert
+        except (TypeError, ValueError) as error:
+            raise SerializationError(f"a stored change of a value is damaged: {error}") from None
+        if not fits or len(made) != new:
+            raise SerializationError(
+                f"a stored change is of a value of {old} bytes, and comes after one of {len(value)}: rows of the "
+                "database are missing or were changed"
+            )
+    return bytes(made)
+
+
+def _same(old: bytes, here: int, new: bytes, there: int) -> int:
+    """How many bytes are the same from two places on."""
+    most = min(len(old) - here, len(new) - there)
+    view = memoryview(old)[here : here + most]
+    if new.startswith(view, there):
+        return most
+    same, step = 0, _ANCHOR
+    while new.startswith(view[same : same + step], there + same):
+        same += step
+        step *= 2
+    while step := step // 2:
+        if new.startswith(view[same : same + step], there + same):
+            same += step
+    return same
+
+
+def _same_before(old: bytes, new: bytes, most: int) -> int:
+    """How many bytes are the same before both ends, up to `most`."""
+    view = memoryview(old)[len(old) - most :]
+    if new.endswith(view):
+        return most
+    same, step = 0, _ANCHOR
+    while new.endswith(view[max(0, most - same - step) : most - same], 0, len(new) - same):
+        same += step
+        step *= 2
+    while step := step // 2:
+        if new.endswith(view[max(0, most - same - step) : most - same], 0, len(new) - same):
+            same += step
+    return same
+
+
+def _realigned(old: bytes, here: int, new: bytes, there: int) -> tuple[int, int]:
+    """The next places that agree, one of which is near; the ends where there are none."""
+    for skip in _SKIPS:
+        anchor = old[here + skip : here + skip + _ANCHOR]
+        if len(anchor) == _ANCHOR and (found := new.find(anchor, there, there + _WINDOW)) >= 0:
+            return here + skip, found
+        anchor = new[there + skip : there + skip + _ANCHOR]
+        if len(anchor) == _ANCHOR and (found := old.find(anchor, here, here + _WINDOW)) >= 0:
+            return found, there + skip
+    return len(old), len(new)
