@@ -28,7 +28,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     occurrence = frame.occurrence(name, _NOTHING.exact)
     task = call_id(frame.scope, name, _NOTHING.exact, occurrence)
     code = frame.call.definition.code
-    verdict = judge(run.ledger, task, frame.scope, code, name, _NOTHING, "rerun")
+    verdict = judge(run.ledger, task, frame.scope, code, name, _NOTHING, occurrence, "rerun")
     if isinstance(verdict, Same) and verdict.record.finished:
         verdict.record.claimed = True
         return verdict.record.value()
@@ -36,7 +36,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     short = name.rpartition(".")[2]
     at = run.host.now()
     info = CallInfo(
-        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "", code
+        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "", code, occurrence
     )
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
     drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
