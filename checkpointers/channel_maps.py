@@ -102,7 +102,8 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
         for name in sorted(touched)
         if name in row.versions
     }
-    changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
+    if not base.versions.keys() <= row.versions.keys():
+        changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
     made = ChannelMap(changes, base)
     return made if 4 * len(changes) <= len(base.places) + SMALL else ChannelMap(made.whole())
 

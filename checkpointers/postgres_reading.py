@@ -6,7 +6,7 @@ Rule: what belongs together is read in one round trip and from one state of the 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import merged
@@ -35,23 +35,22 @@ def page(
     named = {name: to_text(value) for name, value in given.items() if value is not None}
     if end is not None:
         named["end"] = end  # type: ignore[assignment]
-    checkpoints, values, writes = _queries(tuple(named))
+    queries = _queries(tuple(named))
     parameters = (size, *named.values())
     with db.pipeline():
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        rows, held_values, written = (
-            db.execute(query, parameters) for query in (checkpoints, values, writes)
-        )
+        rows, held_values, written = (db.execute(query, parameters) for query in queries)
         db.execute("COMMIT")
     parts: dict[int, list[bytes]] = {}
     for key, data in held_values:
         parts.setdefault(key, []).append(data)
+    values = {key: _Value(whole, tuple(deltas)) for key, (whole, *deltas) in parts.items()}
     under: dict[int, list[WriteRow]] = {}
     for key, task, index, channel, value, path in written:
         row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
         under.setdefault(key, []).append(row)
     found = rows.fetchall()
-    loaded = [_loaded(row, parts, merged(under.get(row[0], ()))) for row in found]
+    loaded = [_loaded(row, values, merged(under.get(row[0], ()))) for row in found]
     return loaded, found[-1][1] if found else 0
 
 
@@ -61,6 +60,13 @@ _CONDITIONS = {
     "id": "checkpoint.id = {}",
     "end": "checkpoint.place < {}",
 }
+
+
+class _Value(NamedTuple):
+    """The bytes that a value begins as, and the deltas to them; what channels share is made once."""
+
+    whole: bytes
+    deltas: tuple[bytes, ...]
 
 
 @cache
@@ -86,11 +92,11 @@ def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
     )
 
 
-def _loaded(found: tuple[Any, ...], parts: dict[int, list[bytes]], writes: list[WriteRow]) -> Loaded:
+def _loaded(found: tuple[Any, ...], stored: dict[int, _Value], writes: list[WriteRow]) -> Loaded:
     _, _, thread, namespace, name, parent, step, source, created_at, body, metadata, *held = found
     channels = [from_text(channel) for channel in held[0]]
     values = {
-        channel: Versioned(version, None) if key is None else _value(version, *parts[key])
+        channel: Versioned(version, None) if key is None else Versioned(version, *stored[key])
         for channel, version, key in zip(channels, *held[1:], strict=True)
     }
     row = CheckpointRow(
@@ -106,10 +112,6 @@ def _loaded(found: tuple[Any, ...], parts: dict[int, list[bytes]], writes: list[
         values,
     )
     return Loaded(from_text(thread), row, writes)
-
-
-def _value(version: int, whole: bytes, *deltas: bytes) -> Versioned:
-    return Versioned(version, whole, deltas)
 
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:

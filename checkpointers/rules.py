@@ -24,15 +24,16 @@ def now() -> str:
 
 
 def concerns_thread(commit: Commit) -> bool:
-    """Whether a commit updates its thread's row: by its run, or by a checkpoint.
+    """Whether a commit updates its thread's row: by what becomes of its run, or by a checkpoint put from outside.
 
-    A task's writes don't: they are the hot path, and a listing needn't move with each of them.
+    What a run commits on its way doesn't: it is the hot path, and a listing that shows who runs needn't move with
+    each step.
     """
     return (
         commit.begin is not None
         or commit.status is not None
         or commit.release
-        or CheckpointRow in map(type, commit.items)
+        or (commit.lease is None and CheckpointRow in map(type, commit.items))
     )
 
 

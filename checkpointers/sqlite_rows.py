@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from checkpointers.channel_maps import EMPTY, Bases, ChannelMap, after
+from checkpointers.channel_maps import EMPTY, Bases, ChannelMap, Places, after
 from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
 from checkpointers.sqlite_schema import IS_UNFINISHED
@@ -336,19 +336,29 @@ def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
     key, namespace, name, parent, step, source, created_at, body, metadata, channels, base = found
     held = _channel_map(db, channels, base, Bases()).whole()
     versions = {channel: place[0] for channel, place in held.items()}
-    values = {channel: _value(db, *place) for channel, place in held.items()}
+    values = _values(db, held)
     row = CheckpointRow(namespace, name, parent, step, source, created_at, body, metadata, versions, values)
     return Loaded(thread, row, _writes(db, key))
 
 
-def _value(db: Cursor, version: int, key: int | None = None) -> Versioned:
-    if key is None:
-        return Versioned(version, None)
+def _values(db: Cursor, held: Places) -> dict[str, Versioned]:
+    """The values at places; what channels share is read once."""
+    read: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
+    values = {}
+    for channel, (version, *at) in held.items():
+        if at and at[0] not in read:
+            read[at[0]] = _value(db, at[0])
+        values[channel] = Versioned(version, *read[at[0]]) if at else Versioned(version, None)
+    return values
+
+
+def _value(db: Cursor, key: int) -> tuple[bytes, tuple[bytes, ...]]:
+    """The bytes that a value begins as, and the deltas to them."""
     data, onto = db.execute("SELECT data, onto FROM value WHERE key = ?", (key,)).fetchone()
     if onto is None:
-        return Versioned(version, data)
+        return data, ()
     parts = [part for (part,) in db.execute(_PARTS, (key,))]
-    return Versioned(version, parts.pop(), tuple(reversed(parts)))
+    return parts.pop(), tuple(reversed(parts))
 
 
 def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:

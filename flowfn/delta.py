@@ -60,11 +60,13 @@ def applied(value: bytes, deltas: Iterable[bytes]) -> bytes:
     made = bytearray(value)
     for delta in deltas:
         try:
-            old, new, *edits = ormsgpack.unpackb(delta)
-            fits = len(made) == old
-            for at, cut, insert in zip(edits[::3], edits[1::3], edits[2::3], strict=True):
+            parts = ormsgpack.unpackb(delta)
+            rest = iter(parts)
+            old, new = next(rest), next(rest)
+            fits = len(made) == old and len(parts) % 3 == 2
+            for at, cut, insert in zip(rest, rest, rest, strict=False):
                 made[at : at + cut] = insert
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, StopIteration) as error:
             raise SerializationError(f"a stored change of a value is damaged: {error}") from None
         if not fits or len(made) != new:
             raise SerializationError(

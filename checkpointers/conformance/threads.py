@@ -56,7 +56,7 @@ class ThreadContract(Contract):
             assert (row.workflow, row.status) == ("shop.order", "interrupted")
 
     def test_threads_are_listed_last_updated_first(self) -> None:
-        """A run, a status and a checkpoint update a thread; times are ISO 8601, UTC."""
+        """A lease, a run, a status and a checkpoint put from outside update a thread; times are ISO 8601, UTC."""
         with self.saver() as saver:
             assert saver.threads() == []
             for thread in ("a", "b", "c"):
@@ -64,8 +64,16 @@ class ThreadContract(Contract):
             put(saver, status="failed", thread="a")
             listed = saver.threads()
             assert [row.id for row in listed] == ["a", "c", "b"]
-            assert [row.id for row in saver.threads(limit=2)] == ["a", "c"]
-            assert listed[0] == saver.thread("a")
+            lease = claimed(saver, "b")
+            assert [row.id for row in saver.threads()] == ["b", "a", "c"]
+            put(saver, checkpoint("c2"), thread="c")
+            put(saver, checkpoint("c2"), thread="b", lease=lease)
+            assert [row.id for row in saver.threads()] == ["c", "b", "a"]
+            put(saver, status="done", thread="b", lease=lease)
+            listed = saver.threads()
+            assert [row.id for row in listed] == ["b", "c", "a"]
+            assert [row.id for row in saver.threads(limit=2)] == ["b", "c"]
+            assert listed[0] == saver.thread("b")
             assert listed[0].created_at <= listed[0].updated_at
             assert listed[0].updated_at.endswith("+00:00")
 

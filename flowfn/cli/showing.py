@@ -49,7 +49,7 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
 
 
 def age_of(row: ThreadRow, now: datetime) -> str:
-    """How long ago the thread was last written to: `5s`, `3m`, `2h` or `9d`."""
+    """How long ago the thread's run began, ended or stopped: `5s`, `3m`, `2h` or `9d`."""
     seconds = max((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1), 0)
     for unit, size in _UNITS:
         if seconds >= size:

@@ -7,8 +7,9 @@ twice what the whole does. What is compared is what is stored, so a value that w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flowfn import delta
 from flowfn.ports import CheckpointRow, Versioned
@@ -41,7 +42,7 @@ class Thinning:
 
     def opened(self, row: CheckpointRow) -> CheckpointRow:
         """A loaded checkpoint with its values whole; what follows it may be stored as deltas to them."""
-        wholes = {name: held.whole() for name, held in row.values.items()}
+        wholes = _wholes(row.values)
         self._places[row.namespace] = _Place(
             row.id,
             {
@@ -82,6 +83,18 @@ class Thinning:
         """The known values of a checkpoint; none if it isn't the last of its namespace."""
         place = self._places.get(namespace)
         return place.values if place is not None and place.checkpoint == checkpoint else {}
+
+
+def _wholes(values: Mapping[str, Versioned]) -> dict[str, bytes | None]:
+    """The values of channels; what two of them share is put together once."""
+    made: dict[Any, bytes | None] = {}
+    wholes = {}
+    for name, held in values.items():
+        parts = held[1:]
+        if held.deltas and parts not in made:
+            made[parts] = held.whole()
+        wholes[name] = made[parts] if held.deltas else held.value
+    return wholes
 
 
 def _cost(held: Versioned) -> int:
