@@ -357,12 +357,13 @@ class Workflow(Generic[P, R]):
     ) -> list[Any]:
         """`invoke` for each input, in parallel; the results in the order of the inputs.
 
-        `return_exceptions` puts an error into the place of its result; else the first one is raised.
+        `return_exceptions` puts an error into the place of its result; else the first one is raised. The
+        `max_concurrency` of the first config also says how many of them run at the same time, 32 if it is unset.
         """
-        from flowfn.hosts.threads import ThreadHost
+        from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 
         configs = _per_input(inputs, config)
-        threads = ThreadHost()
+        threads = ThreadHost(workers=(self._most_at_once(configs) or MAX_WORKERS) - 1)  # the caller helps
         futures = [
             threads.future(lambda item=item, one=one: _inline(self.invoke, item, one, options))  # type: ignore[misc]
             for item, one in zip(inputs, configs, strict=True)
@@ -381,11 +382,19 @@ class Workflow(Generic[P, R]):
         return_exceptions: bool = False,
         **options: Any,
     ) -> list[Any]:
-        """`batch` for asyncio."""
+        """`batch` for asyncio; all at the same time unless the first config has a `max_concurrency`."""
         import asyncio
+        from contextlib import nullcontext
 
         configs = _per_input(inputs, config)
-        runs = [self.ainvoke(item, one, **options) for item, one in zip(inputs, configs, strict=True)]
+        most = self._most_at_once(configs)
+        places: Any = nullcontext() if most is None else asyncio.Semaphore(most)
+
+        async def run(item: Any, one: Config | None) -> Any:
+            async with places:
+                return await self.ainvoke(item, one, **options)
+
+        runs = [run(item, one) for item, one in zip(inputs, configs, strict=True)]
         return list(await asyncio.gather(*runs, return_exceptions=return_exceptions))
 
     # -- the state of a thread ------------------------------------------------------------------
@@ -531,6 +540,9 @@ class Workflow(Generic[P, R]):
                 f"{self._self_setup.name!r} keeps no past: give it one with @entrypoint(checkpointer='runs.db')"
             )
         return saver
+
+    def _most_at_once(self, configs: Sequence[Config | None]) -> int | None:
+        return self._config(configs[0], None).max_concurrency if configs else None
 
     def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
         return read_config(config, thread_id)

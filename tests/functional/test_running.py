@@ -1,5 +1,6 @@
 """How one call is made: config keys, durability, and what happens where another run holds the thread."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -117,3 +118,23 @@ def test_batch_runs_each_input(world: World) -> None:
     assert world.do(wf, "batch", [1, 2], configs) == [2, 4]
     with pytest.raises(TypeError, match="3 inputs and 2 configs"):
         world.do(wf, "batch", [1, 2, 3], configs)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_batch_keeps_to_max_concurrency(world: World, most: int) -> None:
+    """No more than `max_concurrency` of a batch's runs are under way at a time, and each has its result."""
+    under_way: list[int] = []
+    seen: list[int] = []
+
+    @world.entrypoint
+    async def wf(x: int) -> int:
+        under_way.append(x)
+        seen.append(len(under_way))
+        if world.is_async:
+            for _ in range(5):
+                await asyncio.sleep(0)
+        under_way.remove(x)
+        return x
+
+    assert world.do(wf, "batch", list(range(12)), {"max_concurrency": most}) == list(range(12))
+    assert max(seen) <= most
