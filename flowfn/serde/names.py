@@ -128,6 +128,21 @@ class Names:
         raise UntrustedTypeError(_untrusted(name))
 
 
+class Found(Names):
+    """The types of `names` while one value is restored: each name is looked up once."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__(names)
+        self._found: dict[Any, type] = {}
+
+    def find(self, name: Any, fits: Callable[[type], bool]) -> type:
+        key = (name, fits) if type(name) is str else None
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = super().find(name, fits)
+        return found
+
+
 def _untrusted(name: Any) -> str:
     module, _, qualname = str(name)[:200].partition(":")
     cls = qualname.rpartition(".")[2] or "TheType"

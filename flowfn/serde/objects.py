@@ -292,17 +292,22 @@ def _build_model(items: list[Any], names: Names) -> Any:
     cls: Any = names.find(name, is_model)
     known = cls.__pydantic_fields__
     _check_names(cls, stored, known)
-    if not all(type(state) in (dict, type(None)) for state in (extra, private)):
+    if type(extra) not in _STATES or type(private) not in _STATES:
         raise CorruptDataError(f"The state of a stored {name} is no mapping")
-    for key, field in known.items():
-        if key not in stored:
-            stored[key] = _model_default(cls, key, field, stored)
+    if len(stored) != len(known):
+        for key, field in known.items():
+            if key not in stored:
+                stored[key] = _model_default(cls, key, field, stored)
     value = object.__new__(cls)
-    object.__setattr__(value, "__dict__", stored)
-    object.__setattr__(value, "__pydantic_fields_set__", set(fields_set))
-    object.__setattr__(value, "__pydantic_extra__", extra)
-    object.__setattr__(value, "__pydantic_private__", private)
+    _set(value, "__dict__", stored)
+    _set(value, "__pydantic_fields_set__", set(fields_set))
+    _set(value, "__pydantic_extra__", extra)
+    _set(value, "__pydantic_private__", private)
     return value
+
+
+_STATES = (dict, type(None))
+_set = object.__setattr__
 
 
 def _model_default(cls: type, name: str, field: Any, stored: dict[str, Any]) -> Any:

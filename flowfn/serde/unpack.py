@@ -15,7 +15,7 @@ from ormsgpack import packb, unpackb
 from flowfn.errors import CorruptDataError
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
 from flowfn.serde.format import KINDS, Kind, Leaf
-from flowfn.serde.names import Names
+from flowfn.serde.names import Found, Names
 
 _DECODERS = {int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS).items()}
 _BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
@@ -70,10 +70,11 @@ def _build(value: Any, names: Names) -> Any:
     places: list[tuple[Any, Any]] = [(root, 0)]
     for holder, key in places:
         places.extend(_inner(holder[key]))
+    found = Found(names)
     for holder, key in reversed(places):
         items = holder[key]
         if type(items) is list and items and type(items[0]) is Kind:
-            holder[key] = _BUILDERS[items[0]](items, names)
+            holder[key] = _BUILDERS[items[0]](items, found)
     return root[0]
 
 
@@ -95,7 +96,7 @@ def _inner(value: Any) -> Iterable[tuple[Any, Any]]:
         return ()
     if list not in kinds and dict not in kinds:
         return ()
-    return [(value, key) for key, item in parts if type(item) is list or type(item) is dict]
+    return [(value, key) for key, item in parts if (type(item) is list or type(item) is dict) and item]
 
 
 def _loose_mark() -> CorruptDataError:
