@@ -130,6 +130,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.delta",
         "flowfn.encryption",
+        "flowfn.logs",
         "flowfn.ports",
         "flowfn.serde",
         "flowfn.sqlite",
