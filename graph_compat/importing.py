@@ -1,10 +1,9 @@
 """Threads that LangGraph kept in SQLite become threads of flowfn.
 
 Rule: a thread is taken over whole, in one commit, or not at all, and the file that it comes from is only
-read. Checkpoints keep their ids, parents, namespaces, steps, times, metadata and order; channels keep names,
-values and versions. What was recorded of a step that had not ended isn't taken over: LangGraph finds it by
-position, and here it would belong to nobody. So that step runs again, and asks its questions again;
-`Imported` says how much of that there is.
+read. Checkpoints keep their ids, parents, steps, times, metadata and order, and their namespaces but for the ids of
+tasks in them; channels keep names, values and versions. Of a step that had not ended, what `unfinished` finds an
+owner for is taken over; the rest runs again, or is asked again, and `Imported` says how much of that there is.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +25,8 @@ from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
 from graph_compat.checkpoint.serde.base import SerializerProtocol
 from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerializer
 from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
-from graph_compat.checkpoint.serde.types import ERROR, INTERRUPT, TASKS
+from graph_compat.checkpoint.serde.types import ERROR, RESUME, TASKS
+from graph_compat.unfinished import Taken, Unfinished, Wrote
 
 _READ = (3, 4)
 """Formats of a checkpoint. Older ones name channels otherwise."""
@@ -36,8 +37,8 @@ _CHECKPOINTS = (
     " FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
 )
 _WRITES = (
-    "SELECT task_id, channel, type, value FROM writes"
-    " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
+    "SELECT checkpoint_ns, checkpoint_id, task_id, {path}, idx, channel, type, value FROM writes"
+    " WHERE thread_id = ? ORDER BY task_id, idx"
 )
 _STARTS = ("branch:to:", "__start__", TASKS)
 
@@ -46,11 +47,13 @@ _STARTS = ("branch:to:", "__start__", TASKS)
 class Imported:
     """What became of one thread: `checkpoints` taken over, or `problem`, which is why it wasn't.
 
-    `questions` of its last step will be asked again, and `tasks` of it that had ended will run again.
+    `waiting` questions of its last step can be answered. Other `questions` of it will be asked again, and `tasks` of it
+    that had ended will run again.
     """
 
     thread: str
     checkpoints: int = 0
+    waiting: int = 0
     questions: int = 0
     tasks: int = 0
     problem: str | None = None
@@ -116,11 +119,15 @@ class _Thread:
         self._thread = thread
         self._serde = serde
         self._dumps = dumps
+        self._written = self._read_writes()
+        self._unfinished = Unfinished(thread, self._written, dumps)
         self._versions: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def read(self) -> tuple[Commit, Imported]:
         """The commit that makes the thread, and what is lost of its last step."""
         rows: list[CheckpointRow] = []
+        heads: dict[str, str] = {}
+        parents: dict[str, Mapping[str, Any]] = {}
         head: dict[str, Any] = {}
         for namespace, id, parent, tag, data, metadata in self._db.execute(_CHECKPOINTS, (self._thread,)):
             checkpoint = self._loaded(tag, data, f"checkpoint {id!r}")
@@ -128,14 +135,22 @@ class _Thread:
             if checkpoint["v"] < 4 and parent:
                 self._add_sends(checkpoint, namespace, parent)
             rows.append(self._row(namespace, parent, checkpoint, _metadata(metadata)))
+            heads[namespace], parents[namespace] = id, _metadata(metadata).get("parents") or {}
             if not namespace:
                 head = checkpoint
-        writes = self._writes("", head["id"]) if head else []
-        tasks = {task for task, _, _ in writes}
-        failed = {task for task, channel, _ in writes if channel in (ERROR, INTERRUPT)}
-        asked = [task for task, channel, _ in writes if channel == INTERRUPT]
-        imported = Imported(self._thread, len(rows), len(asked), len(tasks - failed))
-        return Commit(self._thread, items=list(rows), status=_status(head, writes)), imported
+        taken = self._unfinished.take(_of_root(heads, parents)) if head else Taken()
+        left = [wrote for wrote in self._written if wrote.spot == ("", heads.get(""))]
+        imported = Imported(self._thread, len(rows), taken.waiting, taken.questions, taken.tasks)
+        status = "interrupted" if taken.waiting else _status(head, left)
+        return Commit(self._thread, items=[*rows, *taken.items], status=status), imported
+
+    def _read_writes(self) -> list[Wrote]:
+        columns = [name for _, name, *_ in self._db.execute("PRAGMA table_info(writes)")]
+        query = _WRITES.format(path="task_path" if "task_path" in columns else "''")
+        return [
+            Wrote(space, id, task, path, place, to, partial(self._loaded, tag, data, f"a write to {to!r}"))
+            for space, id, task, path, place, to, tag, data in self._db.execute(query, (self._thread,))
+        ]
 
     def _loaded(self, tag: str, data: bytes, what: str) -> Any:
         try:
@@ -151,14 +166,15 @@ class _Thread:
                 "Let a LangGraph of version 1 go on with the thread first"
             )
 
-    def _writes(self, namespace: str, checkpoint: str) -> list[tuple[str, str, tuple[str, bytes]]]:
-        found = self._db.execute(_WRITES, (self._thread, namespace, checkpoint))
-        return [(task, channel, (tag, data)) for task, channel, tag, data in found if channel != "__resume__"]
+    def _parents(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The checkpoints of the graphs around, by their namespaces."""
+        around = metadata.get("parents") or {}
+        return {self._unfinished.namespace(space): id for space, id in around.items()}
 
     def _add_sends(self, checkpoint: dict[str, Any], namespace: str, parent: str) -> None:
         """Before format 4, what a step had sent stayed among its writes."""
-        writes = self._writes(namespace, parent)
-        sends = [self._loaded(*stored, "a Send") for _, channel, stored in writes if channel == TASKS]
+        spot = (namespace, parent)
+        sends = [wrote.load() for wrote in self._written if (wrote.spot, wrote.channel) == (spot, TASKS)]
         if sends:
             checkpoint["channel_values"][TASKS] = sends
             checkpoint["channel_versions"][TASKS] = max(checkpoint["channel_versions"].values())
@@ -173,14 +189,14 @@ class _Thread:
         seen = {node: _numbered(of) for node, of in checkpoint["versions_seen"].items()}
         numbers = _numbered(versions)
         return CheckpointRow(
-            namespace=namespace,
+            namespace=self._unfinished.namespace(namespace),
             id=checkpoint["id"],
             parent=parent,
             step=metadata["step"],
             source=metadata["source"],
             created_at=checkpoint["ts"],
             body=self._dumps({"seen": seen, "updated": checkpoint.get("updated_channels")}),
-            metadata=self._dumps(metadata),
+            metadata=self._dumps({**metadata, "parents": self._parents(metadata)}),
             versions=numbers,
             values={
                 channel: Versioned(
@@ -189,6 +205,11 @@ class _Thread:
                 for channel in changed
             },
         )
+
+
+def _of_root(heads: Mapping[str, str], parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The last checkpoint of each namespace, where it is of the root's last step."""
+    return {space: id for space, id in heads.items() if not space or parents[space].get("") == heads.get("")}
 
 
 def _numbered(versions: Mapping[str, Any]) -> dict[str, int]:
@@ -203,12 +224,12 @@ def _metadata(stored: str | bytes | None) -> dict[str, Any]:
     return {"source": "loop", "step": -2, **found}
 
 
-def _status(head: Mapping[str, Any], writes: list[tuple[str, str, Any]]) -> Status:
+def _status(head: Mapping[str, Any], left: list[Wrote]) -> Status:
     """How the last run of a thread had ended, as far as its head tells.
 
-    One that waits for an answer has no question here yet, and so counts as one that was killed: it goes on, and asks.
+    One whose question didn't come along counts as one that was killed: it goes on, and asks.
     """
-    if any(channel == ERROR for _, channel, _ in writes):
+    if any(wrote.channel == ERROR for wrote in left):
         return "failed"
-    left = any(name.startswith(_STARTS) for name in head.get("channel_values", ()))
-    return "running" if left or writes else "done"
+    due = any(name.startswith(_STARTS) for name in head.get("channel_values", ()))
+    return "running" if due or any(wrote.channel != RESUME for wrote in left) else "done"

@@ -39,12 +39,17 @@ def lines(threads: Iterable[Imported]) -> list[str]:
 def _outcome(thread: Imported) -> str:
     if thread.problem is not None:
         return f"not imported: {thread.problem}"
+    waiting = [f"{_counted(thread.waiting, 'question')} can be answered"] if thread.waiting else []
     again = [
-        f"{count} {one if count == 1 else one + 's'} {what} again"
+        f"{_counted(count, one)} {what} again"
         for count, one, what in (
             (thread.questions, "question", "will be asked"),
             (thread.tasks, "finished task", "of its last step will run"),
         )
         if count
     ]
-    return "; ".join([f"{thread.checkpoints} checkpoints", *again])
+    return "; ".join([_counted(thread.checkpoints, "checkpoint"), *waiting, *again])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what if count == 1 else what + 's'}"

@@ -103,14 +103,14 @@ def test_every_checkpoint_is_what_langgraph_has(target: CheckpointSaver) -> None
         assert ours.checkpoint["versions_seen"].keys() == theirs["versions_seen"].keys()
 
 
-def test_what_is_lost_is_said(target: CheckpointSaver) -> None:
-    """A question is asked again, and a finished task of an unfinished step runs again."""
+def test_what_came_along_is_said(target: CheckpointSaver) -> None:
+    """A question waits; what nodes had written needs no words."""
     found = load(target)
     assert found["done"] == Imported("done", checkpoints=5)
-    assert found["asks"] == Imported("asks", checkpoints=3, questions=1, tasks=1)
+    assert found["asks"] == Imported("asks", checkpoints=3, waiting=1)
     assert {row.id: row.status for row in target.threads()} == {
         "done": "done",
-        "asks": "running",
+        "asks": "interrupted",
         "forked": "done",
         "fails": "failed",
         "nested": "done",
@@ -299,9 +299,7 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert lines["done"] == "5 checkpoints"
-    assert lines["asks"] == (
-        "3 checkpoints; 1 question will be asked again; 1 finished task of its last step will run again"
-    )
+    assert lines["asks"] == "3 checkpoints; 1 question can be answered"
     assert lines["noted"].startswith("not imported: checkpoint")
     with SqliteSaver(tmp_path / "runs.db") as saver:
         assert len(saver.threads()) == 6
