@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from checkpointers import postgres_leases, postgres_reading
 from checkpointers.base import CheckpointSaver
@@ -32,7 +33,8 @@ class PostgresSaver(CheckpointSaver):
     `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a
     `?`. `timeout`: seconds to wait for a connection, also while the server restarts, and for locks.
     `pool_size`: connections for all but commits, which have one of their own. `lease`: seconds after which
-    other machines may go on with a thread whose process doesn't answer any more.
+    other machines may go on with a thread whose process doesn't answer any more. `create=False` leaves a database that
+    has no such schema, or an older flowfn's, as it is, and raises.
 
     Raises:
         InvalidInput: the URL is none.
@@ -48,9 +50,11 @@ class PostgresSaver(CheckpointSaver):
         timeout: float = 5.0,
         pool_size: int = 4,
         lease: float = TTL,
+        create: bool = True,
     ) -> None:
         super().__init__(serde=serde)
-        self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresSaver")
+        schema = replace(SCHEMA, create=create)
+        self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew, ttl=lease)
 

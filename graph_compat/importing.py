@@ -1,45 +1,34 @@
-"""Threads that LangGraph kept in SQLite become threads of flowfn.
+"""Threads that LangGraph kept in SQLite or Postgres become threads of flowfn.
 
-Rule: a thread is taken over whole, in one commit, or not at all, and the file that it comes from is only
-read. Checkpoints keep their ids, parents, steps, times, metadata and order, and their namespaces but for the ids of
-tasks in them; channels keep names, values and versions. Of a step that had not ended, what `unfinished` finds an
+Rule: a thread is taken over whole, in one commit, or not at all, and the database that it comes from is only
+read. Checkpoints keep their ids, parents, steps, times, metadata and order, and their namespaces but for the ids
+of tasks in them; channels keep names, values and versions. Of a step that had not ended, what `unfinished` finds an
 owner for is taken over; the rest runs again, or is asked again, and `Imported` says how much of that there is.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from flowfn.errors import CorruptDataError, FlowError, InvalidInput
+from flowfn.errors import CorruptDataError, FlowError
 from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
 from graph_compat.checkpoint.serde.base import SerializerProtocol
 from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerializer
 from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
 from graph_compat.checkpoint.serde.types import ERROR, RESUME, TASKS
+from graph_compat.kept import Kept, opened
 from graph_compat.unfinished import Taken, Unfinished, Wrote
 
 _READ = (3, 4)
 """Formats of a checkpoint. Older ones name channels otherwise."""
 
-_THREADS = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY checkpoint_id"
-_CHECKPOINTS = (
-    "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata"
-    " FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
-)
-_WRITES = (
-    "SELECT checkpoint_ns, checkpoint_id, task_id, {path}, idx, channel, type, value FROM writes"
-    " WHERE thread_id = ? ORDER BY task_id, idx"
-)
 _STARTS = ("branch:to:", "__start__", TASKS)
 
 
@@ -73,21 +62,21 @@ def serializer(allowed: Any = None) -> SerializerProtocol:
     return EncryptedSerializer.from_pycryptodome_aes(plain) if os.environ.get(VARIABLE) else plain
 
 
-def import_threads(source: Path, target: Saver, serde: SerializerProtocol) -> Iterator[Imported]:
-    """Take over every thread of a LangGraph database; says what became of each, as it goes.
+def import_threads(source: Path | str, target: Saver, serde: SerializerProtocol) -> Iterator[Imported]:
+    """Take over every thread of a LangGraph database, a file or a Postgres URL; says what became of each, as it goes.
 
     A thread that `target` has already is left as it is.
 
     Raises:
         InvalidInput: `source` is no such database.
     """
-    with closing(_opened(source)) as db:
-        for (thread,) in db.execute(_THREADS).fetchall():
+    with closing(opened(source, serde)) as kept:
+        for thread in kept.threads():
             if target.thread(thread) is not None:
                 yield Imported(thread, problem="there is a thread of this id already")
                 continue
             try:
-                commit, imported = _Thread(db, thread, serde, target.serde.dumps).read()
+                commit, imported = _Thread(kept, thread, target.serde.dumps).read()
                 (refusal,) = target.commit([commit])
                 yield imported if refusal is None else Imported(thread, problem=str(refusal))
             except (FlowError, InvalidModuleError, NotImplementedError) as error:
@@ -96,46 +85,30 @@ def import_threads(source: Path, target: Saver, serde: SerializerProtocol) -> It
                 yield Imported(thread, problem=f"it can't be read ({type(error).__name__}: {error})")
 
 
-def _opened(source: Path) -> sqlite3.Connection:
-    """The database, to be read only."""
-    try:
-        db = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
-        db.execute("SELECT thread_id, metadata FROM checkpoints LIMIT 1")
-        db.execute("SELECT task_id, value FROM writes LIMIT 1")
-    except sqlite3.Error as error:
-        raise InvalidInput(
-            f"{source} is not a database of LangGraph's SqliteSaver ({error}). Pass the file that it wrote"
-        ) from error
-    return db
-
-
 class _Thread:
     """One thread on its way: what its checkpoints hold, and the versions that they say so of."""
 
-    def __init__(
-        self, db: sqlite3.Connection, thread: str, serde: SerializerProtocol, dumps: Callable[[Any], bytes]
-    ) -> None:
-        self._db = db
+    def __init__(self, kept: Kept, thread: str, dumps: Callable[[Any], bytes]) -> None:
+        self._kept = kept
         self._thread = thread
-        self._serde = serde
         self._dumps = dumps
-        self._written = self._read_writes()
+        self._written = kept.writes(thread)
         self._unfinished = Unfinished(thread, self._written, dumps)
         self._versions: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def read(self) -> tuple[Commit, Imported]:
-        """The commit that makes the thread, and what is lost of its last step."""
+        """The commit that makes the thread, and what comes along of its last step."""
         rows: list[CheckpointRow] = []
         heads: dict[str, str] = {}
         parents: dict[str, Mapping[str, Any]] = {}
         head: dict[str, Any] = {}
-        for namespace, id, parent, tag, data, metadata in self._db.execute(_CHECKPOINTS, (self._thread,)):
-            checkpoint = self._loaded(tag, data, f"checkpoint {id!r}")
+        for namespace, id, parent, checkpoint, found in self._kept.checkpoints(self._thread):
+            metadata = {"source": "loop", "step": -2, **found}
             self._check_format(checkpoint, id)
             if checkpoint["v"] < 4 and parent:
                 self._add_sends(checkpoint, namespace, parent)
-            rows.append(self._row(namespace, parent, checkpoint, _metadata(metadata)))
-            heads[namespace], parents[namespace] = id, _metadata(metadata).get("parents") or {}
+            rows.append(self._row(namespace, parent, checkpoint, metadata))
+            heads[namespace], parents[namespace] = id, metadata.get("parents") or {}
             if not namespace:
                 head = checkpoint
         taken = self._unfinished.take(_of_root(heads, parents)) if head else Taken()
@@ -143,20 +116,6 @@ class _Thread:
         imported = Imported(self._thread, len(rows), taken.waiting, taken.questions, taken.tasks)
         status = "interrupted" if taken.waiting else _status(head, left)
         return Commit(self._thread, items=[*rows, *taken.items], status=status), imported
-
-    def _read_writes(self) -> list[Wrote]:
-        columns = [name for _, name, *_ in self._db.execute("PRAGMA table_info(writes)")]
-        query = _WRITES.format(path="task_path" if "task_path" in columns else "''")
-        return [
-            Wrote(space, id, task, path, place, to, partial(self._loaded, tag, data, f"a write to {to!r}"))
-            for space, id, task, path, place, to, tag, data in self._db.execute(query, (self._thread,))
-        ]
-
-    def _loaded(self, tag: str, data: bytes, what: str) -> Any:
-        try:
-            return self._serde.loads_typed((tag, data))
-        except FlowError as error:
-            raise type(error)(f"{what}: {error}") from error
 
     def _check_format(self, checkpoint: Any, id: str) -> None:
         if not isinstance(checkpoint, dict) or checkpoint.get("v") not in _READ:
@@ -215,13 +174,6 @@ def _of_root(heads: Mapping[str, str], parents: Mapping[str, Mapping[str, Any]])
 def _numbered(versions: Mapping[str, Any]) -> dict[str, int]:
     """Versions as numbers; LangGraph's are texts such as `0002.0.5602`, of which the first part counts."""
     return {channel: int(str(version).partition(".")[0]) for channel, version in versions.items()}
-
-
-def _metadata(stored: str | bytes | None) -> dict[str, Any]:
-    found = json.loads(stored or "{}")
-    if not isinstance(found, dict):
-        raise CorruptDataError(f"The metadata of a checkpoint is {found!r}, and no mapping")
-    return {"source": "loop", "step": -2, **found}
 
 
 def _status(head: Mapping[str, Any], left: list[Wrote]) -> Status:

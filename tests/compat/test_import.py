@@ -271,13 +271,13 @@ def test_the_source_is_only_read(tmp_path: Path) -> None:
     assert (source.read_bytes(), os.listdir(tmp_path)) == (before, ["old.db"])
 
 
-@pytest.mark.parametrize("content", [b"", b"no database", None])
-def test_what_is_no_database_of_langgraphs_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    """Empty files, other files, and flowfn's own databases."""
+@pytest.mark.parametrize("content", [b"", b"no database", "flowfn's", None])
+def test_what_is_no_database_of_langgraphs_is_refused(tmp_path: Path, content: Any) -> None:
+    """Empty files, other files, flowfn's own databases, and none at all."""
     source = tmp_path / "old.db"
-    if content is None:
+    if content == "flowfn's":
         SqliteSaver(source).close()
-    else:
+    elif content is not None:
         source.write_bytes(content)
     with pytest.raises(InvalidInput, match="not a database of LangGraph's SqliteSaver"):
         load(MemorySaver(), source)
