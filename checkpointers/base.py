@@ -68,6 +68,10 @@ class CheckpointSaver(ABC):
     @abstractmethod
     def inline(self) -> bool: ...
 
+    @property
+    def keeps_deltas(self) -> bool:
+        return True
+
     @abstractmethod
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy: ...
 

@@ -73,6 +73,10 @@ class EncryptedSaver(CheckpointSaver):
     def inline(self) -> bool:
         return self.saver.inline
 
+    @property
+    def keeps_deltas(self) -> bool:
+        return self.saver.keeps_deltas
+
     # -- leases and threads -------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:

@@ -136,6 +136,10 @@ class ForeignSaver(CheckpointSaver):
     def inline(self) -> bool:
         return False
 
+    @property
+    def keeps_deltas(self) -> bool:
+        return False
+
     # -- the saver's methods ------------------------------------------------------------------------
 
     def note_loop(self) -> None:

@@ -49,6 +49,10 @@ class ForeignContract(SaverContract):
     test_the_last_committed_is_the_latest = None  # the greatest id is
     test_history_is_newest_first_and_whole = None
     test_the_saver_may_be_used_while_a_history_is_read = None
+    test_a_delta_changes_the_value_of_the_parent = None  # it says that it keeps none
+    test_branches_change_what_their_own_parent_has = None
+    test_channels_that_hold_the_same_change_apart = None
+    test_a_delta_to_nothing_is_refused = None
 
 
 class TestMemory(ForeignContract):
