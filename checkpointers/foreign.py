@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -38,6 +38,7 @@ from checkpointers.foreign_rows import (
     to_metadata,
     to_native,
 )
+from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, unknown_before
 from flowfn.errors import FlowError, SaverError
@@ -373,6 +374,17 @@ class ForeignSaver(CheckpointSaver):
             return f"{number:032}.{place % _DIGITS:016}"
         return kind(number << _BITS | place % (1 << _BITS))
 
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self._ask("prune", thread_ids, strategy=strategy)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._ask("delete_for_runs", run_ids)
+
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        raise SaverError(
+            f"{self._name} can't forget single checkpoints: LangGraph's savers have no method for it"
+        )
+
     def delete_thread(self, thread_id: str) -> None:
         with self._lock:
             self._threads.pop(thread_id, None)
@@ -423,6 +435,10 @@ class ForeignSaver(CheckpointSaver):
                 raise unknown_before(before)
             spaces = [one for one in spaces if one.checkpoint["id"] < before]
         return (from_foreign(one, self.serde) for one in spaces[:limit])
+
+    def places(self, thread: str) -> list[Place]:
+        found = sorted(self._listed(thread, None), key=lambda one: str(one.checkpoint["id"]), reverse=True)
+        return [(_namespace(one), one.checkpoint["id"]) for one in found]
 
     def threads(self, *, limit: int | None = None) -> ThreadRows:
         known = dict.fromkeys([*_threads_of(self._ask("list", None)), *self._threads])

@@ -53,6 +53,15 @@ class ForeignContract(SaverContract):
     test_branches_change_what_their_own_parent_has = None
     test_channels_that_hold_the_same_change_apart = None
     test_a_delta_to_nothing_is_refused = None
+    test_the_last_of_each_namespace_are_kept_as_they_were = None  # it would be the saver's own `prune`
+    test_any_may_be_forgotten = None
+    test_what_was_forgotten_may_come_again = None
+    test_branches_keep_what_they_share = None
+    test_nothing_is_forgotten_under_a_run = None
+    test_pruning_asks_for_what_there_is = None
+    test_a_copy_of_a_pruned_thread = None
+    test_a_copy_is_the_same_thread_under_another_id = None
+    test_a_saver_may_keep_only_the_last = None
 
 
 class TestMemory(ForeignContract):

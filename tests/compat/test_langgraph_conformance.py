@@ -15,7 +15,9 @@ from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from ..postgres_database import Database
 
-CAPABILITIES = ["put", "put_writes", "get_tuple", "list", "delete_thread"]
+CAPABILITIES = [
+    "put", "put_writes", "get_tuple", "list", "delete_thread", "delete_for_runs", "copy_thread", "prune",
+]  # fmt: skip
 
 
 def in_memory(_: pytest.FixtureRequest) -> Any:
