@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from checkpointers.base import CheckpointSaver
     from checkpointers.encrypted import EncryptedSaver
+    from checkpointers.foreign import ForeignSaver
     from checkpointers.memory import MemorySaver
     from checkpointers.opening import open_saver
     from checkpointers.postgres import PostgresSaver
@@ -18,6 +19,7 @@ __all__ = [
     "CheckpointSaver",
     "CheckpointTuple",
     "EncryptedSaver",
+    "ForeignSaver",
     "MemorySaver",
     "PostgresSaver",
     "SqliteSaver",
@@ -28,6 +30,7 @@ _HOMES = {
     "CheckpointSaver": "base",
     "CheckpointTuple": "tuples",
     "EncryptedSaver": "encrypted",
+    "ForeignSaver": "foreign",
     "MemorySaver": "memory",
     "PostgresSaver": "postgres",
     "SqliteSaver": "sqlite",

@@ -7,11 +7,13 @@ answer the two differently. Each `a…` method calls its blocking twin: in place
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
+from checkpointers.housekeeping import Housekeeping
 from checkpointers.tuples import (
     CheckpointTuple,
     Config,
@@ -48,7 +50,7 @@ def default_serde() -> Serializer:
     return DEFAULT
 
 
-class CheckpointSaver(ABC):
+class CheckpointSaver(Housekeeping):
     """Keeps threads behind `flowfn.ports.Saver`, with LangGraph's method names for its users' hands.
 
     A backend derives from it and writes the abstract verbs, whose contract is the port's.
@@ -67,6 +69,10 @@ class CheckpointSaver(ABC):
     @property
     @abstractmethod
     def inline(self) -> bool: ...
+
+    @property
+    def keeps_deltas(self) -> bool:
+        return True
 
     @abstractmethod
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy: ...
@@ -231,6 +237,18 @@ class CheckpointSaver(ABC):
         found = self.list(config, filter=filter, before=before, limit=limit)
         while (one := await self._call(_next_or_none, found)) is not None:
             yield one
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """As `prune`."""
+        await self._call(partial(self.prune, strategy=strategy), thread_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """As `copy_thread`."""
+        await self._call(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """As `delete_for_runs`."""
+        await self._call(self.delete_for_runs, run_ids)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`."""

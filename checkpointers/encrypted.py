@@ -14,16 +14,17 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.housekeeping import Place
 from checkpointers.opening import Target, open_saver
 from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import key_id, place
-from flowfn.errors import DecryptionError
+from flowfn.errors import DecryptionError, SaverError
 from flowfn.ports import (
     Begin,
     Busy,
@@ -73,6 +74,10 @@ class EncryptedSaver(CheckpointSaver):
     def inline(self) -> bool:
         return self.saver.inline
 
+    @property
+    def keeps_deltas(self) -> bool:
+        return self.saver.keeps_deltas
+
     # -- leases and threads -------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
@@ -119,8 +124,25 @@ class EncryptedSaver(CheckpointSaver):
 
     def delete_thread(self, thread_id: str) -> None:
         self.saver.delete_thread(thread_id)
+        self._unlearn(thread_id)
+
+    def places(self, thread: str) -> list[Place]:
+        return self._inner.places(thread)
+
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        self._inner.forget(thread, places)
+        self._unlearn(thread)
+
+    @property
+    def _inner(self) -> CheckpointSaver:
+        """The saver around which this one is, where it can do more than runs ask for."""
+        if not isinstance(self.saver, CheckpointSaver):
+            raise SaverError(f"{self.saver!r} can't forget or copy: derive it from CheckpointSaver")
+        return self.saver
+
+    def _unlearn(self, thread: str) -> None:
         with self._lock:
-            for spot in [spot for spot in self._known if spot[0] == thread_id]:
+            for spot in [spot for spot in self._known if spot[0] == thread]:
                 del self._known[spot]
 
     def close(self) -> None:

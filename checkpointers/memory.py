@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import NamedTuple
 
 from checkpointers.base import CheckpointSaver
+from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import (
+    busy,
     concerns_thread,
     lease_lost,
     nothing_to_change,
@@ -109,10 +111,14 @@ class _Found(NamedTuple):
 
 
 class MemorySaver(CheckpointSaver):
-    """Keeps threads in this process, as bytes. Safe to use from any thread; gone with the process."""
+    """Keeps threads in this process, as bytes. Safe to use from any thread; gone with the process.
 
-    def __init__(self, *, serde: Serializer | None = None) -> None:
+    `retention`: checkpoints of each namespace that are kept when a run ends; None keeps all.
+    """
+
+    def __init__(self, *, serde: Serializer | None = None, retention: int | None = None) -> None:
         super().__init__(serde=serde)
+        self.retention = check_retention(retention)
         self._threads: dict[str, _Thread] = {}
         self._ticks = count(1)
         self._holder = Holder()
@@ -163,9 +169,11 @@ class MemorySaver(CheckpointSaver):
         if not self._lock.acquire(blocking=wait):
             raise BlockingIOError("another thread is committing")
         try:
-            return [self._commit(one) for one in commits]
+            refusals = [self._commit(one) for one in commits]
         finally:
             self._lock.release()
+        self._retain(commits)
+        return refusals
 
     def _commit(self, commit: Commit) -> Exception | None:
         if (lease := commit.lease) is not None and not self._admits(lease):
@@ -231,6 +239,17 @@ class MemorySaver(CheckpointSaver):
             known.touched = next(self._ticks)
         return known
 
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        with self._lock:
+            known = self._threads.get(thread)
+            if known is None:
+                return
+            if known.owner is not None and known.is_held():
+                raise busy(thread, label(known.owner))
+            for namespace, id in places:
+                known.namespaces.get(namespace, {}).pop(id, None)
+            known.namespaces = {name: kept for name, kept in known.namespaces.items() if kept}
+
     def delete_thread(self, thread_id: str) -> None:
         with self._lock:
             self._threads.pop(thread_id, None)
@@ -281,6 +300,10 @@ class MemorySaver(CheckpointSaver):
     def _reload(self, found: _Found) -> Loaded:
         with self._lock:
             return _loaded(found.thread, found.row, found.values, found.kept)
+
+    def places(self, thread: str) -> list[Place]:
+        with self._lock:
+            return [(one.row.namespace, one.row.id) for one in self._ordered(thread)]
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._lock:

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from checkpointers.memory import MemorySaver
 from flowfn.ports import Saver
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from checkpointers.postgres import PostgresSaver
     from checkpointers.sqlite import SqliteSaver
 
-Target = Saver | str | os.PathLike[str]
+Target = Saver | str | os.PathLike[str] | Any
+"""A saver, of flowfn's or of LangGraph's kind; a path; a URL."""
 
 _open: weakref.WeakValueDictionary[str, SqliteSaver | PostgresSaver] = weakref.WeakValueDictionary()
 _opening = threading.Lock()
@@ -29,14 +30,18 @@ _EXPECTED = (
 def open_saver(target: Target) -> Saver:
     """The saver that a target names.
 
-    A saver is returned as it is. A path is SQLite; so is `sqlite:///runs.db` (relative),
-    `sqlite:////srv/runs.db` (absolute) and `sqlite:///:memory:`. `postgresql://…`, or `postgres://…`, is a
-    Postgres database; `memory://` is a new `MemorySaver`. While a file or database is open here, opening it
-    again gives the same saver, so that its leases and its group commit are shared; whoever closes it closes
-    it for all. Anything else is a `TypeError`.
+    A saver is returned as it is; one that was written for LangGraph, as `ForeignSaver`. A path is SQLite; so is
+    `sqlite:///runs.db` (relative), `sqlite:////srv/runs.db` (absolute) and `sqlite:///:memory:`. `postgresql://…`,
+    or `postgres://…`, is a Postgres database; `memory://` is a new `MemorySaver`. While a file or database is open
+    here, opening it again gives the same saver, so that its leases and its group commit are shared; whoever closes
+    it closes it for all. Anything else is a `TypeError`.
     """
     if isinstance(target, str | os.PathLike):
         return _open_url(os.fspath(target))
+    from checkpointers.foreign import adapted, is_foreign
+
+    if is_foreign(target):
+        return adapted(target)
     if isinstance(target, Saver):
         return target
     raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")

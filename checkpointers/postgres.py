@@ -10,12 +10,14 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from checkpointers import postgres_leases, postgres_reading
+from checkpointers import postgres_leases, postgres_pruning, postgres_reading
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
+from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Holder, label, listed
 from checkpointers.postgres_rows import Bundle, bundles
 from checkpointers.postgres_schema import SCHEMA
@@ -32,7 +34,9 @@ class PostgresSaver(CheckpointSaver):
     `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a
     `?`. `timeout`: seconds to wait for a connection, also while the server restarts, and for locks.
     `pool_size`: connections for all but commits, which have one of their own. `lease`: seconds after which
-    other machines may go on with a thread whose process doesn't answer any more.
+    other machines may go on with a thread whose process doesn't answer any more. `create=False` leaves a database that
+    has no such schema, or an older flowfn's, as it is, and raises. `retention`: checkpoints of each namespace that are
+    kept when a run ends; None keeps all.
 
     Raises:
         InvalidInput: the URL is none.
@@ -48,9 +52,13 @@ class PostgresSaver(CheckpointSaver):
         timeout: float = 5.0,
         pool_size: int = 4,
         lease: float = TTL,
+        create: bool = True,
+        retention: int | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresSaver")
+        self.retention = check_retention(retention)
+        schema = replace(SCHEMA, create=create)
+        self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew, ttl=lease)
 
@@ -122,7 +130,9 @@ class PostgresSaver(CheckpointSaver):
     # -- writing ----------------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
-        return self._group.commit(self._database.lock, self._write, commits, wait=wait)
+        refusals = self._group.commit(self._database.lock, self._write, commits, wait=wait)
+        self._retain(commits)
+        return refusals
 
     def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
         """Write commits in one transaction.
@@ -152,6 +162,9 @@ class PostgresSaver(CheckpointSaver):
         if commit.written is not None:
             commit.written()
         return None
+
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        self._database.run(lambda db: postgres_pruning.forget(db, thread, places))
 
     def delete_thread(self, thread_id: str) -> None:
         self._database.run(lambda db: postgres_reading.delete_thread(db, thread_id))
@@ -190,6 +203,9 @@ class PostgresSaver(CheckpointSaver):
             )
 
         return paged(read, end, limit)
+
+    def places(self, thread: str) -> list[Place]:
+        return self._database.run(lambda db: postgres_pruning.places(db, thread))
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         rows = self._database.run(lambda db: postgres_reading.listing(db, limit))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from flowfn.errors import LeaseLost, SaverError, UnknownCheckpoint
+from flowfn.errors import LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
 from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
 
 END = (1 << 63) - 1
@@ -72,6 +72,14 @@ def lease_lost(thread: str) -> LeaseLost:
     return LeaseLost(
         f"Another run took over thread {thread!r}, and this one may write no more."
         " Read its state with `workflow.get_state(...)`, or call the workflow again."
+    )
+
+
+def busy(thread: str, owner: str) -> ThreadBusy:
+    """Why nothing of a thread can be forgotten now; `owner` is a label."""
+    return ThreadBusy(
+        f"thread {thread!r} is held by a live run ({owner}), which may stand on what is to be forgotten:"
+        " wait until it has ended"
     )
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
-from checkpointers import sqlite_rows
+from checkpointers import sqlite_pruning, sqlite_rows
 from checkpointers.base import CheckpointSaver
 from checkpointers.channel_maps import Bases
 from checkpointers.group_commit import GroupCommit, Refusals
+from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
-from checkpointers.rules import END, lease_lost, paged, unknown_before
+from checkpointers.rules import END, busy, lease_lost, paged, unknown_before
 from checkpointers.sqlite_schema import SCHEMA
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
@@ -29,7 +30,8 @@ class SqliteSaver(CheckpointSaver):
 
     `path` is a file, `":memory:"`, or an SQLite URI such as `"file:runs.db?mode=ro"`. With
     `fsync="process"` a commit survives the death of the process, with `"power"` that of the machine.
-    `timeout`: seconds to wait while another process writes, before `DatabaseLocked`.
+    `timeout`: seconds to wait while another process writes, before `DatabaseLocked`. `retention`:
+    checkpoints of each namespace that are kept when a run ends; None keeps all.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class SqliteSaver(CheckpointSaver):
         fsync: Fsync = "process",
         serde: Serializer | None = None,
         timeout: float = 5.0,
+        retention: int | None = None,
     ) -> None:
         super().__init__(serde=serde)
+        self.retention = check_retention(retention)
         if not os.fspath(path):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
@@ -108,7 +112,9 @@ class SqliteSaver(CheckpointSaver):
     # -- writing ----------------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
-        return self._group.commit(self._database.lock, self._write, commits, wait=wait)
+        refusals = self._group.commit(self._database.lock, self._write, commits, wait=wait)
+        self._retain(commits)
+        return refusals
 
     def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
         """Write commits in one transaction.
@@ -148,6 +154,14 @@ class SqliteSaver(CheckpointSaver):
             self._holder.drop(commit.lease)
         if commit.written is not None:
             commit.written()
+
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        with self._database.writing() as db:
+            held = sqlite_rows.lease_of(db, thread)
+            if held is not None and (owner := held.live_owner()) is not None:
+                raise busy(thread, label(owner))
+            if held is not None:
+                sqlite_pruning.forget(db, held.key, places)
 
     def delete_thread(self, thread_id: str) -> None:
         with self._database.writing() as db:
@@ -190,6 +204,10 @@ class SqliteSaver(CheckpointSaver):
                 return sqlite_rows.page(db, before, size, key, namespace)
 
         return paged(read, end, limit)
+
+    def places(self, thread: str) -> list[Place]:
+        with self._database.reading() as db:
+            return sqlite_pruning.places(db, thread)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._database.reading() as db:

@@ -109,9 +109,9 @@ def apply(db: Cursor, commit: Commit, bases: Bases) -> Exception | None:
 
 
 def _add_writes(db: Cursor, checkpoint: int, rows: Iterable[WriteRow]) -> None:
-    first, last = _span(checkpoint)
-    span = (first, first, last)
-    db.executemany(_ADD_WRITE, [span + row for row in rows])
+    first, last = span(checkpoint)
+    room = (first, first, last)
+    db.executemany(_ADD_WRITE, [room + row for row in rows])
 
 
 def _place(db: Cursor, thread: int, namespace: str, id: str) -> int:
@@ -134,7 +134,7 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
         return key
     db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
     shift = (last + 1 - key) * _ROOM
-    db.execute('UPDATE "write" SET key = key + ? WHERE key BETWEEN ? AND ?', (shift, *_span(key)))
+    db.execute('UPDATE "write" SET key = key + ? WHERE key BETWEEN ? AND ?', (shift, *span(key)))
     return int(last) + 1
 
 
@@ -145,10 +145,10 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
         _add_new_checkpoint(db, thread, last + 1, parent, row)
         return
     key = _final_place(db, thread, row.namespace, row.id)
-    span = _span(key)
+    room = span(key)
 
     def store(value: bytes, onto: int | None) -> int:
-        db.execute(_ADD_VALUE, (span[0], *span, value, onto))
+        db.execute(_ADD_VALUE, (room[0], *room, value, onto))
         return _last_row(db)
 
     channels, base = after(EMPTY if parent_key == key else parent, row, store).as_text()
@@ -181,10 +181,10 @@ def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[
     key, channels, base = found
     if base is None:
         return key, ChannelMap({}, bases.read(key, channels))
-    return key, _channel_map(db, channels, base, bases)
+    return key, channel_map(db, channels, base, bases)
 
 
-def _channel_map(db: Cursor, channels: str, base: int | None, bases: Bases) -> ChannelMap:
+def channel_map(db: Cursor, channels: str, base: int | None, bases: Bases) -> ChannelMap:
     """A stored map, with its base."""
     if base is None:
         return ChannelMap(json.loads(channels))
@@ -263,7 +263,7 @@ def delete_thread(db: Cursor, id: str) -> None:
     if thread is None:
         return
     keys = db.execute("SELECT key FROM checkpoint WHERE thread = ?", (thread,)).fetchall()
-    spans = [_span(key) for (key,) in keys]
+    spans = [span(key) for (key,) in keys]
     db.executemany("DELETE FROM value WHERE key BETWEEN ? AND ?", spans)
     db.executemany('DELETE FROM "write" WHERE key BETWEEN ? AND ?', spans)
     db.execute("DELETE FROM checkpoint WHERE thread = ?", (thread,))
@@ -334,7 +334,7 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
 
 def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
     key, namespace, name, parent, step, source, created_at, body, metadata, channels, base = found
-    held = _channel_map(db, channels, base, Bases()).whole()
+    held = channel_map(db, channels, base, Bases()).whole()
     versions = {channel: place[0] for channel, place in held.items()}
     values = _values(db, held)
     row = CheckpointRow(namespace, name, parent, step, source, created_at, body, metadata, versions, values)
@@ -364,12 +364,12 @@ def _value(db: Cursor, key: int) -> tuple[bytes, tuple[bytes, ...]]:
 def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:
     rows = db.execute(
         'SELECT task, idx, channel, data, path FROM "write" WHERE key BETWEEN ? AND ? ORDER BY key',
-        _span(checkpoint),
+        span(checkpoint),
     )
     return merged(map(WriteRow._make, rows))
 
 
-def _span(checkpoint: int) -> tuple[int, int]:
+def span(checkpoint: int) -> tuple[int, int]:
     """The first and the last key that writes of a checkpoint may have."""
     return checkpoint * _ROOM, checkpoint * _ROOM + _ROOM - 1
 

@@ -5,7 +5,7 @@
   without a key where it is empty, so that a checkpoint shares what did not change with its parent,
   whatever other branch gave the same number to its own version; or it has what differs from the map of
   the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
-  writes alone so far.
+  writes alone so far, or was forgotten (`sqlite_pruning.py`).
 - `value`: what channels held: whole, or what changed in the value of key `onto`; `write`: what tasks wrote, a
   log that is merged when read. Their `key` is the key of the checkpoint that they were put with times 2**32,
   plus a place under it: the rows of a checkpoint lie side by side, need no index, and a commit of writes

@@ -75,7 +75,7 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
     body = loads(row.body)
     updated = body["updated"]
     checkpoint = {
-        "v": FORMAT,
+        "v": body.get("v", FORMAT),
         "id": row.id,
         "ts": row.created_at,
         "channel_values": {
@@ -106,6 +106,8 @@ def to_row(
     known = {"source": "input", "step": -2, **described(config, metadata)}
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     body = {"seen": checkpoint.get("versions_seen", {}), "updated": checkpoint.get("updated_channels")}
+    if checkpoint.get("v", FORMAT) != FORMAT:
+        body["v"] = checkpoint["v"]
     return CheckpointRow(
         namespace=where.namespace or "",
         id=checkpoint["id"],

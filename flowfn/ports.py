@@ -165,6 +165,10 @@ class Saver(Protocol):
     def inline(self) -> bool:
         """Whether an event loop may call `commit(…, wait=False)` and the reads in place."""
 
+    @property
+    def keeps_deltas(self) -> bool:
+        """Whether it takes values as deltas; if not, it is given each value whole."""
+
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
         """Take the lease of a thread, creating the thread if it is new.
 

@@ -1,17 +1,14 @@
-"""Threads that LangGraph kept in SQLite become threads of flowfn.
+"""Threads that LangGraph kept in SQLite or Postgres become threads of flowfn.
 
-Rule: a thread is taken over whole, in one commit, or not at all, and the file that it comes from is only
-read. Checkpoints keep their ids, parents, namespaces, steps, times, metadata and order; channels keep names,
-values and versions. What was recorded of a step that had not ended isn't taken over: LangGraph finds it by
-position, and here it would belong to nobody. So that step runs again, and asks its questions again;
-`Imported` says how much of that there is.
+Rule: a thread is taken over whole, in one commit, or not at all, and the database that it comes from is only
+read. Checkpoints keep their ids, parents, steps, times, metadata and order, and their namespaces but for the ids
+of tasks in them; channels keep names, values and versions. Of a step that had not ended, what `unfinished` finds an
+owner for is taken over; the rest runs again, or is asked again, and `Imported` says how much of that there is.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,25 +17,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from flowfn.errors import CorruptDataError, FlowError, InvalidInput
+from flowfn.errors import CorruptDataError, FlowError
 from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
 from graph_compat.checkpoint.serde.base import SerializerProtocol
 from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerializer
 from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
-from graph_compat.checkpoint.serde.types import ERROR, INTERRUPT, TASKS
+from graph_compat.checkpoint.serde.types import ERROR, RESUME, TASKS
+from graph_compat.kept import Kept, opened
+from graph_compat.unfinished import Taken, Unfinished, Wrote
 
 _READ = (3, 4)
 """Formats of a checkpoint. Older ones name channels otherwise."""
 
-_THREADS = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY checkpoint_id"
-_CHECKPOINTS = (
-    "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata"
-    " FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
-)
-_WRITES = (
-    "SELECT task_id, channel, type, value FROM writes"
-    " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
-)
 _STARTS = ("branch:to:", "__start__", TASKS)
 
 
@@ -46,11 +36,13 @@ _STARTS = ("branch:to:", "__start__", TASKS)
 class Imported:
     """What became of one thread: `checkpoints` taken over, or `problem`, which is why it wasn't.
 
-    `questions` of its last step will be asked again, and `tasks` of it that had ended will run again.
+    `waiting` questions of its last step can be answered. Other `questions` of it will be asked again, and `tasks` of it
+    that had ended will run again.
     """
 
     thread: str
     checkpoints: int = 0
+    waiting: int = 0
     questions: int = 0
     tasks: int = 0
     problem: str | None = None
@@ -70,21 +62,21 @@ def serializer(allowed: Any = None) -> SerializerProtocol:
     return EncryptedSerializer.from_pycryptodome_aes(plain) if os.environ.get(VARIABLE) else plain
 
 
-def import_threads(source: Path, target: Saver, serde: SerializerProtocol) -> Iterator[Imported]:
-    """Take over every thread of a LangGraph database; says what became of each, as it goes.
+def import_threads(source: Path | str, target: Saver, serde: SerializerProtocol) -> Iterator[Imported]:
+    """Take over every thread of a LangGraph database, a file or a Postgres URL; says what became of each, as it goes.
 
     A thread that `target` has already is left as it is.
 
     Raises:
         InvalidInput: `source` is no such database.
     """
-    with closing(_opened(source)) as db:
-        for (thread,) in db.execute(_THREADS).fetchall():
+    with closing(opened(source, serde)) as kept:
+        for thread in kept.threads():
             if target.thread(thread) is not None:
                 yield Imported(thread, problem="there is a thread of this id already")
                 continue
             try:
-                commit, imported = _Thread(db, thread, serde, target.serde.dumps).read()
+                commit, imported = _Thread(kept, thread, target.serde.dumps).read()
                 (refusal,) = target.commit([commit])
                 yield imported if refusal is None else Imported(thread, problem=str(refusal))
             except (FlowError, InvalidModuleError, NotImplementedError) as error:
@@ -93,55 +85,37 @@ def import_threads(source: Path, target: Saver, serde: SerializerProtocol) -> It
                 yield Imported(thread, problem=f"it can't be read ({type(error).__name__}: {error})")
 
 
-def _opened(source: Path) -> sqlite3.Connection:
-    """The database, to be read only."""
-    try:
-        db = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
-        db.execute("SELECT thread_id, metadata FROM checkpoints LIMIT 1")
-        db.execute("SELECT task_id, value FROM writes LIMIT 1")
-    except sqlite3.Error as error:
-        raise InvalidInput(
-            f"{source} is not a database of LangGraph's SqliteSaver ({error}). Pass the file that it wrote"
-        ) from error
-    return db
-
-
 class _Thread:
     """One thread on its way: what its checkpoints hold, and the versions that they say so of."""
 
-    def __init__(
-        self, db: sqlite3.Connection, thread: str, serde: SerializerProtocol, dumps: Callable[[Any], bytes]
-    ) -> None:
-        self._db = db
+    def __init__(self, kept: Kept, thread: str, dumps: Callable[[Any], bytes]) -> None:
+        self._kept = kept
         self._thread = thread
-        self._serde = serde
         self._dumps = dumps
+        self._written = kept.writes(thread)
+        self._unfinished = Unfinished(thread, self._written, dumps)
         self._versions: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def read(self) -> tuple[Commit, Imported]:
-        """The commit that makes the thread, and what is lost of its last step."""
+        """The commit that makes the thread, and what comes along of its last step."""
         rows: list[CheckpointRow] = []
+        heads: dict[str, str] = {}
+        parents: dict[str, Mapping[str, Any]] = {}
         head: dict[str, Any] = {}
-        for namespace, id, parent, tag, data, metadata in self._db.execute(_CHECKPOINTS, (self._thread,)):
-            checkpoint = self._loaded(tag, data, f"checkpoint {id!r}")
+        for namespace, id, parent, checkpoint, found in self._kept.checkpoints(self._thread):
+            metadata = {"source": "loop", "step": -2, **found}
             self._check_format(checkpoint, id)
             if checkpoint["v"] < 4 and parent:
                 self._add_sends(checkpoint, namespace, parent)
-            rows.append(self._row(namespace, parent, checkpoint, _metadata(metadata)))
+            rows.append(self._row(namespace, parent, checkpoint, metadata))
+            heads[namespace], parents[namespace] = id, metadata.get("parents") or {}
             if not namespace:
                 head = checkpoint
-        writes = self._writes("", head["id"]) if head else []
-        tasks = {task for task, _, _ in writes}
-        failed = {task for task, channel, _ in writes if channel in (ERROR, INTERRUPT)}
-        asked = [task for task, channel, _ in writes if channel == INTERRUPT]
-        imported = Imported(self._thread, len(rows), len(asked), len(tasks - failed))
-        return Commit(self._thread, items=list(rows), status=_status(head, writes)), imported
-
-    def _loaded(self, tag: str, data: bytes, what: str) -> Any:
-        try:
-            return self._serde.loads_typed((tag, data))
-        except FlowError as error:
-            raise type(error)(f"{what}: {error}") from error
+        taken = self._unfinished.take(_of_root(heads, parents)) if head else Taken()
+        left = [wrote for wrote in self._written if wrote.spot == ("", heads.get(""))]
+        imported = Imported(self._thread, len(rows), taken.waiting, taken.questions, taken.tasks)
+        status = "interrupted" if taken.waiting else _status(head, left)
+        return Commit(self._thread, items=[*rows, *taken.items], status=status), imported
 
     def _check_format(self, checkpoint: Any, id: str) -> None:
         if not isinstance(checkpoint, dict) or checkpoint.get("v") not in _READ:
@@ -151,14 +125,15 @@ class _Thread:
                 "Let a LangGraph of version 1 go on with the thread first"
             )
 
-    def _writes(self, namespace: str, checkpoint: str) -> list[tuple[str, str, tuple[str, bytes]]]:
-        found = self._db.execute(_WRITES, (self._thread, namespace, checkpoint))
-        return [(task, channel, (tag, data)) for task, channel, tag, data in found if channel != "__resume__"]
+    def _parents(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The checkpoints of the graphs around, by their namespaces."""
+        around = metadata.get("parents") or {}
+        return {self._unfinished.namespace(space): id for space, id in around.items()}
 
     def _add_sends(self, checkpoint: dict[str, Any], namespace: str, parent: str) -> None:
         """Before format 4, what a step had sent stayed among its writes."""
-        writes = self._writes(namespace, parent)
-        sends = [self._loaded(*stored, "a Send") for _, channel, stored in writes if channel == TASKS]
+        spot = (namespace, parent)
+        sends = [wrote.load() for wrote in self._written if (wrote.spot, wrote.channel) == (spot, TASKS)]
         if sends:
             checkpoint["channel_values"][TASKS] = sends
             checkpoint["channel_versions"][TASKS] = max(checkpoint["channel_versions"].values())
@@ -173,14 +148,14 @@ class _Thread:
         seen = {node: _numbered(of) for node, of in checkpoint["versions_seen"].items()}
         numbers = _numbered(versions)
         return CheckpointRow(
-            namespace=namespace,
+            namespace=self._unfinished.namespace(namespace),
             id=checkpoint["id"],
             parent=parent,
             step=metadata["step"],
             source=metadata["source"],
             created_at=checkpoint["ts"],
             body=self._dumps({"seen": seen, "updated": checkpoint.get("updated_channels")}),
-            metadata=self._dumps(metadata),
+            metadata=self._dumps({**metadata, "parents": self._parents(metadata)}),
             versions=numbers,
             values={
                 channel: Versioned(
@@ -191,24 +166,22 @@ class _Thread:
         )
 
 
+def _of_root(heads: Mapping[str, str], parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The last checkpoint of each namespace, where it is of the root's last step."""
+    return {space: id for space, id in heads.items() if not space or parents[space].get("") == heads.get("")}
+
+
 def _numbered(versions: Mapping[str, Any]) -> dict[str, int]:
     """Versions as numbers; LangGraph's are texts such as `0002.0.5602`, of which the first part counts."""
     return {channel: int(str(version).partition(".")[0]) for channel, version in versions.items()}
 
 
-def _metadata(stored: str | bytes | None) -> dict[str, Any]:
-    found = json.loads(stored or "{}")
-    if not isinstance(found, dict):
-        raise CorruptDataError(f"The metadata of a checkpoint is {found!r}, and no mapping")
-    return {"source": "loop", "step": -2, **found}
-
-
-def _status(head: Mapping[str, Any], writes: list[tuple[str, str, Any]]) -> Status:
+def _status(head: Mapping[str, Any], left: list[Wrote]) -> Status:
     """How the last run of a thread had ended, as far as its head tells.
 
-    One that waits for an answer has no question here yet, and so counts as one that was killed: it goes on, and asks.
+    One whose question didn't come along counts as one that was killed: it goes on, and asks.
     """
-    if any(channel == ERROR for _, channel, _ in writes):
+    if any(wrote.channel == ERROR for wrote in left):
         return "failed"
-    left = any(name.startswith(_STARTS) for name in head.get("channel_values", ()))
-    return "running" if left or writes else "done"
+    due = any(name.startswith(_STARTS) for name in head.get("channel_values", ()))
+    return "running" if due or any(wrote.channel != RESUME for wrote in left) else "done"

@@ -111,7 +111,8 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
 
 
 def _is_saver(value: Any) -> bool:
-    return hasattr(value, "get_tuple") and not isinstance(value, type)
+    named = hasattr(value, "get_tuple") or hasattr(value, "aget_tuple")
+    return named and not isinstance(value, type)
 
 
 def _is_place(text: str) -> bool:

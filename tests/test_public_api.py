@@ -82,6 +82,7 @@ PUBLIC = {
         "CheckpointSaver",
         "CheckpointTuple",
         "EncryptedSaver",
+        "ForeignSaver",
         "MemorySaver",
         "PostgresSaver",
         "SqliteSaver",

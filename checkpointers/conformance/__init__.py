@@ -10,6 +10,7 @@ Rule: a test uses nothing but the port, LangGraph's method names, and `make` and
 `checkpointers.conformance` with `pytest.register_assert_rewrite` for telling failures.
 """
 
+from checkpointers.conformance.housekeeping import HousekeepingContract
 from checkpointers.conformance.langgraph import LangGraphContract
 from checkpointers.conformance.leasing import LeaseContract
 from checkpointers.conformance.reading import ReadingContract
@@ -19,8 +20,10 @@ from checkpointers.conformance.writing import WritingContract
 __all__ = ["SaverContract"]
 
 
-class SaverContract(WritingContract, ReadingContract, LeaseContract, ThreadContract, LangGraphContract):
-    """Every rule of `flowfn.ports.Saver`, and LangGraph's names on top. Derive a test class from it.
+class SaverContract(
+    WritingContract, ReadingContract, LeaseContract, ThreadContract, LangGraphContract, HousekeepingContract
+):
+    """Every rule of `flowfn.ports.Saver`, LangGraph's names on top, and housekeeping. Derive a test class from it.
 
     `make()` returns a new, empty saver. `reopen(saver)` returns another view of the same data, as a
     restarted process would have it; the default stands for a backend that lives with its process.

@@ -12,7 +12,7 @@ import typer
 from flowfn.cli import demo, program
 from flowfn.cli.answering import Answer, addressed
 from flowfn.cli.as_json import listed, page
-from flowfn.cli.database import VARIABLE, choose, find_thread, reading
+from flowfn.cli.database import VARIABLE, choose, find_thread, place, reading
 from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
 from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
 from flowfn.cli.terminal import errors, output, printable
@@ -31,8 +31,13 @@ app = typer.Typer(
 )
 
 Db = Annotated[
-    Path | None,
-    typer.Option("--db", envvar=VARIABLE, help="The SQLite file. Default: the only one in this directory."),
+    str | None,
+    typer.Option(
+        "--db",
+        envvar=VARIABLE,
+        metavar="PATH|URL",
+        help="The SQLite file, or postgresql://… Default: the only file in this directory.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, or how it begins.")]
@@ -130,8 +135,12 @@ def answer_thread(
 
 @app.command("import-langgraph")
 def import_langgraph(
-    source: Annotated[Path, typer.Argument(metavar="OLD.DB", help="The SQLite file that LangGraph wrote.")],
-    to: Annotated[Path, typer.Option("--to", metavar="RUNS.DB", help="The file to import into.")],
+    source: Annotated[
+        str, typer.Argument(metavar="OLD.DB", help="The SQLite file that LangGraph wrote, or postgresql://…")
+    ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="RUNS.DB", help="The file to import into, or postgresql://…")
+    ],
     script: Annotated[
         Path | None, typer.Option("--with", metavar="APP.PY", help="The script whose types are stored in it.")
     ] = None,
@@ -139,7 +148,7 @@ def import_langgraph(
     """Take over the threads of a LangGraph database; those that are there already stay as they are."""
     from flowfn.cli.importing import lines, take_over
 
-    threads = take_over(source, to, script)
+    threads = take_over(place(source), place(to), script)
     for line in lines(threads):
         output().print(printable(line), soft_wrap=True)
     if any(thread.problem is not None for thread in threads):

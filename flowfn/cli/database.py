@@ -1,6 +1,6 @@
-"""Which database file a command means, and how it is opened for reading.
+"""Which database a command means, and how it is opened for reading.
 
-Guarantee: reading creates no file, writes to none, and waits for nobody who writes.
+Guarantee: reading creates no file, schema or table, writes to none, and waits for nobody who writes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import checkpointers
 from checkpointers import EncryptedSaver, SqliteSaver
 from flowfn.cli.failures import Usage
 from flowfn.encryption import KeyRing
@@ -17,24 +19,43 @@ from flowfn.encryption.keys import VARIABLE as KEYS
 from flowfn.errors import DatabaseReadOnly, SaverError
 from flowfn.ports import Saver, ThreadRow
 
+if TYPE_CHECKING:
+    from checkpointers import PostgresSaver
+
 VARIABLE = "FLOWFN_DB"
 
+Place = Path | str
+"""An SQLite file, or the URL of a Postgres database."""
 
-def choose(given: Path | None) -> Path:
-    """The file given, by option or by `FLOWFN_DB`, else the only database of flowfn's in this directory.
+
+def place(given: str) -> Place:
+    """What is meant by a path or a URL."""
+    scheme, separator, rest = given.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        return given
+    return Path(rest[1:]) if separator and scheme == "sqlite" else Path(given)
+
+
+def choose(given: str | None) -> Place:
+    """The database given, by option or by `FLOWFN_DB`, else the only file of flowfn's in this directory.
 
     Raises:
         Usage: there is no such file, or none or several to choose from.
     """
     if given is not None:
-        if not given.is_file():
-            raise Usage(f"there is no database {str(given)!r}: pass --db PATH of one that exists")
-        return given
+        found = place(given)
+        if isinstance(found, Path) and not found.is_file():
+            raise Usage(f"there is no database {given!r}: pass --db PATH of one that exists, or --db URL")
+        return found
+    return _only_one()
+
+
+def _only_one() -> Path:
     found = [path for path in sorted(Path().glob("*.db")) if _is_ours(path)]
     if len(found) == 1:
         return found[0]
     listed = f"several databases ({', '.join(map(str, found))})" if found else "no database of flowfn's"
-    raise Usage(f"there is {listed} in this directory: pass --db PATH, or set {VARIABLE}=PATH")
+    raise Usage(f"there is {listed} in this directory: pass --db PATH or --db URL, or set {VARIABLE}")
 
 
 def _is_ours(path: Path) -> bool:
@@ -46,14 +67,23 @@ def _is_ours(path: Path) -> bool:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Saver]:
+def reading(place: Place) -> Iterator[Saver]:
     """The database, opened to be read; decrypted where `FLOWFN_KEY` is set.
 
     Raises:
         InvalidInput: `FLOWFN_KEY` holds no keys.
     """
-    with _opened(path) as saver:
+    with _opened(place) if isinstance(place, Path) else _connected(place) as saver:
         yield with_keys(saver)
+
+
+def _connected(url: str) -> PostgresSaver:
+    try:
+        return checkpointers.PostgresSaver(url, create=False)
+    except ModuleNotFoundError as error:
+        raise Usage(
+            f"{url.partition(':')[0]}://… needs {error.name}: pip install 'flowfn-durable[postgres]'"
+        ) from error
 
 
 def with_keys(saver: Saver) -> Saver:

@@ -6,21 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from checkpointers import open_saver
-from flowfn.cli.database import with_keys
+from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage
 from flowfn.cli.program import imported
 from graph_compat.importing import Imported, import_threads, serializer
 
 
-def take_over(source: Path, target: Path, script: Path | None) -> list[Imported]:
+def take_over(source: Place, target: Place, script: Path | None) -> list[Imported]:
     """Import all threads of `source` into `target`, which is made where there is none.
 
     `script` is imported first, so that its types are there; without one, LangGraph's and standard ones are.
     """
-    if not source.is_file():
-        raise Usage(f"there is no file {str(source)!r}: pass the database that LangGraph wrote")
-    if target.exists() and target.samefile(source):
-        raise Usage(f"{source} can't be imported into itself: pass another file with --to")
+    if isinstance(source, Path):
+        if not source.is_file():
+            raise Usage(f"there is no file {str(source)!r}: pass the database that LangGraph wrote")
+        if isinstance(target, Path) and target.exists() and target.samefile(source):
+            raise Usage(f"{source} can't be imported into itself: pass another file with --to")
     if script is not None:
         imported(script)
     serde = serializer(True if script is not None else None)
@@ -39,12 +40,17 @@ def lines(threads: Iterable[Imported]) -> list[str]:
 def _outcome(thread: Imported) -> str:
     if thread.problem is not None:
         return f"not imported: {thread.problem}"
+    waiting = [f"{_counted(thread.waiting, 'question')} can be answered"] if thread.waiting else []
     again = [
-        f"{count} {one if count == 1 else one + 's'} {what} again"
+        f"{_counted(count, one)} {what} again"
         for count, one, what in (
             (thread.questions, "question", "will be asked"),
             (thread.tasks, "finished task", "of its last step will run"),
         )
         if count
     ]
-    return "; ".join([f"{thread.checkpoints} checkpoints", *again])
+    return "; ".join([_counted(thread.checkpoints, "checkpoint"), *waiting, *again])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what if count == 1 else what + 's'}"

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
-from flowfn.cli.database import with_keys
+from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
 
@@ -37,15 +37,20 @@ def find(target: str, recorded: str) -> AnyWorkflow:
     return _named(module, name) if name else _recorded(module, recorded)
 
 
-def on_database(workflow: AnyWorkflow, path: Path) -> AnyWorkflow:
+def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:
     """The workflow on that database, whatever its checkpointer; a saver that has it open is kept."""
     own = workflow._self_setup.checkpointer
-    inner = own.saver if isinstance(own, EncryptedSaver) else own
-    if isinstance(inner, SqliteSaver) and os.path.exists(inner.path) and os.path.samefile(inner.path, path):
+    if _is_on(own.saver if isinstance(own, EncryptedSaver) else own, place):
         return workflow
     if isinstance(own, EncryptedSaver):
-        return workflow.with_checkpointer(EncryptedSaver(path, own.keys))
-    return workflow.with_checkpointer(with_keys(open_saver(path)))
+        return workflow.with_checkpointer(EncryptedSaver(place, own.keys))
+    return workflow.with_checkpointer(with_keys(open_saver(place)))
+
+
+def _is_on(saver: object, place: Place) -> bool:
+    if not isinstance(saver, SqliteSaver) or not isinstance(place, Path):
+        return False
+    return os.path.exists(saver.path) and os.path.samefile(saver.path, place)
 
 
 def imported(script: Path) -> ModuleType:

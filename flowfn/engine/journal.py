@@ -241,6 +241,8 @@ class Journal:
             raise
 
     def _thinned(self, items: Iterable[CheckpointRow | Writes]) -> list[CheckpointRow | Writes]:
+        if not self.saver.keeps_deltas:
+            return list(items)
         thinned = self._thinning.thinned
         return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 

@@ -132,11 +132,22 @@ def check_checkpointer(checkpointer: Any) -> None:
     Raises:
         TypeError: says what can.
     """
-    if checkpointer is not None and not isinstance(checkpointer, str | os.PathLike | Saver):
-        raise TypeError(
-            f'checkpointer={checkpointer!r} is none. Pass a saver, a path such as "runs.db", or a URL such as '
-            '"sqlite:///runs.db" or "memory://".'
-        )
+    if (
+        checkpointer is None
+        or isinstance(checkpointer, str | os.PathLike | Saver)
+        or _is_of_langgraph(checkpointer)
+    ):
+        return
+    raise TypeError(
+        f'checkpointer={checkpointer!r} is none. Pass a saver, a path such as "runs.db", or a URL such as '
+        '"sqlite:///runs.db" or "memory://".'
+    )
+
+
+def _is_of_langgraph(saver: Any) -> bool:
+    """Whether it has the methods of LangGraph's savers, blocking ones or asyncio's."""
+    named = any(hasattr(saver, name) for name in ("get_tuple", "aget_tuple"))
+    return named and not isinstance(saver, type)
 
 
 class _EntrypointFactory:
@@ -192,7 +203,8 @@ class _EntrypointFactory:
         where the function names them.
 
         Args:
-            checkpointer: where runs are kept: a saver, a path (SQLite), or a URL; None keeps nothing.
+            checkpointer: where runs are kept: a saver, of flowfn's or any of LangGraph's, a path (SQLite), or a URL;
+                None keeps nothing.
             store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
                 (SQLite), or a URL.
             cache: where tasks with a cache policy keep results; default: this process's memory.

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from flowfn.errors import DatabaseVersion, NotADatabase
+from flowfn.errors import DatabaseVersion, NotADatabase, SaverError
 
 Connection = psycopg.Connection[Any]
 
@@ -27,21 +27,28 @@ _FOUND = """
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema of Postgres's by its `name`, and the `package` that has its migrations."""
+    """A schema of Postgres's by its `name`, and the `package` that has its migrations.
+
+    Without `create`, a database that isn't up to date is refused and left as it is.
+    """
 
     name: str
     package: str
+    create: bool = True
 
     def bring_up_to_date(self, connection: Connection, database: str) -> None:
         """Bring a database to the current format in one transaction, once, whoever else tries it too.
 
         Raises:
-            DatabaseVersion: a newer flowfn wrote it.
-            NotADatabase: its schema of this name is another application's.
+            DatabaseVersion: a newer flowfn wrote it; or an older one, and it is to be left as it is.
+            NotADatabase: its schema of this name is another application's, or there is none and none is to be made.
         """
         scripts = _migrations(self.package)
-        if self._version(connection, database) == len(scripts):
+        version = self._version(connection, database)
+        if version == len(scripts):
             return
+        if not self.create:
+            raise _unready(database, version, len(scripts))
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
             version = self._version(connection, database)
@@ -76,6 +83,16 @@ class Schema:
                 " Upgrade flowfn, or name another database."
             )
         return int(version)
+
+
+def _unready(database: str, version: int | None, known: int) -> SaverError:
+    """Why a database that is only to be read can't be."""
+    if not version:
+        return NotADatabase(f"{database} is empty: no workflow has written to it yet. Name another database.")
+    return DatabaseVersion(
+        f"{database} has format {version}, and this flowfn reads format {known}."
+        " Any run of a workflow on it brings it up to date; older flowfns can't use it then."
+    )
 
 
 @cache

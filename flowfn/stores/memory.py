@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flowfn.ports import Serializer
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
+from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
@@ -70,10 +71,11 @@ class _MemoryRows:
     def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
         return (kept.row for kept in self._ordered(prefix, alive))
 
-    def vectors(
-        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
-    ) -> Iterator[tuple[Place, bytes]]:
-        return ((kept.row.place, vector) for kept in self._ordered(prefix, alive) for vector in kept.vectors)
+    def likest(
+        self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterable[tuple[Place, float]]:
+        kept = self._ordered(prefix, alive)
+        return ranked(query, ((one.row.place, vector) for one in kept for vector in one.vectors))
 
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         return [

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from flowfn.errors import DatabaseForbidden, DatabaseReadOnly
 from flowfn.ports import Serializer
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection, Schema
 from flowfn.postgres.text import from_text, to_text
+from flowfn.stores import pgvector
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.namespaces import is_unicode, read, written
+from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
@@ -33,6 +37,11 @@ _LOCK = 0x53544F5245
 _PAGE = 64
 """Rows of a search that are read at once."""
 
+_WITH_VECTORS = "flowfn_store.item JOIN flowfn_store.vector ON item = id"
+
+_Ranked = tuple[tuple[int, str, str], float]
+"""An item's id, prefix and key as they are stored, and its score."""
+
 _ROW = "prefix, key, json, data, created, updated, ttl, expires"
 
 
@@ -41,7 +50,8 @@ class PostgresStore(Store):
 
     `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`. `timeout`: seconds to wait for a
     connection, also while the server restarts, and for locks. `pool_size`: connections at most. See `Store` for the
-    other options. Vectors are compared here, not by the server.
+    other options. Vectors are compared by the server where pgvector is in the database (`CREATE EXTENSION vector`)
+    when the store is opened, else here.
     """
 
     def __init__(
@@ -57,6 +67,13 @@ class PostgresStore(Store):
     ) -> None:
         super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
         self._database = Database(url, timeout, pool_size, schema=SCHEMA, owner="PostgresStore")
+        self._pgvector: str | None = None
+        if self._index is not None:
+            dims = self._index.dims
+            with suppress(DatabaseForbidden, DatabaseReadOnly):
+                self._pgvector = self._database.run(
+                    lambda connection: pgvector.prepared(connection, dims, _lock)
+                )
 
     @property
     def closed(self) -> bool:
@@ -67,10 +84,10 @@ class PostgresStore(Store):
         def attempt(connection: Connection) -> T:
             with connection.transaction():
                 if writing:
-                    connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+                    _lock(connection)
                 else:
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return work(_PostgresRows(connection))
+                return work(_PostgresRows(connection, self._pgvector))
 
         return self._database.run(attempt)
 
@@ -80,11 +97,16 @@ class PostgresStore(Store):
         self._database.close()
 
 
-class _PostgresRows:
-    """The tables in one transaction."""
+def _lock(connection: Connection) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
 
-    def __init__(self, connection: Connection) -> None:
+
+class _PostgresRows:
+    """The tables in one transaction; `vectors_in` is the schema of pgvector, where the server compares."""
+
+    def __init__(self, connection: Connection, vectors_in: str | None) -> None:
         self._execute = connection.execute
+        self._vectors_in = vectors_in
 
     def get(self, place: Place, alive: float | None) -> Row | None:
         where, parameters = _where(_stored(place), alive=alive)
@@ -101,16 +123,37 @@ class _PostgresRows:
             sql = f"SELECT {_ROW} FROM flowfn_store.item WHERE id = ANY($1) AND {where} ORDER BY id DESC"
             yield from map(_row, self._execute(sql, parameters))
 
-    def vectors(
-        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
-    ) -> Iterator[tuple[Place, bytes]]:
+    def likest(
+        self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterable[tuple[Place, float]]:
+        text = pgvector.literal(query) if self._vectors_in else None
+        if text is None:
+            found = self._ranked_here(query, prefix, filter, alive)
+        else:
+            ranked_here = self._ranked_here(query, prefix, filter, alive, " AND embedding IS NULL")
+            found = self._ranked_there(query, text, prefix, filter, alive) + ranked_here
+            found.sort(key=lambda one: (-one[1], -one[0][0]))
+        return (((read(from_text(prefix)), from_text(key)), score) for (_, prefix, key), score in found)
+
+    def _ranked_here(
+        self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None, also: str = ""
+    ) -> list[_Ranked]:
         where, parameters = _where((), prefix, filter, alive)
+        sql = f"SELECT id, prefix, key, vector.data FROM {_WITH_VECTORS} WHERE {where}{also} ORDER BY id DESC"
+        found = self._execute(sql, parameters)
+        return ranked(query, (((id, prefix, key), bytes(data)) for id, prefix, key, data in found))
+
+    def _ranked_there(
+        self, query: bytes, text: str, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> list[_Ranked]:
+        assert self._vectors_in is not None
+        where, parameters = _where((text, len(query)), prefix, filter, alive)
         sql = (
-            "SELECT prefix, key, vector.data FROM flowfn_store.item JOIN flowfn_store.vector ON item = id"
-            f" WHERE {where} ORDER BY id DESC"
+            f"SELECT id, prefix, key, {pgvector.score(self._vectors_in, '$1')} FROM {_WITH_VECTORS}"
+            f" WHERE embedding IS NOT NULL AND octet_length(vector.data) = $2 AND {where} GROUP BY id"
         )
         found = self._execute(sql, parameters)
-        return (((read(from_text(text)), from_text(key)), bytes(data)) for text, key, data in found)
+        return [((id, prefix, key), round(score, pgvector.DIGITS)) for id, prefix, key, score in found]
 
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         """Jumps from each prefix to the next, so that its cost is that of the namespaces, not of the items."""
@@ -133,8 +176,14 @@ class _PostgresRows:
             " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id"
         )
         ((id,),) = self._execute(sql, kept).fetchall()
-        if vectors:
-            sql = "INSERT INTO flowfn_store.vector SELECT $1::bigint, unnest($2::bytea[])"
+        if vectors and self._vectors_in:
+            sql = (
+                "INSERT INTO flowfn_store.vector (item, data, embedding) SELECT $1::bigint,"
+                f" unnest($2::bytea[]), unnest($3::text[])::{self._vectors_in}.vector"
+            )
+            self._execute(sql, (id, list(vectors), [pgvector.literal(vector) for vector in vectors]))
+        elif vectors:
+            sql = "INSERT INTO flowfn_store.vector (item, data) SELECT $1::bigint, unnest($2::bytea[])"
             self._execute(sql, (id, list(vectors)))
 
     def delete(self, place: Place) -> None:

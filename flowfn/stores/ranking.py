@@ -1,6 +1,7 @@
 """Which items are most like a query: the one rule, for every backend that doesn't rank by itself.
 
-Rule: an item's score is the best cosine of its vectors with the query's; a vector of zeros is like nothing.
+Rule: an item's score is the best cosine of its vectors with the query's; a vector of zeros, or with an infinity, is
+like nothing, and one of another length, which another index made, counts as none.
 Vectors are kept as 32-bit floats, so that a score is the same wherever it was kept. numpy does the sums where
 it is installed.
 """
@@ -28,8 +29,9 @@ def ranked(query: bytes, vectors: Iterable[tuple[Id, bytes]]) -> list[tuple[Id, 
     """The items and their scores, the best first; equal ones in the order in which they came."""
     ids, kept = [], []
     for id, vector in vectors:
-        ids.append(id)
-        kept.append(vector)
+        if len(vector) == len(query):
+            ids.append(id)
+            kept.append(vector)
     best: dict[Id, float] = {}
     for id, score in zip(ids, _cosines(query, kept), strict=True):
         best[id] = max(score, best.get(id, score))
@@ -50,12 +52,15 @@ def _cosines_by_numpy(numpy: Any, query: bytes, vectors: Sequence[bytes]) -> Seq
     one = numpy.frombuffer(query, "f4").astype("f8")
     many = numpy.frombuffer(b"".join(vectors), "f4").reshape(len(vectors), -1).astype("f8")
     lengths = numpy.linalg.norm(many, axis=1) * numpy.linalg.norm(one)
-    dots = many @ one
-    scores = numpy.divide(dots, lengths, out=numpy.zeros_like(dots), where=lengths > 0)
+    with numpy.errstate(invalid="ignore"):  # infinities
+        dots = many @ one
+    some = (lengths > 0) & numpy.isfinite(lengths)
+    scores = numpy.divide(dots, lengths, out=numpy.zeros_like(dots), where=some)
     found: list[float] = scores.round(DIGITS).tolist()
     return found
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     lengths = math.hypot(*one) * math.hypot(*other)
-    return round(sum(map(mul, one, other)) / lengths, DIGITS) if lengths else 0.0
+    known = lengths > 0 and math.isfinite(lengths)
+    return round(sum(map(mul, one, other)) / lengths, DIGITS) if known else 0.0

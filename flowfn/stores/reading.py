@@ -16,7 +16,6 @@ from flowfn.stores.embedding import Embedded
 from flowfn.stores.encoding import decode
 from flowfn.stores.items import GetOp, Item, ListNamespacesOp, Namespace, Op, Result, SearchItem, SearchOp
 from flowfn.stores.namespaces import common_prefix, listed
-from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 
 
@@ -63,12 +62,13 @@ class Reading:
     def _likest(self, op: SearchOp, query: bytes) -> Iterator[_Scored]:
         """The matching rows, those most like the query first; then those that have no vectors."""
         given = op.filter or {}
-        scores = ranked(query, self._rows.vectors(op.namespace_prefix, given, self._alive))
-        for place, score in scores:
+        seen = set()
+        for place, score in self._rows.likest(query, op.namespace_prefix, given, self._alive):
+            seen.add(place)
             row = self._rows.get(place, self._alive)
             if row is not None and (value := self._matching(row, given)) is not None:
                 yield row, value, score
-        yield from self._newest(op, dict(scores))
+        yield from self._newest(op, seen)
 
     def _matching(self, row: Row, given: Any) -> dict[str, Any] | None:
         value = decode(row.value, self._serde)

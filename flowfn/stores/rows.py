@@ -42,10 +42,10 @@ class Rows(Protocol):
     def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
         """The rows of the namespaces that begin so and may pass the filter, the last put first."""
 
-    def vectors(
-        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
-    ) -> Iterator[tuple[Place, bytes]]:
-        """The vectors of the rows that `scan` gives, in its order."""
+    def likest(
+        self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterable[tuple[Place, float]]:
+        """The rows that `scan` gives and that have vectors, with their scores, ranked by the rule of `ranking`."""
 
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         """The namespaces that begin so and hold rows, in any order."""

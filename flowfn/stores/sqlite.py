@@ -18,6 +18,7 @@ from flowfn.sqlite.schema import Schema
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.namespaces import read, written
 from flowfn.stores.pushdown import conditions
+from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
@@ -119,15 +120,16 @@ class _SqliteRows:
                 _row, self._execute(sql, (str(ids[start : start + _PAGE]), *parameters)).fetchall()
             )
 
-    def vectors(
-        self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
-    ) -> Iterator[tuple[Place, bytes]]:
+    def likest(
+        self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
+    ) -> Iterable[tuple[Place, float]]:
         where, parameters = _where(prefix, filter, alive)
         sql = (
             "SELECT prefix, key, data FROM item CROSS JOIN item_vector ON item_vector.item = item.id"
             f" WHERE {where} ORDER BY +item.id DESC"
         )
-        return (((read(text), key), data) for text, key, data in self._execute(sql, parameters))
+        found = self._execute(sql, parameters)
+        return ranked(query, (((read(text), key), data) for text, key, data in found))
 
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         """Jumps from each prefix to the next, so that its cost is that of the namespaces, not of the items."""

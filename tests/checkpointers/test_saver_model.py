@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import ormsgpack
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from checkpointers import CheckpointSaver, MemorySaver, PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
-from flowfn.errors import LeaseLost
+from flowfn.errors import InvalidInput, LeaseLost, ThreadBusy
 from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
 
 from ..postgres_database import Database
@@ -75,17 +77,29 @@ class SaversAgree(RuleBasedStateMachine):
         for saver in getattr(self, "savers", []):
             saver.close()
 
-    @rule(thread=threads, spot=st.tuples(namespaces, names), value=st.none() | st.binary(max_size=2))
-    def put(self, thread: str, spot: tuple[str, str], value: bytes | None) -> None:
-        """A new checkpoint shares channel `kept` with the last one, and changes `new`."""
+    @rule(
+        thread=threads,
+        spot=st.tuples(namespaces, names),
+        value=st.none() | st.binary(max_size=2),
+        grows=st.booleans(),
+    )
+    def put(self, thread: str, spot: tuple[str, str], value: bytes | None, grows: bool) -> None:
+        """A new checkpoint shares channel `kept` with the last one, and changes `new`, which may grow."""
         model = self.models.setdefault(thread, Model())
         if spot in model.checkpoints:
             return
         known = [place for place in model.checkpoints if place[0] == spot[0]]
         parent = known[-1][1] if known else None
         kept = model.values[known[-1]]["kept"] if known else Versioned(1, spot[1].encode())
-        changed = {"new": Versioned(len(known) + 1, value)} | ({} if known else {"kept": kept})
-        model.put(spot, changed | {"kept": kept})
+        new = Versioned(len(known) + 1, value)
+        old = model.values[known[-1]]["new"].value if known else None
+        if grows and old is not None and value:
+            delta = ormsgpack.packb([len(old), len(old) + len(value), len(old), 0, value])
+            model.put(spot, {"new": new._replace(value=old + value), "kept": kept})
+            new = Versioned(new.version, None, (delta,))
+        else:
+            model.put(spot, {"new": new, "kept": kept})
+        changed = {"new": new} | ({} if known else {"kept": kept})
         versions = {"kept": 1, "new": len(known) + 1}
         row = checkpoint(spot[1], parent, namespace=spot[0], versions=versions, values=changed)
         for saver in self.savers:
@@ -149,6 +163,67 @@ class SaversAgree(RuleBasedStateMachine):
             self.models[found[-1]].lease = results[0]
             self.models[found[-1]].token = len(self.leases[0])
 
+    @rule(thread=threads, count=st.integers(1, 2))
+    def prune(self, thread: str, count: int) -> None:
+        """The last of each namespace stay, unless a run holds the thread."""
+        model = self.models.get(thread, Model())
+        kept = [
+            spot
+            for number, spot in enumerate(model.checkpoints)
+            if [later[0] for later in model.checkpoints[number:]].count(spot[0]) <= count
+        ]
+        self._forget(
+            thread, model, set(model.checkpoints) - set(kept), lambda saver: saver.keep_last(thread, count)
+        )
+
+    @rule(thread=threads, data=st.data())
+    def forget(self, thread: str, data: Any) -> None:
+        """Any may go."""
+        model = self.models.get(thread, Model())
+        if model.checkpoints:
+            doomed = data.draw(st.sets(st.sampled_from(model.checkpoints), min_size=1))
+            self._forget(thread, model, doomed, lambda saver: saver.forget(thread, doomed))
+
+    def _forget(
+        self,
+        thread: str,
+        model: Model,
+        doomed: set[tuple[str, str]],
+        call: Callable[[CheckpointSaver], object],
+    ) -> None:
+        for saver in self.savers:
+            if model.lease is not None and doomed:
+                with pytest.raises(ThreadBusy):
+                    call(saver)
+            else:
+                call(saver)
+        if model.lease is None:
+            model.checkpoints = [spot for spot in model.checkpoints if spot not in doomed]
+            for spot in doomed:
+                model.values.pop(spot)
+                model.writes.pop(spot, None)
+
+    @rule(source=threads, copy=threads)
+    def copy(self, source: str, copy: str) -> None:
+        """A copy has all checkpoints, in their order."""
+        model = self.models.get(source)
+        if model is None or not model.is_thread or source == copy:
+            return
+        there = self.models.get(copy)
+        for saver in self.savers:
+            if there is not None and there.is_thread:
+                with pytest.raises(InvalidInput):
+                    saver.copy_thread(source, copy)
+            else:
+                saver.copy_thread(source, copy)
+        if there is None or not there.is_thread:
+            copied = self.models[copy] = there or Model()
+            copied.checkpoints, copied.values = list(model.checkpoints), dict(model.values)
+            copied.writes = {
+                spot: list(model.writes[spot]) for spot in model.checkpoints if spot in model.writes
+            }
+            copied.status, copied.call = model.status, Begin(model.call.workflow, "") if model.call else None
+
     @rule(thread=threads)
     def delete(self, thread: str) -> None:
         """As if it had never been."""
@@ -165,7 +240,14 @@ class SaversAgree(RuleBasedStateMachine):
                 found = list(saver.history(thread, None))
                 spots = [(one.checkpoint.namespace, one.checkpoint.id) for one in found]
                 assert spots == model.checkpoints[::-1]
-                assert [one.checkpoint.values for one in found] == [model.values[spot] for spot in spots]
+                values = [
+                    {
+                        name: Versioned(held.version, held.whole())
+                        for name, held in one.checkpoint.values.items()
+                    }
+                    for one in found
+                ]
+                assert values == [model.values[spot] for spot in spots]
                 assert [one.writes for one in found] == [model.writes.get(spot, []) for spot in spots]
                 row = saver.thread(thread)
                 assert (row is not None) == model.is_thread

@@ -110,7 +110,9 @@ def test_no_database_at_all(flowfn: Any, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     ran = flowfn("ls")
     assert ran.code == 2
-    assert "no database of flowfn's in this directory: pass --db PATH, or set FLOWFN_DB" in ran.err
+    assert (
+        "no database of flowfn's in this directory: pass --db PATH or --db URL, or set FLOWFN_DB" in ran.err
+    )
 
 
 LIVE = """

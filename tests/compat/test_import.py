@@ -103,14 +103,14 @@ def test_every_checkpoint_is_what_langgraph_has(target: CheckpointSaver) -> None
         assert ours.checkpoint["versions_seen"].keys() == theirs["versions_seen"].keys()
 
 
-def test_what_is_lost_is_said(target: CheckpointSaver) -> None:
-    """A question is asked again, and a finished task of an unfinished step runs again."""
+def test_what_came_along_is_said(target: CheckpointSaver) -> None:
+    """A question waits; what nodes had written needs no words."""
     found = load(target)
     assert found["done"] == Imported("done", checkpoints=5)
-    assert found["asks"] == Imported("asks", checkpoints=3, questions=1, tasks=1)
+    assert found["asks"] == Imported("asks", checkpoints=3, waiting=1)
     assert {row.id: row.status for row in target.threads()} == {
         "done": "done",
-        "asks": "running",
+        "asks": "interrupted",
         "forked": "done",
         "fails": "failed",
         "nested": "done",
@@ -271,13 +271,13 @@ def test_the_source_is_only_read(tmp_path: Path) -> None:
     assert (source.read_bytes(), os.listdir(tmp_path)) == (before, ["old.db"])
 
 
-@pytest.mark.parametrize("content", [b"", b"no database", None])
-def test_what_is_no_database_of_langgraphs_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    """Empty files, other files, and flowfn's own databases."""
+@pytest.mark.parametrize("content", [b"", b"no database", "flowfn's", None])
+def test_what_is_no_database_of_langgraphs_is_refused(tmp_path: Path, content: Any) -> None:
+    """Empty files, other files, flowfn's own databases, and none at all."""
     source = tmp_path / "old.db"
-    if content is None:
+    if content == "flowfn's":
         SqliteSaver(source).close()
-    else:
+    elif content is not None:
         source.write_bytes(content)
     with pytest.raises(InvalidInput, match="not a database of LangGraph's SqliteSaver"):
         load(MemorySaver(), source)
@@ -299,9 +299,7 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert lines["done"] == "5 checkpoints"
-    assert lines["asks"] == (
-        "3 checkpoints; 1 question will be asked again; 1 finished task of its last step will run again"
-    )
+    assert lines["asks"] == "3 checkpoints; 1 question can be answered"
     assert lines["noted"].startswith("not imported: checkpoint")
     with SqliteSaver(tmp_path / "runs.db") as saver:
         assert len(saver.threads()) == 6

@@ -89,6 +89,10 @@ class DyingSaver:
     def inline(self) -> bool:
         return self.inner.inline
 
+    @property
+    def keeps_deltas(self) -> bool:
+        return self.inner.keeps_deltas
+
     def _io(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             self.calls += 1

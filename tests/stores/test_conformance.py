@@ -73,6 +73,14 @@ class TestPostgres(StoreContract):
         return PostgresStore(self.database.url)
 
 
+class TestPgvector(TestPostgres):
+    """A Postgres database with pgvector, which ranks."""
+
+    @pytest.fixture(autouse=True)
+    def database(self, pgvector_database: Database) -> None:
+        self.database = pgvector_database
+
+
 class TestPostgresAsyncio(TestPostgres):
     """The same, in an event loop."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import pytest
@@ -40,3 +41,13 @@ def test_an_item_is_as_good_as_its_best_vector() -> None:
     assert [id for id, _ in ranked(packed([1, 0]), vectors)] == ["x", "y"]
     assert dict(ranked(packed([1, 0]), vectors))["x"] == 1.0
     assert ranked(packed([0, 0]), vectors) == [("x", 0.0), ("y", 0.0)]
+
+
+@pytest.mark.parametrize("without", [False, True])
+def test_what_has_no_likeness(without: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Infinities are like nothing; a vector of another length is no vector."""
+    if without:
+        monkeypatch.setitem(sys.modules, "numpy", None)
+    vectors = [("endless", packed([math.inf, 1])), ("short", packed([1])), ("x", packed([1, 1]))]
+    assert [id for id, _ in ranked(packed([1, 1]), vectors)] == ["x", "endless"]
+    assert dict(ranked(packed([math.inf, 0]), vectors)) == {"x": 0.0, "endless": 0.0}

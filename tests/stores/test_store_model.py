@@ -239,6 +239,16 @@ class PostgresAgrees(StoresAgree):
         return [store]
 
 
+class TestPgvectorAgrees(PostgresAgrees.TestCase):  # type: ignore[name-defined, misc]
+    """The server ranks."""
+
+    settings = settings(max_examples=10, stateful_step_count=20)
+
+    @pytest.fixture(autouse=True)
+    def database(self, pgvector_database: Database) -> None:
+        PostgresAgrees.database = pgvector_database
+
+
 class TestPostgresAgrees(PostgresAgrees.TestCase):  # type: ignore[name-defined, misc]
     """Fewer runs, since each step is a round trip or more."""
 

@@ -1,0 +1,492 @@
+"""Savers written for LangGraph, as flowfn's: those of other packages, and a program's own.
+
+Rule: such a saver is used through LangGraph's methods and nothing else. What they can't promise isn't promised:
+
+- a commit isn't one transaction: its writes come before its checkpoints, so that a crash between them leaves a
+  finished task recorded, and its step to be applied again,
+- leases are this process's: two processes on one thread must be kept apart by other means,
+- the last checkpoint is the one of the greatest id, so that machines' clocks have to agree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import count
+from typing import Any, TypeGuard
+
+from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.foreign_rows import (
+    CALL,
+    RECORD,
+    Entry,
+    Run,
+    Stored,
+    foreign_config,
+    from_foreign,
+    from_tuple,
+    run_of,
+    to_checkpoint,
+    to_entry,
+    to_metadata,
+    to_native,
+)
+from checkpointers.housekeeping import Place
+from checkpointers.leases import Holder, is_alive, label
+from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, unknown_before
+from flowfn.errors import FlowError, SaverError
+from flowfn.logs import logger
+from flowfn.ports import (
+    UNFINISHED,
+    Busy,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Saver,
+    Serializer,
+    ThreadRow,
+    Writes,
+)
+
+METHODS = ("put", "put_writes", "get_tuple", "list")
+"""What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
+
+_COLOURS = ("", "a")
+_DIGITS = 10**16
+_BITS = 31
+"""What a version has of its place: digits as text, bits as a number, which savers keep in 64 of them."""
+
+
+def is_foreign(target: Any) -> TypeGuard[Any]:
+    """Whether something is a saver that is used through LangGraph's methods.
+
+    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any.
+    """
+    if isinstance(target, CheckpointSaver):
+        return _replaces_methods(type(target))
+    if isinstance(target, type | Saver):
+        return False
+    return any(all(hasattr(target, prefix + name) for name in METHODS) for prefix in _COLOURS)
+
+
+@lru_cache(maxsize=256)
+def _replaces_methods(kind: type) -> bool:
+    names = [prefix + name for prefix in _COLOURS for name in METHODS]
+    return any(getattr(kind, name) is not getattr(CheckpointSaver, name) for name in names)
+
+
+def adapted(saver: Any) -> ForeignSaver:
+    """The adapter of a saver: the same one for as long as anybody has it, so that its leases are shared."""
+    with _adapting:
+        found = _adapters.get(id(saver))
+        if found is None:
+            found = _adapters[id(saver)] = ForeignSaver(saver)
+            logger.info(
+                "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "
+                "commit isn't one transaction",
+                type(saver).__name__,
+            )
+        found.note_loop()
+        return found
+
+
+@dataclass(slots=True)
+class _Thread:
+    """What is known of a thread while somebody holds or writes it; `heads` are the last checkpoints that were put."""
+
+    owner: str | None = None
+    token: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    run: Run | None = None
+    heads: dict[str, Stored] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Read anew what another process may have changed."""
+        self.run = None
+        self.heads.clear()
+
+
+class ForeignSaver(CheckpointSaver):
+    """Keeps threads in a saver that was written for LangGraph.
+
+    `saver` has `put`, `put_writes`, `get_tuple`, `list` and `delete_thread`, or their `a…` twins, or both. On an event
+    loop the twins are preferred, and run on it. `serde` turns into bytes what isn't plain data. Closing leaves `saver`
+    open: it is its owner's. `checkpointer=` makes one of whatever such saver it is given.
+    """
+
+    def __init__(self, saver: Any, *, serde: Serializer | None = None) -> None:
+        super().__init__(serde=serde)
+        self.saver = saver
+        self._threads: dict[str, _Thread] = {}
+        self._tokens = count(1)
+        self._holder = Holder()
+        self._lock = threading.Lock()
+        self._last_place = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.note_loop()
+
+    @property
+    def inline(self) -> bool:
+        return False
+
+    @property
+    def keeps_deltas(self) -> bool:
+        return False
+
+    # -- the saver's methods ------------------------------------------------------------------------
+
+    def note_loop(self) -> None:
+        """Have the asyncio methods run on the loop that runs here, if one does."""
+        self._loop = _running_loop() or self._loop
+
+    def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the saver's, be it blocking or not.
+
+        Raises:
+            SaverError: it raised, or there is none that can be called here.
+        """
+        try:
+            return self._awaited(name, args, kwargs)
+        except NotImplementedError as error:
+            raise SaverError(
+                f"{self._name} has no {name}() that can be called here. A saver whose methods are asyncio's needs "
+                "ainvoke() or astream(); write the method, or use another saver"
+            ) from error
+        except FlowError:
+            raise
+        except Exception as error:
+            raise SaverError(f"{self._name}.{name}() failed: {type(error).__name__}: {error}") from error
+
+    def _awaited(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
+        twin, loop = getattr(self.saver, f"a{name}", None), self._loop
+        if twin is not None and loop is not None and loop.is_running() and loop is not _running_loop():
+            with suppress(NotImplementedError):
+                return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
+        method = getattr(self.saver, name, None)
+        if method is None:
+            raise NotImplementedError(name)
+        found = method(*args, **kwargs)
+        return list(found) if name == "list" else found
+
+    @property
+    def _name(self) -> str:
+        return type(self.saver).__name__
+
+    def _tuple(self, thread: str, namespace: str, checkpoint: str | None) -> Any:
+        return self._ask("get_tuple", foreign_config(thread, namespace, checkpoint))
+
+    def _listed(
+        self, thread: str, namespace: str | None, before: str | None = None, limit: int | None = None
+    ) -> list[Any]:
+        bound = None if before is None else foreign_config(thread, namespace or "", before)
+        where = foreign_config(thread, namespace, None)
+        found: list[Any] = self._ask("list", where, before=bound, limit=limit)
+        return found
+
+    # -- leases -------------------------------------------------------------------------------------
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        with self._lock:
+            known = self._threads.setdefault(thread, _Thread())
+            if not force and (owner := self._live_owner(thread, known)) is not None:
+                return Busy(label(owner))
+            known.owner, known.token = self._holder.owner, next(self._tokens)
+            lease = Lease(thread, known.token)
+            self._holder.take(lease)
+            _holding.add(self)
+        with known.lock:
+            known.forget()
+        return lease
+
+    def _live_owner(self, thread: str, known: _Thread) -> str | None:
+        owner = known.owner
+        return owner if owner is not None and is_alive(owner, thread, known.token, expired=False) else None
+
+    def _is_held(self, thread: str) -> str | None:
+        known = self._threads.get(thread)
+        return None if known is None else self._live_owner(thread, known)
+
+    def adopt(self, workflow: str, call: str) -> Lease | None:
+        found = self._ask("list", None, filter={CALL: call})
+        for thread in _threads_of(found):
+            row = self.thread(thread)
+            same = row is not None and (row.workflow, row.call) == (workflow, call)
+            if row is not None and same and row.status in UNFINISHED and row.owner is None:
+                lease = self.claim(thread)
+                if isinstance(lease, Lease):
+                    return lease
+        return None
+
+    def release(self, lease: Lease) -> None:
+        with self._lock:
+            known = self._threads.get(lease.thread)
+            if known is not None and known.token == lease.token:
+                del self._threads[lease.thread]
+            self._holder.drop(lease)
+            if not self._holder.leases():
+                _holding.discard(self)
+
+    def close(self) -> None:
+        for lease in self._holder.leases():
+            self.release(lease)
+        self._holder.close()
+
+    # -- writing ------------------------------------------------------------------------------------
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> Refusals:
+        return [self._commit(commit) for commit in commits]
+
+    def _commit(self, commit: Commit) -> Exception | None:
+        lease = commit.lease
+        with self._lock:
+            known = self._threads.get(commit.thread) or _Thread()
+            if lease is not None:
+                if known.token != lease.token or self._holder.refuses(lease):
+                    return lease_lost(commit.thread)
+            elif known.owner is None:
+                known = _Thread()
+        try:
+            with known.lock:
+                self._write(known, commit)
+        except Exception as error:
+            known.forget()
+            return error
+        if commit.written is not None:
+            commit.written()
+        if commit.release and lease is not None:
+            self.release(lease)
+        return None
+
+    def _write(self, known: _Thread, commit: Commit) -> None:
+        """Writes first; what the commit says of the run goes with the last item of the root's."""
+        for item in commit.items:
+            if not isinstance(item, CheckpointRow | Writes):
+                raise strange_item(item)
+        run = self._run_after(known, commit) if concerns_thread(commit) else None
+        items = sorted(commit.items, key=lambda item: isinstance(item, CheckpointRow))
+        carrier = self._carrier(known, commit.thread, items) if run is not None else None
+        if run is not None and carrier is None and (head := self._head(known, commit.thread, "")) is not None:
+            carrier = Writes("", head.row.id, ())
+            items.append(carrier)
+        for item in items:
+            if isinstance(item, CheckpointRow):
+                self._put(known, commit.thread, item, run or self._known_run(known, commit.thread))
+            else:
+                self._add_writes(commit.thread, item, run if item is carrier else None)
+        known.run = run or known.run
+
+    def _carrier(
+        self, known: _Thread, thread: str, items: Sequence[CheckpointRow | Writes]
+    ) -> CheckpointRow | Writes | None:
+        """The item that reaches the checkpoint which will be the root's last."""
+        put = [item for item in items if isinstance(item, CheckpointRow) and not item.namespace]
+        if put:
+            return put[-1]
+        head = self._head(known, thread, "")
+        return next(
+            (
+                item
+                for item in items
+                if isinstance(item, Writes)
+                and head is not None
+                and (item.namespace, item.checkpoint) == ("", head.row.id)
+            ),
+            None,
+        )
+
+    def _run_after(self, known: _Thread, commit: Commit) -> Run:
+        run = self._known_run(known, commit.thread)
+        time = now()
+        if commit.begin is not None:
+            run = run._replace(workflow=commit.begin.workflow, call=commit.begin.call, status="running")
+        status = commit.status or run.status
+        return run._replace(status=status, created_at=run.created_at or time, updated_at=time)
+
+    def _known_run(self, known: _Thread, thread: str) -> Run:
+        if known.run is None:
+            found = self._tuple(thread, "", None)
+            known.run = Run() if found is None else run_of(found, self.serde)
+        return known.run
+
+    def _head(self, known: _Thread, thread: str, namespace: str, id: str | None = None) -> Stored | None:
+        """The last checkpoint of a namespace, or the one of an id."""
+        head = known.heads.get(namespace)
+        if head is not None and id in (None, head.row.id):
+            return head
+        found = self._tuple(thread, namespace, id)
+        stored = None if found is None else from_tuple(found, self.serde)
+        if stored is not None and id is None:
+            known.heads[namespace] = stored
+        return stored
+
+    def _put(self, known: _Thread, thread: str, row: CheckpointRow, run: Run) -> None:
+        base = self._head(known, thread, row.namespace, row.parent)
+        place = self._next_place()
+        values: dict[str, Any] = {}
+        versions: dict[str, Any] = {}
+        changed: dict[str, Any] = {RECORD: self._version(place >> _BITS, place)}
+        for channel, number in row.versions.items():
+            held = row.values.get(channel)
+            if held is None and base is not None and base.row.versions.get(channel) == number:
+                versions[channel] = base.versions[channel]
+                if channel in base.values:
+                    values[channel] = base.values[channel]
+                continue
+            versions[channel] = changed[channel] = self._version(number, place)
+            if held is not None and held.value is not None:
+                values[channel] = to_native(held.value, self.serde)
+        stored = Stored(replace(row, versions=dict(row.versions)), run, versions, values)
+        checkpoint = to_checkpoint(stored, place, changed[RECORD])
+        metadata = to_metadata(row, run, self.serde)
+        self._ask("put", foreign_config(thread, row.namespace, row.parent), checkpoint, metadata, changed)
+        head = known.heads.get(row.namespace)
+        if head is None or row.id >= head.row.id:
+            known.heads[row.namespace] = stored
+
+    def _add_writes(self, thread: str, item: Writes, run: Run | None) -> None:
+        entry = Entry(self._next_place(), item.rows, run)
+        where = foreign_config(thread, item.namespace, item.checkpoint)
+        self._ask("put_writes", where, [(RECORD, to_entry(entry))], str(uuid.uuid4()))
+
+    def _next_place(self) -> int:
+        """Grows with every write: the order of commits."""
+        with self._lock:
+            self._last_place = max(self._last_place + 1, time.time_ns())
+            return self._last_place
+
+    def _version(self, number: int, place: int) -> Any:
+        """A channel's version in the saver's own type.
+
+        It grows with the number, and tells apart the branches of a thread: savers keep one value for one version.
+        """
+        make: Callable[..., Any] | None = getattr(self.saver, "get_next_version", None)
+        kind = int if make is None else type(make(None, None))
+        if kind is str:
+            return f"{number:032}.{place % _DIGITS:016}"
+        return kind(number << _BITS | place % (1 << _BITS))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self._ask("prune", thread_ids, strategy=strategy)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._ask("delete_for_runs", run_ids)
+
+    def forget(self, thread: str, places: Collection[Place]) -> None:
+        raise SaverError(
+            f"{self._name} can't forget single checkpoints: LangGraph's savers have no method for it"
+        )
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._lock:
+            self._threads.pop(thread_id, None)
+        self._ask("delete_thread", thread_id)
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        found = self._tuple(thread, namespace, checkpoint)
+        return None if found is None else from_foreign(found, self.serde)
+
+    def history(
+        self,
+        thread: str | None,
+        namespace: str | None = "",
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Loaded]:
+        if thread is None or namespace is None:
+            return self._history_of_several(thread, namespace, before, limit)
+        if before is not None and self._tuple(thread, namespace, before) is None:
+            raise unknown_before(before)
+        return self._history(thread, namespace, before, limit)
+
+    def _history(
+        self, thread: str, namespace: str, before: str | None, limit: int | None
+    ) -> Iterator[Loaded]:
+        while limit is None or limit > 0:
+            size = PAGE if limit is None else min(limit, PAGE)
+            page = self._listed(thread, namespace, before, size)
+            for found in page:
+                yield from_foreign(found, self.serde)
+            if len(page) < size:
+                return
+            before = page[-1].checkpoint["id"]
+            limit = None if limit is None else limit - size
+
+    def _history_of_several(
+        self, thread: str | None, namespace: str | None, before: str | None, limit: int | None
+    ) -> Iterator[Loaded]:
+        """Read whole, since savers differ in how they sort what isn't of one namespace."""
+        listed = self._ask("list", None) if thread is None else self._listed(thread, None)
+        found = sorted(listed, key=lambda one: str(one.checkpoint["id"]), reverse=True)
+        spaces = [one for one in found if namespace in (None, _namespace(one))]
+        if before is not None:
+            if before not in [one.checkpoint["id"] for one in found]:
+                raise unknown_before(before)
+            spaces = [one for one in spaces if one.checkpoint["id"] < before]
+        return (from_foreign(one, self.serde) for one in spaces[:limit])
+
+    def places(self, thread: str) -> list[Place]:
+        found = sorted(self._listed(thread, None), key=lambda one: str(one.checkpoint["id"]), reverse=True)
+        return [(_namespace(one), one.checkpoint["id"]) for one in found]
+
+    def threads(self, *, limit: int | None = None) -> ThreadRows:
+        known = dict.fromkeys([*_threads_of(self._ask("list", None)), *self._threads])
+        rows = [row for row in map(self.thread, known) if row is not None]
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
+
+    def thread(self, thread: str) -> ThreadRow | None:
+        found = self._tuple(thread, "", None)
+        owner = self._is_held(thread)
+        if found is None and owner is None:
+            return None
+        run = Run(created_at=now(), updated_at=now()) if found is None else run_of(found, self.serde)
+        return ThreadRow(
+            thread,
+            run.workflow,
+            run.call,
+            run.status,
+            owner and label(owner),
+            run.created_at,
+            run.updated_at,
+        )
+
+
+async def _awaited(method: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    found = method(*args, **kwargs)
+    return [one async for one in found] if hasattr(found, "__aiter__") else await found
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _namespace(found: Any) -> str:
+    namespace: str = found.config["configurable"].get("checkpoint_ns", "")
+    return namespace
+
+
+def _threads_of(found: Sequence[Any]) -> list[str]:
+    """The threads of a listing that flowfn wrote, the newest checkpoint's first."""
+    ours = [one for one in found if RECORD in one.checkpoint["channel_values"]]
+    newest = sorted(ours, key=lambda one: str(one.checkpoint["id"]), reverse=True)
+    return list(dict.fromkeys(str(one.config["configurable"]["thread_id"]) for one in newest))
+
+
+_adapters: weakref.WeakValueDictionary[int, ForeignSaver] = weakref.WeakValueDictionary()
+_adapting = threading.Lock()
+_holding: set[ForeignSaver] = set()
+"""Those that hold leases, which would be lost with them."""

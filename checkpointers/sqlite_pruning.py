@@ -1,0 +1,77 @@
+"""How single checkpoints are forgotten in SQLite.
+
+Rule: a kept checkpoint's map is whole, or differs from that of a kept one; and the values that it is read from
+stay. A value's key says whose it is, and so a forgotten checkpoint whose values others are read from leaves a row
+without a body, under an id that no checkpoint has, until they are gone too.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+
+from checkpointers.channel_maps import Bases
+from checkpointers.housekeeping import Place
+from checkpointers.sqlite_rows import channel_map, span
+
+Cursor = sqlite3.Cursor
+
+_LEFT = "left"
+"""The `source` of a row that stands for forgotten checkpoints: a name that has no meaning elsewhere."""
+
+_NEEDED = """
+    WITH RECURSIVE needed (key) AS (
+        SELECT value FROM json_each(?)
+        UNION SELECT value.onto FROM needed JOIN value ON value.key = needed.key WHERE value.onto IS NOT NULL)
+    SELECT key FROM needed"""
+
+
+def places(db: Cursor, thread: str) -> list[Place]:
+    """Where each checkpoint of a thread is, the last committed first."""
+    return db.execute(
+        "SELECT namespace, checkpoint.id FROM checkpoint JOIN thread ON thread.key = checkpoint.thread"
+        " WHERE thread.id = ? AND body IS NOT NULL ORDER BY checkpoint.key DESC",
+        (thread,),
+    ).fetchall()
+
+
+def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
+    """Forget checkpoints of a thread, and of those forgotten before what nobody needs any more."""
+    named = {
+        (namespace, id): key
+        for namespace, id, key in db.execute(
+            "SELECT namespace, id, key FROM checkpoint WHERE thread = ? AND body IS NOT NULL", (thread,)
+        )
+    }
+    doomed = {named[place] for place in places if place in named}
+    needed = _needed(db, set(named.values()) - doomed, doomed)
+    left = db.execute(
+        "SELECT key FROM checkpoint WHERE thread = ? AND body IS NULL AND source = ?", (thread, _LEFT)
+    ).fetchall()
+    for key in [*doomed, *(key for (key,) in left)]:
+        db.execute('DELETE FROM "write" WHERE key BETWEEN ? AND ?', span(key))
+        own = {value for (value,) in db.execute("SELECT key FROM value WHERE key BETWEEN ? AND ?", span(key))}
+        db.executemany("DELETE FROM value WHERE key = ?", [(value,) for value in own - needed])
+        if own & needed:
+            db.execute(
+                "UPDATE checkpoint SET id = ?, source = ?, parent = NULL, step = NULL, created_at = NULL, body = NULL,"
+                " metadata = NULL, channels = NULL, base = NULL WHERE key = ?",
+                (f"{_LEFT} {key}", _LEFT, key),
+            )
+        else:
+            db.execute("DELETE FROM checkpoint WHERE key = ?", (key,))
+
+
+def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
+    """The values that kept checkpoints are read from. Maps that differ from a doomed one are made whole."""
+    bases = Bases()
+    values = set()
+    for key in kept:
+        channels, base = db.execute("SELECT channels, base FROM checkpoint WHERE key = ?", (key,)).fetchone()
+        whole = channel_map(db, channels, base, bases).whole()
+        if base in doomed:
+            text = json.dumps(whole, separators=(",", ":"))
+            db.execute("UPDATE checkpoint SET channels = ?, base = NULL WHERE key = ?", (text, key))
+        values |= {place[1] for place in whole.values() if len(place) > 1}
+    return {key for (key,) in db.execute(_NEEDED, (json.dumps(sorted(values)),))}
