@@ -61,6 +61,7 @@ class CheckpointSaver(ABC):
 
     def __init__(self, *, serde: Serializer | None = None) -> None:
         self.serde = serde if serde is not None else default_serde()
+        self.kept: set[str] = set()
 
     # -- the port's verbs -------------------------------------------------------------------------
 
@@ -104,6 +105,15 @@ class CheckpointSaver(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    # -- the source of functions; a backend that keeps none needs none of it -------------------------
+
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:  # noqa: B027
+        """Keep texts by their digests, once per database; what is there already stays."""
+
+    def source(self, digest: str) -> bytes | None:
+        """The text of this digest; None if it was never kept."""
+        return None
 
     def __enter__(self: Self) -> Self:
         return self

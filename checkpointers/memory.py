@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import NamedTuple
@@ -114,6 +114,7 @@ class MemorySaver(CheckpointSaver):
     def __init__(self, *, serde: Serializer | None = None) -> None:
         super().__init__(serde=serde)
         self._threads: dict[str, _Thread] = {}
+        self._sources: dict[str, bytes] = {}
         self._ticks = count(1)
         self._holder = Holder()
         self._lock = threading.Lock()
@@ -240,7 +241,14 @@ class MemorySaver(CheckpointSaver):
             self.release(lease)
         self._holder.close()
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        with self._lock:
+            self._sources = {**sources, **self._sources}
+
     # -- reading ----------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        return self._sources.get(digest)
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         with self._lock:

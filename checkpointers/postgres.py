@@ -10,7 +10,7 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from checkpointers import postgres_leases, postgres_reading
@@ -153,6 +153,9 @@ class PostgresSaver(CheckpointSaver):
             commit.written()
         return None
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        self._database.run(lambda db: postgres_reading.keep_sources(db, sources))
+
     def delete_thread(self, thread_id: str) -> None:
         self._database.run(lambda db: postgres_reading.delete_thread(db, thread_id))
 
@@ -166,6 +169,9 @@ class PostgresSaver(CheckpointSaver):
         self._database.close()
 
     # -- reading ----------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        return self._database.run(lambda db: postgres_reading.source(db, digest))
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         return self._database.run(lambda db: postgres_reading.load(db, thread, namespace, checkpoint))

@@ -238,10 +238,11 @@ async def prepare(
             run.post, run.pause = watch.post, watch.pause
         if started is not None:
             started.run = run
-        ending = await setup.lead(run, given, order)
-        if run.report:
-            logger.warning("thread %s differs from its record: %s", run.thread, run.report)
-        return ending
+        try:
+            return await setup.lead(run, given, order)
+        finally:
+            if run.report:
+                logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)
     finally:
         current_frame.reset(token)
 

@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
+    "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": set(),
@@ -57,7 +58,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What a run does.
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
-    | {"flowfn.digest", "flowfn.definition", "flowfn.names", "flowfn.report", "flowfn.events"}
+    | {
+        "flowfn.digest",
+        "flowfn.definition",
+        "flowfn.fingerprint",
+        "flowfn.forms",
+        "flowfn.names",
+        "flowfn.report",
+        "flowfn.events",
+    }
     | {"flowfn.config", "flowfn.cache", "flowfn.delta", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}

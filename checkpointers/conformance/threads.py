@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from checkpointers.base import CheckpointSaver
 from checkpointers.conformance.rows import (
     THREAD,
     Contract,
@@ -41,6 +44,19 @@ class ThreadContract(Contract):
         with self.saver() as saver:
             assert isinstance(saver, Saver)
             assert saver.inline in (True, False)
+
+    def test_sources_are_kept_once(self) -> None:
+        """The code of functions is found by its digest, belongs to no thread, and stays as it was first kept."""
+        with self.saver() as saver:
+            if type(saver).source is CheckpointSaver.source:
+                pytest.skip("it keeps none")
+            assert saver.source("b") is None
+            saver.keep_sources({"b": b"\0one", "a": b""})
+            saver.keep_sources({"a": b"another", "c\0d": b"three"})
+            saver.delete_thread(THREAD)
+            assert [saver.source(name) for name in ("a", "b", "c\0d", "d")] == [b"", b"\0one", b"three", None]
+            assert saver.threads() == []
+            assert self.reopen(saver).source("b") == b"\0one"
 
     def test_a_run_names_itself(self) -> None:
         """`begin` sets workflow and call and means running; `status` has the last word."""

@@ -13,6 +13,7 @@ from flowfn.cli import demo, program
 from flowfn.cli.answering import Answer, addressed
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, reading
+from flowfn.cli.diff import diff_page
 from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
 from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
 from flowfn.cli.terminal import errors, output, printable
@@ -91,6 +92,17 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
         _print_json(page(found))
     else:
         output().print(thread_page(found))
+
+
+@app.command("diff")
+def diff_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
+    """Show how the last resumed run of a thread differed from its record, and the probable cause."""
+    with reading(choose(db)) as saver:
+        found = view(saver, find_thread(saver, thread))
+    if as_json:
+        _print_json(found.report.to_data())
+    else:
+        output().print(diff_page(found))
 
 
 @app.command("resume")

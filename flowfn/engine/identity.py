@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.definition import OnDivergence
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+from flowfn.report import CallSummary
 from flowfn.values import Write
 
 if TYPE_CHECKING:
@@ -99,6 +100,13 @@ class CallInfo(NamedTuple):
     code: str
     scope_code: str
     position: int = -1
+    form: bytes | None = None
+    """The arguments themselves, unless they are long; see `forms`."""
+
+    @property
+    def summary(self) -> CallSummary:
+        """The call, for people."""
+        return CallSummary(self.name, self.arguments, self.site, self.code)
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"

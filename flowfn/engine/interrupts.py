@@ -166,7 +166,7 @@ def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[Cal
     code, position = frame.call.definition.code, frame.position(NAME)
     info = CallInfo(
         NAME, NAME, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
-        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position,
+        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, position, policy)
