@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
+    "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
@@ -63,6 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.definition",
         "flowfn.fingerprint",
         "flowfn.forms",
+        "flowfn.kinds",
         "flowfn.names",
         "flowfn.report",
         "flowfn.events",
@@ -99,7 +101,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
+    | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,

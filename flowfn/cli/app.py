@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from flowfn.cli import demo, program
-from flowfn.cli.answering import Answer, addressed
+from flowfn.cli.answering import Answer, addressed, user
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, reading
 from flowfn.cli.diff import diff_page
@@ -126,6 +126,9 @@ def answer_thread(
     text: Annotated[
         bool, typer.Option("--text", help="Take the answer as text, whatever it looks like.")
     ] = False,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who answers. Default: you, as this machine knows you.")
+    ] = None,
     db: Db = None,
 ) -> None:
     """Answer the open question of a thread, and go on with it."""
@@ -137,7 +140,7 @@ def answer_thread(
         questions = open_questions(saver, row)
     resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
     workflow = program.on_database(workflow, path)
-    _go_on(workflow, row.id, Command(resume=resume))
+    _go_on(workflow, row.id, Command(resume=resume, by=by or user()))
 
 
 @app.command("import-langgraph")

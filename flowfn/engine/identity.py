@@ -35,6 +35,7 @@ ANSWER = "__resume__"
 FAILED = "__failed__"
 REPORT = "__report__"
 SUSPENDED = "__suspended__"
+ANSWERED_BY = "__answered_by__"
 
 RUN_TASK = "0" * 32
 """The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
@@ -116,6 +117,7 @@ class Record:
     """One call as the journal has it: what it was and what came of it, both still encoded."""
 
     __slots__ = (
+        "_answered_by",
         "_info",
         "_serde",
         "claimed",
@@ -140,6 +142,7 @@ class Record:
         self.failed = 0
         self.waiting = False
         """Whether the run stopped for a question that it, or a call of it, asked."""
+        self._answered_by: WriteRow | None = None
         self._info: WriteRow | CallInfo | None = None
         self._serde = serde
 
@@ -153,6 +156,8 @@ class Record:
             self.question = row
         elif row.channel == SUSPENDED:
             self.waiting = self._serde.loads(row.value)
+        elif row.channel == ANSWERED_BY:
+            self._answered_by = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -172,6 +177,16 @@ class Record:
     def in_doubt(self) -> bool:
         """Whether it was under way when the process died."""
         return self.outcome is None and self.question is None and not self.waiting
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """Of a question, who answered it (`by`, None where nobody said) and when (`at`, in UTC)."""
+        return {} if self._answered_by is None else self._serde.loads(self._answered_by.value)
+
+    @property
+    def answered_by(self) -> str | None:
+        """Who answered it, where that was said."""
+        return self.answered.get("by")
 
     def asked(self) -> Any:
         """The question that it is, decoded."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.cache import PROCESS
 from flowfn.definition import Definition, OnDivergence
+from flowfn.engine.answers import Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.identity import CallInfo, Ledger, node_scope, task_uuid
-from flowfn.engine.interrupts import Pending
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun
@@ -155,6 +155,8 @@ class Run:
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self.offered: Any = MISSING
         """An answer for whichever question is asked first: of a run that goes back to before it was asked."""
+        self.answerer: str | None = None
+        """Who gave it."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 
