@@ -51,6 +51,8 @@ class Definition:
     on_divergence: OnDivergence | None = None
     in_doubt: InDoubt = "rerun"
     executor: Any = None
+    is_workflow: bool = False
+    """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
     counted: bool = True
     """Whether calls take a place under `max_concurrency`."""
     stands_for: Callable[..., Any] | None = None

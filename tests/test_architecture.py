@@ -127,9 +127,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
+    "flowfn.doctor": NOUNS
+    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.errors"},

@@ -105,6 +105,26 @@ def diff_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
         output().print(diff_page(found))
 
 
+@app.command("doctor")
+def examine_threads(
+    script: Annotated[
+        Path, typer.Argument(metavar="APP.PY", help="The script as it is now: imported, not run.")
+    ],
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Replay every open run dry on an edited script: which go on as they are, which run what anew, which can't."""
+    from flowfn.cli.doctor import checkup_page, checkups, listed_checkup
+
+    found = checkups(script, choose(db))
+    if as_json:
+        _print_json([listed_checkup(each) for each in found])
+    else:
+        output().print(checkup_page(found))
+    if any(each.verdict == "decide" for each in found):
+        raise typer.Exit(FAILED)
+
+
 @app.command("resume")
 def resume_thread(thread: ThreadId, script: Script, db: Db = None) -> None:
     """Go on with a thread that failed, was killed or cancelled."""

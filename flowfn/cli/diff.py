@@ -60,11 +60,12 @@ def _why(each: Difference) -> Text:
 
 
 def _causes(report: Report) -> list[Text]:
-    found = [_labelled("first difference", report.first), *map(_code, report.edits)]
+    found = [_labelled("first difference", report.first), *map(code_lines, report.edits)]
     return [*found, _labelled("probable cause", report.cause)] if report.cause else found
 
 
-def _code(edit: Edit) -> Text:
+def code_lines(edit: Edit) -> Text:
+    """A function that was edited, and the diff of its source."""
     shown = _labelled("code", edit)
     for line in edit.diff.splitlines():
         shown.append(f"\n{printable(line)}", style=_LINES.get(line[:1], ""))

@@ -43,6 +43,8 @@ async def attempt(call: Call) -> Any:
     """
     run, host = call.run, call.run.host_of(call.definition)
     try:
+        if run.rehearsal is not None:
+            run.rehearsal.admit(call)
         if call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)

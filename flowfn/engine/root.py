@@ -211,6 +211,12 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     run.tell_where_it_stands()
 
 
+async def enter_recorded(run: Run) -> None:
+    """Take up what is recorded of a run, as one that is resumed without an answer does."""
+    assert run.journal is not None
+    await _enter(run, run.journal, Resume(None))
+
+
 async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
     loaded = await journal.load(run.host, run.namespace, checkpoint)
     if loaded is None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
+    from flowfn.engine.rehearsal import Rehearsal
     from flowfn.engine.slots import Slots
     from flowfn.pregel.program import Task
 
@@ -146,6 +147,10 @@ class Run:
         self.pending: list[Pending] = []
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up."""
+        self.rehearsal: Rehearsal | None = None if parent is None else parent.root.rehearsal
+        """Where it is replayed dry, what that met; see `engine/rehearsal.py`."""
+        if self.rehearsal is not None:
+            self.rehearsal.runs.append(self)
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.callers: dict[str, Definition] = {}
