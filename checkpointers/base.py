@@ -63,6 +63,7 @@ class CheckpointSaver(Housekeeping):
 
     def __init__(self, *, serde: Serializer | None = None) -> None:
         self.serde = serde if serde is not None else default_serde()
+        self.kept: set[str] = set()
 
     # -- the port's verbs -------------------------------------------------------------------------
 
@@ -110,6 +111,15 @@ class CheckpointSaver(Housekeeping):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    # -- the source of functions; a backend that keeps none needs none of it -------------------------
+
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        """Keep texts by their digests, once per database; what is there already stays."""
+
+    def source(self, digest: str) -> bytes | None:
+        """The text of this digest; None if it was never kept."""
+        return None
 
     def __enter__(self: Self) -> Self:
         return self

@@ -32,6 +32,7 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
+    SourceKeeper,
     ThreadRow,
     Versioned,
     WriteRow,
@@ -43,6 +44,9 @@ _LENGTH_BYTES = 4
 _VERSION_BYTES = 8
 _NOTHING = (0, "")
 _REMEMBERED = 1024
+_SOURCES = "flowfn sources"
+"""The scope of the source of functions, which is of all threads."""
+
 _CALLS = "flowfn calls"
 """The scope of the digests of calls, which are looked for in all threads."""
 
@@ -235,7 +239,27 @@ class EncryptedSaver(CheckpointSaver):
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        if not isinstance(self.saver, SourceKeeper):
+            return
+        self.saver.keep_sources(
+            {
+                self.keys.hide(digest, _SOURCES): self.keys.seal(data, _SOURCES, place("source", digest))
+                for digest, data in sources.items()
+            }
+        )
+
     # -- reading ------------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        keeper = self.saver
+        if not isinstance(keeper, SourceKeeper):
+            return None
+        for id in self.keys.ids:
+            data = keeper.source(self.keys.hide(digest, _SOURCES, id))
+            if data is not None:
+                return self.keys.open(data, _SOURCES, place("source", digest))
+        return None
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         loaded = self.saver.load(thread, namespace, checkpoint)

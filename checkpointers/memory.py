@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import NamedTuple
@@ -120,6 +120,7 @@ class MemorySaver(CheckpointSaver):
         super().__init__(serde=serde)
         self.retention = check_retention(retention)
         self._threads: dict[str, _Thread] = {}
+        self._sources: dict[str, bytes] = {}
         self._ticks = count(1)
         self._holder = Holder()
         self._lock = threading.Lock()
@@ -259,7 +260,14 @@ class MemorySaver(CheckpointSaver):
             self.release(lease)
         self._holder.close()
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        with self._lock:
+            self._sources = {**sources, **self._sources}
+
     # -- reading ----------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        return self._sources.get(digest)
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         with self._lock:

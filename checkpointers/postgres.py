@@ -10,7 +10,7 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -166,6 +166,9 @@ class PostgresSaver(CheckpointSaver):
     def forget(self, thread: str, places: Collection[Place]) -> None:
         self._database.run(lambda db: postgres_pruning.forget(db, thread, places))
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        self._database.run(lambda db: postgres_reading.keep_sources(db, sources))
+
     def delete_thread(self, thread_id: str) -> None:
         self._database.run(lambda db: postgres_reading.delete_thread(db, thread_id))
 
@@ -179,6 +182,9 @@ class PostgresSaver(CheckpointSaver):
         self._database.close()
 
     # -- reading ----------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        return self._database.run(lambda db: postgres_reading.source(db, digest))
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         return self._database.run(lambda db: postgres_reading.load(db, thread, namespace, checkpoint))

@@ -5,6 +5,7 @@ Rule: what belongs together is read in one round trip and from one state of the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -136,6 +137,21 @@ def listing(db: Connection, limit: int | None, id: str | None = None) -> list[tu
         (limit, *(() if id is None else (to_text(id),))),
     )
     return [(*map(from_text, row[:3]), *row[3:7], held(*row[7:])) for row in rows]
+
+
+def keep_sources(db: Connection, sources: Mapping[str, bytes]) -> None:
+    """Add the texts that aren't there, in an order in which no two processes wait for each other."""
+    digests = sorted(sources)
+    db.execute(
+        "INSERT INTO flowfn.source SELECT * FROM unnest($1::text[], $2::bytea[]) ON CONFLICT DO NOTHING",
+        ([to_text(digest) for digest in digests], [sources[digest] for digest in digests]),
+    )
+
+
+def source(db: Connection, digest: str) -> bytes | None:
+    """The kept text of a digest."""
+    found = db.execute("SELECT data FROM flowfn.source WHERE digest = $1", (to_text(digest),)).fetchone()
+    return None if found is None else bytes(found[0])
 
 
 def delete_thread(db: Connection, id: str) -> None:

@@ -5,6 +5,7 @@
   `versions` and `stored` are parallel: each channel's version and the key of its value, NULL where it is
   empty, so that a checkpoint shares what did not change with its parent.
 - `value`: what channels held; `write`: what tasks wrote, a log that is merged when read.
+- `source`: the code of functions by its digest, which is of all threads.
 - `tick`: a sequence, of which tokens, places and touches are taken.
 
 Names are stored by `flowfn.postgres.text`, since Postgres has no text with a NUL in it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from checkpointers import sqlite_pruning, sqlite_rows
@@ -163,6 +163,10 @@ class SqliteSaver(CheckpointSaver):
             if held is not None:
                 sqlite_pruning.forget(db, held.key, places)
 
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        with self._database.writing() as db:
+            sqlite_rows.keep_sources(db, sources)
+
     def delete_thread(self, thread_id: str) -> None:
         with self._database.writing() as db:
             sqlite_rows.delete_thread(db, thread_id)
@@ -178,6 +182,10 @@ class SqliteSaver(CheckpointSaver):
         self._database.close()
 
     # -- reading ----------------------------------------------------------------------------------
+
+    def source(self, digest: str) -> bytes | None:
+        with self._database.reading() as db:
+            return sqlite_rows.source(db, digest)
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         with self._database.reading() as db:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from checkpointers.channel_maps import EMPTY, Bases, ChannelMap, Places, after
@@ -197,6 +197,17 @@ def _settle(db: Cursor, thread: int, commit: Commit) -> None:
     status = commit.status or (commit.begin and "running")
     release = commit.release and commit.lease is not None
     db.execute(_SETTLE, (workflow, call, status, release, now(), thread))
+
+
+def keep_sources(db: Cursor, sources: Mapping[str, bytes]) -> None:
+    """Add the texts that aren't there."""
+    db.executemany("INSERT OR IGNORE INTO source VALUES (?, ?)", sources.items())
+
+
+def source(db: Cursor, digest: str) -> bytes | None:
+    """The text of a digest."""
+    found = db.execute("SELECT data FROM source WHERE digest = ?", (digest,)).fetchone()
+    return None if found is None else found[0]
 
 
 # -- threads and leases ---------------------------------------------------------------------------

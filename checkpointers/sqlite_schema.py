@@ -10,6 +10,7 @@
   log that is merged when read. Their `key` is the key of the checkpoint that they were put with times 2**32,
   plus a place under it: the rows of a checkpoint lie side by side, need no index, and a commit of writes
   dirties a single page.
+- `source`: the code of functions by its digest, which is of all threads.
 - `fence`: one row, the last token given out. Tokens never return, not even after a thread was deleted.
 """
 
@@ -73,4 +74,9 @@ _DELTAS = """
 ALTER TABLE value ADD COLUMN onto INTEGER;
 """
 
-SCHEMA = Schema((_TABLES, _DELTAS))
+
+_SOURCES = """
+CREATE TABLE source (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+SCHEMA = Schema((_TABLES, _DELTAS, _SOURCES))

@@ -51,6 +51,8 @@ class Definition:
     on_divergence: OnDivergence | None = None
     in_doubt: InDoubt = "rerun"
     executor: Any = None
+    is_workflow: bool = False
+    """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
     counted: bool = True
     """Whether calls take a place under `max_concurrency`."""
     stands_for: Callable[..., Any] | None = None
@@ -172,6 +174,11 @@ class Definition:
         return digest
 
     @cached_property
+    def version_key(self) -> str:
+        """What the source of this version is kept under."""
+        return version_key(self.qualified, self.code)
+
+    @cached_property
     def returns(self) -> Any:
         """What the function's annotation says it returns; `inspect.Signature.empty` if nothing or unknown."""
         import typing
@@ -209,6 +216,11 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
     check_option("on_divergence", definition.on_divergence, OnDivergence)
     check_option("in_doubt", definition.in_doubt, InDoubt)
     return definition
+
+
+def version_key(qualified: str, code: str) -> str:
+    """A name for one version of a function: a fingerprint says what it is of, a version that was given doesn't."""
+    return f"{qualified} {code}" if code.startswith("version ") else code
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:

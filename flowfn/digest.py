@@ -28,6 +28,9 @@ _MAX_ITEMS = 10_000
 
 _MAX_TEXT = 80
 
+_KEPT = 512
+"""Bytes of arguments that are kept with a call, to show later which of them changed."""
+
 
 class Leaf(NamedTuple):
     """A volatile leaf: where it is (`order["id"]`), what it looks like, and a short rendering."""
@@ -42,13 +45,15 @@ class Digest(NamedTuple):
 
     `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
     many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
-    `weak`: some part of the arguments counts by its type only.
+    `weak`: some part of the arguments counts by its type only. `form`: what the exact digest was taken of, or
+    None where that is long; `forms.decoded` reads it.
     """
 
     exact: bytes
     skeleton: bytes | None
     leaves: tuple[Leaf, ...]
     weak: bool
+    form: bytes | None = None
 
 
 def digest(arguments: Mapping[str, Any], *, since: float, now: Callable[[], float]) -> Digest:
@@ -62,7 +67,7 @@ def digest(arguments: Mapping[str, Any], *, since: float, now: Callable[[], floa
     except TypeError:  # not plain: the walk knows more types
         return _walked(arguments, Window(since, now))
     if is_ordinary(packed):
-        return Digest(sha256(packed).digest()[:16], None, (), False)
+        return Digest(_hash(packed), None, (), False, packed if len(packed) <= _KEPT else None)
     return _walked(arguments, Window(since, now))
 
 
@@ -78,19 +83,20 @@ _NATIVE = (
 """What makes msgpack refuse all values whose form is not the value itself."""
 
 
-def _hash(form: Any) -> bytes:
-    return sha256(pack(form)).digest()[:16]
+def _hash(packed: bytes) -> bytes:
+    return sha256(packed).digest()[:16]
 
 
 def _walked(arguments: Mapping[str, Any], window: Window) -> Digest:
     """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
     walk = Walk()
-    exact = _hash(walk.mapping(arguments))
+    packed = pack(walk.mapping(arguments))
+    exact, form = _hash(packed), packed if len(packed) <= _KEPT else None
     if not walk.suspect or walk.size > _MAX_ITEMS:
-        return Digest(exact, None, (), walk.weak)
+        return Digest(exact, None, (), walk.weak, form)
     masked = _MaskedWalk(window)
-    skeleton = _hash({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)})
-    return Digest(exact, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak)
+    skeleton = _hash(pack({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)}))
+    return Digest(exact, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak, form)
 
 
 class _MaskedWalk(Walk):

@@ -31,12 +31,14 @@ class Fingerprint(NamedTuple):
     """The version of a function's code.
 
     `digest` has 32 hexadecimal digits; `source` is the reduced source of the function itself, None where
-    there is none; `helpers` names the other functions and classes that the digest covers, sorted.
+    there is none; `helpers` names the other functions and classes that the digest covers, sorted. `units` are
+    the names and texts that it was taken of, the function's own, which has no name there, first.
     """
 
     digest: str
     source: str | None
     helpers: tuple[str, ...]
+    units: tuple[tuple[str, str], ...] = ()
 
 
 _MAX_WRAPPERS = 100
@@ -132,7 +134,8 @@ def _compute(root: Any) -> Fingerprint:
     unit = walk.units[innermost]
     source = unit.text if unit is not None and unit.is_source else None
     helpers = {qualified_name(each) for each in walk.units if each not in layers}
-    return Fingerprint(walk.digest(layers), source, tuple(sorted(helpers | walk.opaque)))
+    names = tuple(sorted(helpers | walk.opaque))
+    return Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
 
 
 def _layers(root: Any) -> Iterator[Any]:
@@ -158,9 +161,13 @@ class _Walk:
 
         Helpers count with their names, the function itself without: a move changes no code.
         """
-        names = {each: "" if each in layers else qualified_name(each) for each in self.units}
-        texts = {f"{names[each]}:{unit.text if unit else ''}" for each, unit in self.units.items()}
+        texts = {f"{name}:{text}" for name, text in self.texts(layers)}
         return _digest([*sorted(texts), *sorted(self.opaque)])
+
+    def texts(self, layers: list[Any]) -> tuple[tuple[str, str], ...]:
+        """The name and the text of each unit, sorted."""
+        names = {each: "" if each in layers else qualified_name(each) for each in self.units}
+        return tuple(sorted({(names[each], unit.text if unit else "") for each, unit in self.units.items()}))
 
     def add(self, definition: Any) -> None:
         """Note a function or class, wherever it comes from."""

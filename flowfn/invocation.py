@@ -221,6 +221,8 @@ async def prepare(
     given = _given(setup, order)
     if frame is not None and isinstance(given, Fresh) and _is_part_of(frame, order.config):
         return await setup.inside(frame, given, order, hosts)
+    if frame is not None and frame.run.rehearsal is not None:
+        frame.run.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
     token = current_frame.set(None)
@@ -238,10 +240,11 @@ async def prepare(
             run.post, run.pause = watch.post, watch.pause
         if started is not None:
             started.run = run
-        ending = await setup.lead(run, given, order)
-        if run.report:
-            logger.warning("thread %s differs from its record: %s", run.thread, run.report)
-        return ending
+        try:
+            return await setup.lead(run, given, order)
+        finally:
+            if run.report:
+                logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)
     finally:
         current_frame.reset(token)
 

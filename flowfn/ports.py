@@ -222,6 +222,22 @@ class Saver(Protocol):
         """Release files, connections and leases. No error if closed already."""
 
 
+@runtime_checkable
+class SourceKeeper(Protocol):
+    """What a saver may do besides: keep the source of functions, once per database, for reports to compare.
+
+    `kept` are the digests that this process knows to be there.
+    """
+
+    kept: set[str]
+
+    def keep_sources(self, sources: Mapping[str, bytes]) -> None:
+        """Keep texts by their digests; what is there already stays."""
+
+    def source(self, digest: str) -> bytes | None:
+        """The text of this digest; None if it was never kept."""
+
+
 class Cache(Protocol):
     """Keeps encoded results across runs. `ttl` is in seconds; None keeps for ever."""
 

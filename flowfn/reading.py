@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
+from flowfn.engine.answers import read_pending
 from flowfn.engine.identity import ERROR, REPORT, RUN_TASK, Ledger, task_uuid
-from flowfn.engine.interrupts import read_pending
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
 from flowfn.report import Report
@@ -45,6 +46,8 @@ class CallView:
     status: str
     result: Any
     calls: tuple[CallView, ...]
+    answered_by: str | None = None
+    answered_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ class _Run:
         below = tuple(self._shown(loaded, under) for under in call.calls) + self._workflow_of(loaded, call)
         status = self._status(call.status, below)
         result = _or_unreadable(lambda: call.result)
-        return CallView(call.name, call.arguments, call.site, status, result, below)
+        who = call.answered_by, call.answered_at
+        return CallView(call.name, call.arguments, call.site, status, result, below, *who)
 
     def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:
         """What ran in the namespace of a call, which has one where it called another workflow."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["render"]
+__all__ = ["render", "render_value"]
 
 _MAX_ITEMS = 4
 _MAX_DEPTH = 3
@@ -34,6 +34,11 @@ def render(arguments: Mapping[str, Any], limit: int = 120) -> str:
         if room < 0:
             break
     return _cut(", ".join(parts), limit)
+
+
+def render_value(value: Any) -> str:
+    """One value, in the same way."""
+    return _render(value, _MAX_DEPTH)
 
 
 def _cut(text: str, limit: int) -> str:

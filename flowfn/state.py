@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
+from flowfn.engine.answers import read_asked
 from flowfn.engine.identity import (
     ERROR,
     REPORT,
@@ -21,7 +22,6 @@ from flowfn.engine.identity import (
     node_scope,
     task_uuid,
 )
-from flowfn.engine.interrupts import read_asked
 from flowfn.engine.journal import checkpoint_row, decode_checkpoint
 from flowfn.errors import ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id
@@ -54,7 +54,17 @@ if TYPE_CHECKING:
 class RecordedCall:
     """A recorded call, as `get_state` lists it under its task; values are decoded when they are read."""
 
-    __slots__ = ("_record", "arguments", "calls", "id", "name", "site", "status")
+    __slots__ = (
+        "_record",
+        "answered_at",
+        "answered_by",
+        "arguments",
+        "calls",
+        "id",
+        "name",
+        "site",
+        "status",
+    )
 
     def __init__(self, record: Record, calls: tuple[RecordedCall, ...]) -> None:
         info = record.info
@@ -63,6 +73,9 @@ class RecordedCall:
         self.arguments = info.arguments if info is not None else ""
         self.site = info.site if info is not None else ""
         self.status = _status(record)
+        self.answered_by: str | None = record.answered.get("by")
+        """Of a question, who answered it: as they said, or "deadline" for its default."""
+        self.answered_at: datetime | None = record.answered.get("at")
         self.calls = calls
         self._record = record
 

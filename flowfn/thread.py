@@ -60,27 +60,28 @@ class Thread(Generic[P, R]):
         """`workflow.astream` on this thread."""
         return self.workflow.astream(input, self.config, **options)
 
-    def resume(self, answer: Any = MISSING, **options: Any) -> Any:
+    def resume(self, answer: Any = MISSING, *, by: str | None = None, **options: Any) -> Any:
         """Go on where the thread stopped, with the answer to its question if it asked one.
 
-        Several questions are answered by a mapping from their ids, or keys, to answers.
+        Several questions are answered by a mapping from their ids, or keys, to answers. `by` is recorded as who
+        answered. Without an answer, questions whose deadline has passed get their defaults.
 
         Raises:
             NoPendingInterrupt, AmbiguousAnswer, InvalidAnswer: the answer can't be given.
         """
-        return self.invoke(None if answer is MISSING else Command(resume=answer), **options)
+        return self.invoke(None if answer is MISSING else Command(resume=answer, by=by), **options)
 
-    async def aresume(self, answer: Any = MISSING, **options: Any) -> Any:
+    async def aresume(self, answer: Any = MISSING, *, by: str | None = None, **options: Any) -> Any:
         """`resume` for asyncio."""
-        return await self.ainvoke(None if answer is MISSING else Command(resume=answer), **options)
+        return await self.ainvoke(None if answer is MISSING else Command(resume=answer, by=by), **options)
 
-    def send(self, key: str, answer: Any, **options: Any) -> Any:
+    def send(self, key: str, answer: Any, *, by: str | None = None, **options: Any) -> Any:
         """Answer the question that was asked under `key` (or has it as its id), and go on.
 
         Raises:
             NoPendingInterrupt: no such question waits.
         """
-        return self.resume(Answers({key: answer}), **options)
+        return self.resume(Answers({key: answer}), by=by, **options)
 
     # -- looking --------------------------------------------------------------------------------
 

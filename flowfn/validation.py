@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 _EXACT = (str, int, float, bool, bytes)
+_SCHEMAS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+"""What pydantic would say, without its import."""
 
 
 def validate(value: Any, kind: Any) -> Any:
@@ -98,6 +100,8 @@ def arguments(
 
 def json_schema(kind: Any) -> dict[str, Any] | None:
     """What JSON a type is made of; None where pydantic can't say."""
+    if isinstance(kind, type) and kind in _SCHEMAS:
+        return {"type": _SCHEMAS[kind]}
     from pydantic.errors import PydanticUserError
 
     adapter = _adapter(kind) if _hashable(kind) else _new_adapter(kind)

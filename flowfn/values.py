@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 __all__ = [
@@ -76,16 +77,18 @@ class Interrupt:
     """A question that a run waits on.
 
     `id` is stable: the same question of the same run has the same id on every attempt.
-    `key` is what the code named it by, if it did; `response_schema` the JSON schema of its answer, if it says.
+    `key` is what the code named it by, if it did; `response_schema` the JSON schema of its answer, if it says;
+    `expires_at` (UTC) when it stops waiting and its default counts, if it does.
     """
 
     value: Any
     id: str = "placeholder-id"
     key: str | None = field(default=None, compare=False)
     response_schema: Any = field(default=None, compare=False)
+    expires_at: datetime | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        more = ((name, getattr(self, name)) for name in ("key", "response_schema"))
+        more = ((name, getattr(self, name)) for name in ("key", "response_schema", "expires_at"))
         shown = "".join(f", {name}={value!r}" for name, value in more if value is not None)
         return f"Interrupt(value={self.value!r}, id={self.id!r}{shown})"
 
@@ -104,18 +107,19 @@ class Command(Generic[N]):
 
     `resume`: the answer to the pending interrupt, or a mapping from interrupt ids or keys to answers.
     `update`: writes to the state. `goto`: nodes, or `Send`s, to run next.
-    `graph`: `Command.PARENT` addresses the graph around this one.
+    `graph`: `Command.PARENT` addresses the graph around this one. `by`: who answers; recorded with the answer.
     """
 
     graph: str | None = None
     update: Any = None
     resume: Any = MISSING
     goto: Send | N | Sequence[Send | N] = ()
+    by: str | None = None
 
     PARENT: ClassVar[str] = "__parent__"
 
     def __repr__(self) -> str:
-        given = ((name, getattr(self, name)) for name in ("graph", "update", "resume", "goto"))
+        given = ((name, getattr(self, name)) for name in ("graph", "update", "resume", "goto", "by"))
         return f"Command({', '.join(f'{name}={value!r}' for name, value in given if value)})"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowfn.digest import digest, render
+from flowfn.engine.answers import Pending
 from flowfn.engine.identity import (
     CALL,
     QUESTION,
@@ -25,7 +26,7 @@ from flowfn.engine.identity import (
     node_scope,
     task_uuid,
 )
-from flowfn.engine.interrupts import NAME, Pending
+from flowfn.engine.interrupts import NAME
 from flowfn.ports import WriteRow, Writes
 from flowfn.pregel.program import INTERRUPT, NO_WRITES, PULL, PUSH, RESUME
 from flowfn.values import Interrupt

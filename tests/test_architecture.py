@@ -43,6 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
+    "flowfn.kinds": NOUNS | {"flowfn.serde"},
+    "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": set(),
@@ -57,7 +59,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What a run does.
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
-    | {"flowfn.digest", "flowfn.definition", "flowfn.names", "flowfn.report", "flowfn.events"}
+    | {
+        "flowfn.digest",
+        "flowfn.definition",
+        "flowfn.fingerprint",
+        "flowfn.forms",
+        "flowfn.kinds",
+        "flowfn.names",
+        "flowfn.report",
+        "flowfn.events",
+    }
     | {"flowfn.config", "flowfn.cache", "flowfn.delta", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
@@ -90,7 +101,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.engine.identity", "flowfn.engine.interrupts", "flowfn.ports"}
+    | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
@@ -116,9 +127,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
+    "flowfn.doctor": NOUNS
+    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.errors"},
@@ -146,6 +160,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph_compat.unfinished": NOUNS
     | {
         "flowfn.digest",
+        "flowfn.engine.answers",
         "flowfn.engine.identity",
         "flowfn.engine.interrupts",
         "flowfn.pregel",

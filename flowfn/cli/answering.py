@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,14 @@ class Answer:
             return json.loads(self.given)
         except ValueError:
             return self.given
+
+
+def user() -> str | None:
+    """The name of who runs the command; None where nobody knows."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def addressed(answer: Answer, row: ThreadRow, questions: Sequence[Interrupt] | Unreadable) -> dict[str, Any]:

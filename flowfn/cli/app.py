@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from flowfn.cli import demo, program
-from flowfn.cli.answering import Answer, addressed
+from flowfn.cli.answering import Answer, addressed, user
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, place, reading
+from flowfn.cli.diff import diff_page
 from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
 from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
 from flowfn.cli.terminal import errors, output, printable
@@ -98,6 +99,37 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
         output().print(thread_page(found))
 
 
+@app.command("diff")
+def diff_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
+    """Show how the last resumed run of a thread differed from its record, and the probable cause."""
+    with reading(choose(db)) as saver:
+        found = view(saver, find_thread(saver, thread))
+    if as_json:
+        _print_json(found.report.to_data())
+    else:
+        output().print(diff_page(found))
+
+
+@app.command("doctor")
+def examine_threads(
+    script: Annotated[
+        Path, typer.Argument(metavar="APP.PY", help="The script as it is now: imported, not run.")
+    ],
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Replay every open run dry on an edited script: which go on as they are, which run what anew, which can't."""
+    from flowfn.cli.doctor import checkup_page, checkups, listed_checkup
+
+    found = checkups(script, choose(db))
+    if as_json:
+        _print_json([listed_checkup(each) for each in found])
+    else:
+        output().print(checkup_page(found))
+    if any(each.verdict == "decide" for each in found):
+        raise typer.Exit(FAILED)
+
+
 @app.command("resume")
 def resume_thread(thread: ThreadId, script: Script, db: Db = None) -> None:
     """Go on with a thread that failed, was killed or cancelled."""
@@ -119,6 +151,9 @@ def answer_thread(
     text: Annotated[
         bool, typer.Option("--text", help="Take the answer as text, whatever it looks like.")
     ] = False,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who answers. Default: you, as this machine knows you.")
+    ] = None,
     db: Db = None,
 ) -> None:
     """Answer the open question of a thread, and go on with it."""
@@ -130,7 +165,7 @@ def answer_thread(
         questions = open_questions(saver, row)
     resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
     workflow = program.on_database(workflow, path)
-    _go_on(workflow, row.id, Command(resume=resume))
+    _go_on(workflow, row.id, Command(resume=resume, by=by or user()))
 
 
 @app.command("import-langgraph")

@@ -39,12 +39,21 @@ def _call(call: CallView) -> dict[str, Any]:
         "status": call.status,
         "result": None if failed else _value(call.result),
         "error": describe(call.result) if failed else None,
+        "answered_by": call.answered_by,
+        "answered_at": None if call.answered_at is None else call.answered_at.isoformat(),
         "calls": [_call(below) for below in call.calls],
     }
 
 
 def _question(question: Interrupt) -> dict[str, Any]:
-    return {"id": question.id, "key": question.key, "value": _value(question.value)}
+    until = question.expires_at
+    return {
+        "id": question.id,
+        "key": question.key,
+        "value": _value(question.value),
+        "response_schema": question.response_schema,
+        "expires_at": None if until is None else until.isoformat(),
+    }
 
 
 def _value(value: Any) -> Any:

@@ -6,7 +6,14 @@ import os
 import traceback as formatting
 
 from flowfn.cli.terminal import errors, printable
-from flowfn.errors import FlowError, InvalidAnswer, NoPendingInterrupt, ThreadBusy, UnknownThread
+from flowfn.errors import (
+    FlowError,
+    InvalidAnswer,
+    NonDeterminismError,
+    NoPendingInterrupt,
+    ThreadBusy,
+    UnknownThread,
+)
 
 FAILED, USAGE, WAITS = 1, 2, 3
 
@@ -35,7 +42,10 @@ def report(error: Exception, *, traceback: bool) -> int:
 
 def _sentence(error: BaseException) -> str:
     """An error in one line: flowfn's own speak for themselves, others with type and place."""
-    text = " ".join(str(error).split())
+    said = str(error)
+    if isinstance(error, NonDeterminismError):
+        said = said.partition("\n")[0] + " `flowfn diff` shows more."
+    text = " ".join(said.split())
     if isinstance(error, FlowError):
         return text
     steps = formatting.extract_tb(error.__traceback__)

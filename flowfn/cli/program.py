@@ -9,14 +9,19 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
+from flowfn.workflow import Workflow
+
+if TYPE_CHECKING:
+    from flowfn.invocation import Setup
 
 AnyWorkflow = Entrypoint[Any, Any]
 
@@ -35,6 +40,21 @@ def find(target: str, recorded: str) -> AnyWorkflow:
         )
     module = _imported(file.resolve(), recorded)
     return _named(module, name) if name else _recorded(module, recorded)
+
+
+def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
+    """What the workflows of a script are made of, by the names that their threads are recorded under.
+
+    Raises:
+        Usage: there is no such file.
+        WorkflowFailed: it raised.
+    """
+    if not script.is_file():
+        raise Usage(f"there is no file {str(script)!r}: pass the script that defines the workflows")
+    file = script.resolve()
+    within = max(("", *recorded), key=lambda name: len(_module_name(file, name)[0]))
+    found = vars(_imported(file, within)).values()
+    return {each._self_setup.name: each._self_setup for each in found if isinstance(each, Workflow)}
 
 
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:

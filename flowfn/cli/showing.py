@@ -78,7 +78,8 @@ def question_lines(questions: Questions) -> list[Text]:
 def question_text(question: Interrupt) -> str:
     """What is asked, and how it is addressed."""
     key = f", key {question.key!r}" if question.key is not None else ""
-    return f"{shown(question.value)} (id {question.id}{key})"
+    until = "" if question.expires_at is None else f", until {question.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{shown(question.value)} (id {question.id}{key}{until})"
 
 
 def shown(value: Any) -> str:
@@ -105,6 +106,8 @@ def _grow(tree: Tree, call: CallView) -> None:
     label = Text.assemble(printable(f"{call.name}({call.arguments})"), "  ", _status(call.status))
     if call.status == "failed":
         label.append(f"  {printable(describe(call.result))}", style="red")
+    if call.answered_by is not None:
+        label.append(f"  by {printable(call.answered_by)}", style="dim")
     branch = tree.add(label)
     for below in call.calls:
         _grow(branch, below)

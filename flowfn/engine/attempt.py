@@ -20,6 +20,7 @@ from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout
 from flowfn.events import TaskFinished, TaskStarted
 from flowfn.logs import logger
@@ -42,6 +43,8 @@ async def attempt(call: Call) -> Any:
     """
     run, host = call.run, call.run.host_of(call.definition)
     try:
+        if run.rehearsal is not None:
+            run.rehearsal.admit(call)
         if call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)
@@ -63,6 +66,10 @@ async def _outcome(call: Call, host: Host) -> Any:
     journal = call.run.journal if call.definition.recorded else None
     if journal is not None:
         _check_result_type(call)
+        if (kept := journal.kept) is not None and call.parent is not None:
+            caller = call.parent.call.definition
+            if call.definition.version_key not in kept or caller.version_key not in kept:
+                await keep_sources(journal.saver, host, (call.definition, caller))
         call.note = journal.note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
         if call.waited:
             journal.suspend(call.note, False)

@@ -143,12 +143,13 @@ class Call:
             definition.code,
             frame.call.definition.code,
             self.position,
+            digested.form,
         )
 
     @property
     def summary(self) -> CallSummary:
         """The call, for people."""
-        return CallSummary(self.info.name, self.info.arguments, self.info.site)
+        return self.info.summary
 
     @property
     def shown_input(self) -> Any:

@@ -33,6 +33,7 @@ class Frame:
         "failures",
         "halted",
         "nested",
+        "newest",
         "positions",
         "questions",
         "run",
@@ -51,6 +52,8 @@ class Frame:
         self.attempt = attempt
         self.began = began
         """When the first attempt began, in seconds since the epoch."""
+        if run.ledger:
+            run.callers[self.scope] = call.definition
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
         self.counts: dict[tuple[str, bytes], int] = {}
         self.positions: dict[str, int] = {}
@@ -59,6 +62,8 @@ class Frame:
         self.failures: list[tuple[Call, BaseException]] = []
         self.questions: list[Any] = []
         self.nested = 0
+        self.newest = 0
+        """Of the recorded calls that it has made again: how late the latest was made."""
         self.suspended = False
         """Whether the attempt ends in a question, of its own or of a call's."""
         self.told = False

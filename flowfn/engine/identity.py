@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.definition import OnDivergence
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+from flowfn.report import CallSummary
 from flowfn.values import Write
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ ANSWER = "__resume__"
 FAILED = "__failed__"
 REPORT = "__report__"
 SUSPENDED = "__suspended__"
+ANSWERED_BY = "__answered_by__"
 
 RUN_TASK = "0" * 32
 """The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
@@ -99,6 +101,13 @@ class CallInfo(NamedTuple):
     code: str
     scope_code: str
     position: int = -1
+    form: bytes | None = None
+    """The arguments themselves, unless they are long; see `forms`."""
+
+    @property
+    def summary(self) -> CallSummary:
+        """The call, for people."""
+        return CallSummary(self.name, self.arguments, self.site, self.code)
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -108,6 +117,7 @@ class Record:
     """One call as the journal has it: what it was and what came of it, both still encoded."""
 
     __slots__ = (
+        "_answered_by",
         "_info",
         "_serde",
         "claimed",
@@ -132,6 +142,7 @@ class Record:
         self.failed = 0
         self.waiting = False
         """Whether the run stopped for a question that it, or a call of it, asked."""
+        self._answered_by: WriteRow | None = None
         self._info: WriteRow | CallInfo | None = None
         self._serde = serde
 
@@ -145,6 +156,8 @@ class Record:
             self.question = row
         elif row.channel == SUSPENDED:
             self.waiting = self._serde.loads(row.value)
+        elif row.channel == ANSWERED_BY:
+            self._answered_by = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -164,6 +177,16 @@ class Record:
     def in_doubt(self) -> bool:
         """Whether it was under way when the process died."""
         return self.outcome is None and self.question is None and not self.waiting
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """Of a question, who answered it (`by`, None where nobody said) and when (`at`, in UTC)."""
+        return {} if self._answered_by is None else self._serde.loads(self._answered_by.value)
+
+    @property
+    def answered_by(self) -> str | None:
+        """Who answered it, where that was said."""
+        return self.answered.get("by")
 
     def asked(self) -> Any:
         """The question that it is, decoded."""

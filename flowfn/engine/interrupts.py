@@ -7,15 +7,17 @@ differs only in the clock; where neither fits, the question is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
 from flowfn.digest import digest, render
+from flowfn.engine.answers import DEADLINE, Pending, answer_rows, expired, unfit, validated
 from flowfn.engine.identity import (
     ANSWER,
     QUESTION,
-    RUN_TASK,
     CallInfo,
     Record,
     Same,
@@ -23,13 +25,14 @@ from flowfn.engine.identity import (
     instance_id,
     judge,
 )
-from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, Suspended
-from flowfn.ports import Loaded, WriteRow, Writes
-from flowfn.values import MISSING, Answers, Interrupt
+from flowfn.errors import InvalidAnswer, Suspended
+from flowfn.kinds import spelled
+from flowfn.ports import WriteRow
+from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
-    from flowfn.engine.journal import Journal, Note
+    from flowfn.engine.journal import Note
     from flowfn.ports import Host
 
 NAME = "interrupt"
@@ -38,19 +41,8 @@ Refusal = Callable[[ValueError], Exception]
 """Makes of what is wrong with an answer the error to raise."""
 
 
-class Pending(NamedTuple):
-    """A question that waits, and where its answer goes.
-
-    `under` lists, from the root inwards, the namespace and the task of each node that it was asked in.
-    `answered`: it waits no more.
-    """
-
-    interrupt: Interrupt
-    namespace: str
-    checkpoint: str
-    task: str
-    under: tuple[tuple[str, str], ...] = ()
-    answered: bool = False
+Deadline = tuple[float, Any]
+"""Seconds that a question waits from when it was first asked, and what is answered then."""
 
 
 class Asked:
@@ -74,6 +66,7 @@ def ask(
     id: str | None = None,
     schema: Any = None,
     refuse: Refusal | None = None,
+    deadline: Deadline | None = None,
 ) -> Any:
     """The answer to a question, or `Suspended` where there is none yet.
 
@@ -83,26 +76,28 @@ def ask(
     frame.check()
     if frame.run.journal is None:
         if frame.run.frame is not None:
-            return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse)
+            return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse, deadline)
         shown = Interrupt(value, id or _unstored_id(frame), key, schema)
         _wait_for(frame, Asked(Pending(shown, "", "", ""), None, True))
     info, task, record = _identify(frame, value, key, site)
     if record is not None and _answered(record):
-        answer, problem = _validated(record.value(), kind)
+        answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else kind)
         if problem is None:
             frame.run.reused.add()
             return answer
+        again = _asked(frame, value, key, task, info, id, schema, record, deadline, rejected=True)
         if refuse is not None:
-            unfit = _asked(frame, value, key, task, info, id, schema, known=True, rejected=True)
-            frame.questions.append(unfit)
-            frame.run.root.refused.add(unfit.pending.interrupt.id)
+            frame.questions.append(again)
+            frame.run.root.refused.add(again.pending.interrupt.id)
             raise refuse(problem)
-        frame.run.root.rejected = InvalidAnswer(f"the answer to {value!r} does not fit: {problem}")
-        _wait_for(frame, _asked(frame, value, key, task, info, id, schema, known=True, rejected=True))
+        frame.run.root.rejected = unfit(value, problem)
+        _wait_for(frame, _spelling(again, kind))
     if frame.run.root.offered is not MISSING:
         return _take_offered(frame, task, info, kind)
-    known = record is not None and record.question is not None
-    _wait_for(frame, _asked(frame, value, key, task, info, id, schema, known=known))
+    asked = _asked(frame, value, key, task, info, id, schema, record, deadline)
+    if asked.known and deadline is not None and expired(asked.pending.interrupt, frame.run.host.now()):
+        return _take(frame, task, info, deadline[1], DEADLINE)
+    _wait_for(frame, asked if refuse is not None else _spelling(asked, kind))
 
 
 def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
@@ -111,15 +106,21 @@ def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
     Raises:
         InvalidAnswer: it doesn't fit.
     """
+    root = frame.run.root
+    answer, problem = validated(root.offered, kind)
+    if problem is not None:
+        raise InvalidAnswer(f"the answer {root.offered!r} does not fit: {problem}")
+    root.offered = MISSING
+    return _take(frame, task, info, answer, root.answerer)
+
+
+def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) -> Any:
+    """Go on with an answer that nobody committed before; it rides on the next commit."""
     run, journal = frame.run, frame.run.journal
     assert journal is not None
-    answer, problem = _validated(run.root.offered, kind)
-    if problem is not None:
-        raise InvalidAnswer(f"the answer {run.root.offered!r} does not fit: {problem}")
-    run.root.offered = MISSING
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
-    row = WriteRow(task, journal.next_order(), ANSWER, journal.encode(answer, "an answer"))
-    journal.ride(note.namespace, note.checkpoint, [row])
+    rows = answer_rows(journal, task, journal.encode(answer, "an answer"), by, run.host.now())
+    journal.ride(note.namespace, note.checkpoint, rows)
     return answer
 
 
@@ -166,7 +167,7 @@ def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[Cal
     code, position = frame.call.definition.code, frame.position(NAME)
     info = CallInfo(
         NAME, NAME, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
-        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position,
+        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, position, policy)
@@ -188,33 +189,36 @@ def _asked(
     info: CallInfo,
     id: str | None,
     schema: Any,
+    record: Record | None,
+    deadline: Deadline | None,
     *,
-    known: bool,
     rejected: bool = False,
 ) -> Asked:
     run = frame.run
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
     shown = id or instance_id(run.thread, run.namespace, run.checkpoint.id, task)
-    interrupt = Interrupt(value, shown, key, schema)
+    known = record is not None and record.question is not None
+    asked_at = record.info.at if record is not None and record.info is not None else info.at
+    until = None if deadline is None else datetime.fromtimestamp(asked_at + deadline[0], UTC)
+    interrupt = Interrupt(value, shown, key, schema, until)
     pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
     return Asked(pending, note, known, rejected)
 
 
+def _spelling(asked: Asked, kind: Any) -> Asked:
+    """The question with what its answer must be: a JSON schema for a form, and the type for the check."""
+    if kind is not None:
+        from flowfn.validation import json_schema
+
+        pending = asked.pending
+        shown = replace(pending.interrupt, response_schema=json_schema(kind))
+        asked.pending = pending._replace(interrupt=shown, kind=spelled(kind))
+    return asked
+
+
 def _unstored_id(frame: Frame) -> str:
     return instance_id("", "", frame.run.host.new_id(), "")
-
-
-def _validated(answer: Any, kind: Any) -> tuple[Any, ValueError | None]:
-    """The answer as its type, or what is wrong with it."""
-    if kind is None:
-        return answer, None
-    from flowfn.validation import validate
-
-    try:
-        return validate(answer, kind), None
-    except ValueError as error:
-        return None, error
 
 
 async def record_questions(frame: Frame, host: Host) -> None:
@@ -230,95 +234,3 @@ async def record_questions(frame: Frame, host: Host) -> None:
             interrupt = asked.pending.interrupt
             data = journal.encode(interrupt, f"the question {interrupt.value!r} of interrupt()")
             await journal.append(host, asked.note, WriteRow(asked.pending.task, -3, QUESTION, data))
-
-
-# -- the thread's list of what waits --------------------------------------------------------------
-
-
-def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
-    """The list of waiting questions, as a row that replaces the last one."""
-    data = journal.encode([tuple(question) for question in pending], "interrupt()")
-    return Writes("", checkpoint, [WriteRow(RUN_TASK, -3, QUESTION, data)])
-
-
-def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
-    """The questions that wait, in the order in which they were asked."""
-    return [question for question in read_asked(serde, rows) if not question.answered]
-
-
-def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
-    """The questions that the run stopped for last, answered or not."""
-    found: list[Pending] = []
-    for row in rows:
-        if row.task == RUN_TASK and row.channel == QUESTION:
-            found = [_read(question) for question in serde.loads(row.value)]
-    return found
-
-
-def _read(question: Sequence[Any]) -> Pending:
-    interrupt, space, checkpoint, asked, under, answered = question
-    places = tuple((namespace, task) for namespace, task in under)
-    return Pending(interrupt, space, checkpoint, asked, places, answered)
-
-
-def reopened(journal: Journal, loaded: Loaded, refused: Collection[str]) -> Writes:
-    """The list of questions, in which those whose answers were refused wait again."""
-    asked = read_asked(journal.serde, loaded.writes)
-    now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
-    return pending_rows(journal, loaded.checkpoint.id, now)
-
-
-async def answer(
-    journal: Journal, host: Host, checkpoint: str, asked: Sequence[Pending], resume: Any
-) -> None:
-    """Commit answers to those of the questions that wait.
-
-    Raises:
-        NoPendingInterrupt: nothing waits, or not under that id.
-        AmbiguousAnswer: one plain answer to several questions.
-    """
-    answers = assign([question for question in asked if not question.answered], resume)
-    writes = []
-    for question, value in answers:
-        data = journal.encode(value, f"the answer to {question.interrupt.value!r}")
-        row = WriteRow(question.task, journal.next_order(), ANSWER, data)
-        writes.append(Writes(question.namespace, question.checkpoint, [row]))
-    done = {question.interrupt.id for question, _ in answers}
-    now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
-    await journal.write(host, [*writes, pending_rows(journal, checkpoint, now)])
-
-
-def assign(pending: Sequence[Pending], resume: Any) -> list[tuple[Pending, Any]]:
-    """Which answer goes to which question: by id or key where a mapping names them, else to the only one."""
-    if not pending:
-        raise NoPendingInterrupt(
-            f"nothing waits for the answer {resume!r}: the run asked no question, or it was answered; "
-            "see get_state(config).interrupts"
-        )
-    by_name = {q.interrupt.id: q for q in pending} | {q.interrupt.key: q for q in pending if q.interrupt.key}
-    if isinstance(resume, Answers) or (isinstance(resume, Mapping) and resume and _names(resume, by_name)):
-        unknown = [name for name in resume if name not in by_name]
-        if unknown:
-            raise NoPendingInterrupt(
-                f"no question waits under {unknown[0]!r}; those that do: {_listed(pending)}"
-            )
-        return [(by_name[name], value) for name, value in resume.items()]
-    if len(pending) > 1:
-        raise AmbiguousAnswer(
-            f"{len(pending)} questions wait, and {resume!r} doesn't say which it answers: "
-            f"pass Command(resume={{id: answer}}) with ids of {_listed(pending)}"
-        )
-    return [(pending[0], resume)]
-
-
-def _names(resume: Mapping[Any, Any], by_name: Mapping[Any, Pending]) -> bool:
-    """Whether a mapping addresses questions, rather than being an answer itself."""
-    return any(name in by_name for name in resume) or all(_is_id(name) for name in resume)
-
-
-def _is_id(name: Any) -> bool:
-    return isinstance(name, str) and len(name) == 32 and set(name) <= set("0123456789abcdef")
-
-
-def _listed(pending: Sequence[Pending]) -> str:
-    return ", ".join(f"{q.interrupt.id!r}: {q.interrupt.value!r}" for q in pending)

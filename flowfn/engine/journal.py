@@ -67,6 +67,8 @@ class Journal:
         self.lease = lease
         self.thread = lease.thread
         self.durability = durability
+        self.kept: set[str] | None = getattr(saver, "kept", None)
+        """The versions of functions whose source is known to be kept; None where the saver keeps none."""
         self.order = 0
         self._orders = count(1)
         self._place = 0

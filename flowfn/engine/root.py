@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
+from flowfn.engine.answers import answer, pending_rows, read_asked, reopened
 from flowfn.engine.identity import ERROR, FAILED, RUN_TASK, node_scope
-from flowfn.engine.interrupts import answer, pending_rows, read_asked, reopened
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
@@ -206,8 +206,15 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         run.went_back = {"": loaded.checkpoint.id, **run.config.replays}
         await run.fork(writes)
         _pass_breakpoints(run)
-        run.offered = MISSING if given.command is None else _only_answer(given.command.resume)
+        if given.command is not None:
+            run.offered, run.answerer = _only_answer(given.command.resume), given.command.by
     run.tell_where_it_stands()
+
+
+async def enter_recorded(run: Run) -> None:
+    """Take up what is recorded of a run, as one that is resumed without an answer does."""
+    assert run.journal is not None
+    await _enter(run, run.journal, Resume(None))
 
 
 async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
@@ -259,7 +266,7 @@ async def _obey(
 ) -> None:
     """Carry out what a command brings to a stopped run."""
     if command is not None and command.resume is not MISSING:
-        await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume)
+        await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume, command.by)
         again = await journal.load(run.host, run.namespace, run.checkpoint.id)
         run.ledger = journal.ledger(again)
     if writes:

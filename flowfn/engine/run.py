@@ -6,6 +6,7 @@ run, has a namespace of its own on the same thread, under the same lease (`engin
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.cache import PROCESS
 from flowfn.definition import Definition, OnDivergence
-from flowfn.engine.identity import Ledger, node_scope, task_uuid
-from flowfn.engine.interrupts import Pending
+from flowfn.engine.answers import Pending
+from flowfn.engine.causes import cause_of, cause_of_orphan
+from flowfn.engine.identity import CallInfo, Ledger, node_scope, task_uuid
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun
@@ -27,7 +29,7 @@ from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
-from flowfn.report import CallSummary, Report
+from flowfn.report import Report
 from flowfn.runtime import RunControl
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
+    from flowfn.engine.rehearsal import Rehearsal
     from flowfn.engine.slots import Slots
     from flowfn.pregel.program import Task
 
@@ -144,13 +147,21 @@ class Run:
         self.pending: list[Pending] = []
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up."""
+        self.rehearsal: Rehearsal | None = None if parent is None else parent.root.rehearsal
+        """Where it is replayed dry, what that met; see `engine/rehearsal.py`."""
+        if self.rehearsal is not None:
+            self.rehearsal.runs.append(self)
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
+        self.callers: dict[str, Definition] = {}
+        """Of a resumed run: the functions that were called again, by the scope of what they call."""
         self.errors: dict[int, tuple[Exception, Call, int]] = {}
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self.offered: Any = MISSING
         """An answer for whichever question is asked first: of a run that goes back to before it was asked."""
+        self.answerer: str | None = None
+        """Who gave it."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 
@@ -274,19 +285,19 @@ class Run:
         after.metadata["parents"] = self.parents
 
     def note_orphans(self) -> None:
-        """Report what was recorded and nobody asked for."""
-        all_orphans = list(self.ledger.orphans())
-        orphans = list(all_orphans)
+        """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
+        orphans = list(self.ledger.orphans())
+        left: dict[tuple[str, str], deque[CallInfo]] = {}
+        for info in orphans:
+            left.setdefault((info.scope, info.qualified), deque()).append(info)
         for call in self.newcomers:
-            place = (call.info.scope, call.info.qualified)
-            rival = next((info for info in orphans if (info.scope, info.qualified) == place), None)
-            if rival is not None:
-                orphans.remove(rival)
-                recorded = CallSummary(rival.name, rival.arguments, rival.site)
-                self.report.add("new", recorded, call.summary, "other arguments, or another call: ran")
+            if rivals := left.get((call.info.scope, call.info.qualified)):
+                rival = rivals.popleft()
+                self.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
         self.newcomers.clear()
-        for info in all_orphans:
-            self.report.add("orphan", CallSummary(info.name, info.arguments, info.site), None)
+        for info in orphans:
+            cause = cause_of_orphan(self, info, self.callers.get(info.scope))
+            self.report.add("orphan", info.summary, None, *cause)
 
     def counted_report(self) -> Report:
         """The report as it stands."""

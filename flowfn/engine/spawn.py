@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.digest import digest
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
+from flowfn.engine.causes import Cause, cause_of, note_edit
 from flowfn.engine.identity import ERROR, Doubt, New, Record, Same, Verdict, call_id, judge
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
@@ -123,6 +124,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     """The recorded outcome as a future that is done, or None where the call has to run (again)."""
     run, record = call.run, verdict.record
     record.claimed = True
+    _note_order(call, record)
     call.task = record.task
     _report_same(call, verdict)
     if not record.finished:
@@ -141,6 +143,17 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     return Future.of(value, record.order)
 
 
+def _note_order(call: Call, record: Record) -> None:
+    """Count a call that came later than one which is recorded as made after it."""
+    frame, info = call.parent, record.info
+    if frame is None or info is None:
+        return
+    if info.born < frame.newest:
+        call.run.report.reordered += 1
+    else:
+        frame.newest = info.born
+
+
 def _runs_anew(call: Call, record: Record) -> bool:
     """Whether the task's own code changed, and its author wants it to run again for that."""
     recorded = record.info
@@ -148,11 +161,12 @@ def _runs_anew(call: Call, record: Record) -> bool:
         return False
     policy = call.definition.on_code_change
     kind: Kind = "rerun" if policy == "rerun" else "code"
+    note_edit(call.run, call.definition, recorded.code)
     call.run.report.add(kind, _summary(record), call.summary, "the task's code changed")
     if policy == "error":
         error = NonDeterminismError(
             f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
-            "set on_code_change to 'reuse' or 'rerun', or version= to what it was",
+            f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.counted_report()}",
             call.run.report,
         )
         call.run.root.fatal = error
@@ -183,8 +197,7 @@ def _start(call: Call, host: Any) -> Future[Any]:
 
 
 def _summary(record: Record) -> CallSummary | None:
-    info = record.info
-    return None if info is None else CallSummary(info.name, info.arguments, info.site)
+    return None if record.info is None else record.info.summary
 
 
 def _report_same(call: Call, verdict: Same) -> None:
@@ -205,16 +218,18 @@ def _refusal(call: Call, doubt: Doubt) -> NonDeterminismError:
     """The error that tells the author what can't be told apart, and what to write."""
     recorded, report = _summary(doubt.record), call.run.counted_report()
     doubt.record.claimed = True
-    report.add("forbidden" if doubt.forbidden else "doubt", recorded, call.summary)
+    cause = Cause("") if doubt.record.info is None else cause_of(call, doubt.record.info)
+    report.add("forbidden" if doubt.forbidden else "doubt", recorded, call.summary, *cause)
     if doubt.forbidden:
         return NonDeterminismError(
             f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
-            "on_divergence='error' allows none: restore the call, or use on_divergence='rerun'",
+            f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",
             report,
         )
     return NonDeterminismError(
         f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
         "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
-        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)",
+        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)\n"
+        f"{report}",
         report,
     )

@@ -210,7 +210,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
             for call in riding
             if call.definition.recorded and (rows := write_rows(run.journal.serde, call))
         ]
-        items.append(run.row(after))
+        items += [*run.journal.riders(), run.row(after)]
         if ends:
             items += run.journal.report_rows(run.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)

@@ -48,6 +48,7 @@ class Lowered:
         self.setup = _setup(definition, self.shape, options, self._inside)
         self.nested = definition.with_options(
             function=self._run_nested_async if definition.is_async else self._run_nested,
+            is_workflow=True,
             counted=False,
             retry=(),
             timeout=None,
@@ -228,7 +229,7 @@ def _setup(
     options: Mapping[str, Any],
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]],
 ) -> Setup:
-    node_definition = definition.with_options(counted=False, recorded=False)
+    node_definition = definition.with_options(is_workflow=True, counted=False, recorded=False)
     node = Node(
         definition.name,
         typing.cast(Any, node_definition),

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
+from flowfn.policies import timeout_seconds
+from flowfn.values import MISSING
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from uuid import UUID
 
 T = TypeVar("T")
@@ -39,10 +41,31 @@ def random() -> float:
 
 
 @overload
-def interrupt(value: Any, *, key: str | None = None, type: type[T]) -> T: ...
+def interrupt(
+    value: Any,
+    *,
+    key: str | None = None,
+    type: type[T],
+    timeout: float | timedelta | None = None,
+    default: Any = MISSING,
+) -> T: ...
 @overload
-def interrupt(value: Any, *, key: str | None = None, type: Any = None) -> Any: ...
-def interrupt(value: Any, *, key: str | None = None, type: Any = None) -> Any:
+def interrupt(
+    value: Any,
+    *,
+    key: str | None = None,
+    type: Any = None,
+    timeout: float | timedelta | None = None,
+    default: Any = MISSING,
+) -> Any: ...
+def interrupt(
+    value: Any,
+    *,
+    key: str | None = None,
+    type: Any = None,
+    timeout: float | timedelta | None = None,
+    default: Any = MISSING,
+) -> Any:
     """Ask a human, and return the answer.
 
     The run stops, and `invoke` returns the question; `invoke(Command(resume=answer), config)` goes on. What
@@ -51,18 +74,36 @@ def interrupt(value: Any, *, key: str | None = None, type: Any = None) -> Any:
     Args:
         value: the question; anything that can be stored.
         key: names the question, so that its payload may change between asking and answering.
-        type: what the answer is validated as, by pydantic.
+        type: what the answer is validated as, by pydantic: before the run goes on where the type is one of plain
+            types, `Literal`, unions, containers and classes with fields; else where the question is asked.
+        timeout: seconds, or a `timedelta`, from when it was first asked. After that no answer is taken, and the run
+            goes on with `default` when it is next resumed.
+        default: the answer then; it isn't validated.
 
     Raises:
         RuntimeError: called outside a run.
+        TypeError: one of `timeout` and `default` without the other.
     """
     frame = current_frame.get()
     if frame is None:
         raise RuntimeError(
             "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one"
         )
+    deadline = None if timeout is None and default is MISSING else _deadline(timeout, default)
     caller = sys._getframe(1)
-    return frame.ask(value, key, type, f"{caller.f_code.co_filename}:{caller.f_lineno}")
+    site = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    return frame.ask(value, key, type, site, deadline=deadline)
+
+
+def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, Any]:
+    if timeout is None or default is MISSING:
+        given, lacking = ("default", "timeout") if timeout is None else ("timeout", "default")
+        raise TypeError(
+            f"interrupt({given}=…) needs {lacking}= too: when to stop waiting, and the answer then"
+        )
+    seconds = timeout_seconds(timeout)
+    assert seconds is not None
+    return seconds, default
 
 
 def sleep(seconds: float) -> Any:
@@ -72,6 +113,8 @@ def sleep(seconds: float) -> Any:
     """
     until = _once("flowfn.sleep", lambda: time.time() + seconds)
     frame = current_frame.get()
+    if frame is not None and frame.run.rehearsal is not None and until > frame.run.host.now():
+        frame.run.rehearsal.stop(frame, "it sleeps")
     if frame is not None and frame.call.definition.is_async:
         host = frame.run.hosts.loop
         assert host is not None

@@ -1,5 +1,6 @@
 """`flowfn resume` and `flowfn answer`: going on with a thread from its script's file."""
 
+import getpass
 import json
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,20 @@ def test_a_workflow_of_a_package(flowfn: Any, tmp_path: Path, run_python: Any) -
     assert run_python("-m", "jobs.greet").returncode == 0
     ran = flowfn("answer", "one", "dr", package / "greet.py", "--db", tmp_path / "runs.db")
     assert (ran.code, ran.out) == (0, "hello ann, dr\n")
+
+
+def test_who_answered_is_shown(flowfn: Any, shop: Path) -> None:
+    """G8: as `--by` says, else as the machine knows who runs the command."""
+    flowfn("answer", "asks-1", "true", "app.py", "--by", "ann")
+    assert "interrupt(value={'approve': 6})  answered  by ann" in flowfn("show", "asks-1").out
+    flowfn("answer", "asks-2", "true", "app.py")
+    calls = json.loads(flowfn("show", "asks-2", "--json").out)["calls"]
+    (call,) = [call for call in calls if call["name"] == "interrupt"]
+    assert call["answered_by"] == getpass.getuser()
+    assert call["answered_at"] is not None
+
+
+def test_a_question_shows_its_form(flowfn: Any, shop: Path) -> None:
+    """A page that asks a human has the schema of the answer."""
+    (question,) = json.loads(flowfn("show", "asks-1", "--json").out)["questions"]
+    assert (question["response_schema"], question["expires_at"]) == ({"type": "boolean"}, None)

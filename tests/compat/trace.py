@@ -26,7 +26,7 @@ import graph_compat.errors
 
 Program = Callable[["Trace"], Coroutine[Any, Any, None]]
 
-ADDED = {("PregelTask", "calls"), ("Interrupt", "key")}
+ADDED = {("PregelTask", "calls"), ("Interrupt", "key"), ("Interrupt", "expires_at"), ("Command", "by")}
 """Fields that graph_compat's values have beside LangGraph's."""
 
 NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)

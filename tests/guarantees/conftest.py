@@ -1,10 +1,19 @@
 """Programs to edit between a kill and the resume."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from .editing import Edited, EditedScript
+
+
+@pytest.fixture(autouse=True)
+def no_app() -> Iterator[None]:
+    """The module `app` is forgotten after each test, for others that have one of that name."""
+    yield
+    sys.modules.pop("app", None)
 
 
 @pytest.fixture

@@ -446,12 +446,12 @@ class TestClock:
 
     def test_a_call_without_volatile_leaves_has_no_skeleton(self) -> None:
         """There is nothing to compare but the exact digest."""
-        assert of({"a": [1, "b", 2.5]})[1:] == (None, (), False)
+        assert of({"a": [1, "b", 2.5]})[1:4] == (None, (), False)
 
     def test_huge_arguments_have_no_skeleton(self) -> None:
         """Beyond 10,000 leaves nobody looks for volatile ones."""
         assert of([*range(9_990), MOMENT]).skeleton is not None
-        assert of([*range(10_010), MOMENT])[1:] == (None, (), False)
+        assert of([*range(10_010), MOMENT])[1:] == (None, (), False, None)
 
     def test_long_texts_count_whole(self) -> None:
         """A document is hashed, not scanned."""

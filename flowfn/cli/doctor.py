@@ -1,0 +1,68 @@
+"""`flowfn doctor`: what an edited script would make of the open runs of a database."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from checkpointers import EncryptedSaver
+from flowfn.cli import program
+from flowfn.cli.database import Place, reading
+from flowfn.cli.diff import code_lines
+from flowfn.cli.terminal import printable
+from flowfn.doctor import Checkup, examine
+from flowfn.ports import Saver
+
+_STYLES = {"continues": "green", "anew": "yellow", "decide": "red", "live": "dim"}
+_ORDER = ("decide", "anew", "continues", "live")
+
+
+def checkups(script: Path, place: Place) -> list[Checkup]:
+    """Each open run of a database. What the code of workflows prints meanwhile is dropped."""
+    with reading(place) as saver:
+        recorded = {row.workflow for row in saver.threads()}
+    setups = program.all_of(script, recorded)
+    own = next((s.checkpointer for s in setups.values() if isinstance(s.checkpointer, EncryptedSaver)), None)
+    with reading(place) as saver, redirect_stdout(io.StringIO()):
+        opened: Saver = (
+            saver if own is None or isinstance(saver, EncryptedSaver) else EncryptedSaver(saver, own.keys)
+        )
+        return asyncio.run(examine(opened, setups))
+
+
+def checkup_page(found: Sequence[Checkup]) -> RenderableType:
+    """A line for all runs that fare alike, those that need a decision first; then the code that was edited."""
+    if not found:
+        return Text("no open runs")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("", "RUNS", "WORKFLOW", "WHY", "SUCH AS"):
+        table.add_column(name, overflow="fold", justify="right" if name == "RUNS" else "left")
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for each in sorted(found, key=lambda each: _ORDER.index(each.verdict)):
+        alike.setdefault((each.verdict, each.workflow, each.why), []).append(each.thread)
+    for (verdict, *told), threads in alike.items():
+        cells = (str(len(threads)), *told, threads[0])
+        table.add_row(Text(verdict, style=_STYLES[verdict]), *(Text(printable(cell)) for cell in cells))
+    edits = {(edit.name, edit.recorded): edit for each in found for edit in each.report.edits}
+    return Group(table, *map(code_lines, edits.values()))
+
+
+def listed_checkup(each: Checkup) -> dict[str, Any]:
+    """A checkup as JSON has it."""
+    return {
+        "thread": each.thread,
+        "workflow": each.workflow,
+        "verdict": each.verdict,
+        "why": each.why,
+        "next": [list(call) for call in each.next],
+        "left": [list(call) for call in each.left],
+        "report": each.report.to_data(),
+    }

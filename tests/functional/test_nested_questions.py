@@ -1,0 +1,89 @@
+"""Questions in parallel, in nested workflows and in loops, all at once (G8)."""
+
+import random
+import time
+from typing import Any
+
+import pytest
+
+from flowfn import gather, interrupt
+
+from ..worlds import World, questions
+
+
+def committees(world: World, **options: Any) -> Any:
+    """Two rounds; in each, two tasks in parallel let a workflow ask, which asks in a loop, in a task and itself."""
+
+    @world.task
+    async def signature(who: str) -> Any:
+        try:
+            return interrupt({"sign": who}, **options)
+        except Exception:
+            return "swallowed"
+
+    @world.entrypoint(name="member")
+    async def member(name: str) -> list[Any]:
+        votes = []
+        while len(votes) < 2:
+            votes.append(interrupt("vote?", **options))
+        return [*votes, await world.value(signature(name))]
+
+    @world.task
+    async def consult(name: str, round: int) -> Any:
+        said = await member(name) if world.is_async else member(name)
+        world.ran.append((name, round))
+        return [name, round, said]
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        found = []
+        for round in range(2):
+            found += await world.value(gather(consult(name, round) for name in ("ann", "bob")))
+        return found
+
+    return wf
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_question_is_asked_once_and_keeps_its_answer(world: World, seed: int) -> None:
+    """G8: answered by id in any order, some at once: each answer goes to its question, and none is asked again."""
+    choose = random.Random(seed)
+    wf = committees(world)
+    result = world.invoke(wf, thread_id="t")
+    answers: dict[str, int] = {}
+    while isinstance(result, dict):
+        waiting = questions(result)
+        assert 1 <= len(waiting) <= 2
+        assert [q.id for q in waiting if q.id in answers] == []
+        assert {q.id for q in world.state(wf, "t").interrupts} == {q.id for q in waiting}
+        chosen = choose.sample(waiting, choose.randint(1, len(waiting)))
+        given = {question.id: len(answers) + place for place, question in enumerate(chosen)}
+        answers |= given
+        result = world.resume(wf, given, "t")
+    said = [answer for _, _, each in result for answer in each]
+    assert [(name, round) for name, round, _ in result] == [("ann", 0), ("bob", 0), ("ann", 1), ("bob", 1)]
+    assert sorted(said) == sorted(answers.values()) == list(range(12))
+    assert all(each == sorted(each) for _, _, each in result)  # a workflow's questions come one after another
+    assert sorted(world.ran) == [("ann", 0), ("ann", 1), ("bob", 0), ("bob", 1)]
+
+
+def test_going_on_without_an_answer_asks_the_same(world: World) -> None:
+    """G8: however often a run is taken up, its questions are the same, with the same ids."""
+    wf = committees(world)
+    first = {question.id for question in questions(world.invoke(wf, thread_id="t"))}
+    for _ in range(3):
+        assert {question.id for question in questions(world.invoke(wf, None, thread_id="t"))} == first
+
+
+def test_all_deadlines_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question has its deadline from when it was asked: a run taken up late enough, often enough, ends."""
+    now = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    wf = committees(world, timeout=10, default="no")
+    result = world.invoke(wf, thread_id="t")
+    rounds = 0
+    while isinstance(result, dict):
+        now[0] += 11
+        result = world.invoke(wf, None, thread_id="t")
+        rounds += 1
+    assert ([said for _, _, said in result], rounds) == ([["no"] * 3] * 4, 6)
