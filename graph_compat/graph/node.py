@@ -23,8 +23,9 @@ from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer, pushing
+from graph_compat.graph.writes import Writer
 from graph_compat.langchain.runs import node_run, node_run_on_loop
+from graph_compat.pushing import pushing
 
 
 @dataclass(frozen=True, kw_only=True)
