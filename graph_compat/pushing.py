@@ -9,24 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
-from flowfn.pregel import peek
+from flowfn.pregel import peek, shown, view
 from flowfn.values import Write
 
-_pushed: ContextVar[list[Write] | None] = ContextVar("graph_compat.pushed", default=None)
+if TYPE_CHECKING:
+    from graph_compat.graph.schema import Schema
+
+
+class _Running(NamedTuple):
+    """A running node: what its code has pushed, and the schema of its input."""
+
+    pushed: list[Write]
+    schema: Schema
+
+
+_running: ContextVar[_Running | None] = ContextVar("graph_compat.running", default=None)
 
 
 @contextmanager
-def pushing() -> Iterator[list[Write]]:
-    """Collects what the running code pushes."""
+def pushing(schema: Schema | None = None) -> Iterator[list[Write]]:
+    """Collects what the code of a node pushes; without a schema, what a task of the running node does, if any runs."""
     pushed: list[Write] = []
-    token = _pushed.set(pushed)
+    around = _running.get()
+    schema = around.schema if schema is None and around is not None else schema
+    token = _running.set(None if schema is None else _Running(pushed, schema))
     try:
         yield pushed
     finally:
-        _pushed.reset(token)
+        _running.reset(token)
 
 
 def push(key: str, value: Any) -> None:
@@ -44,12 +57,12 @@ def send(writes: Iterable[tuple[str, Any]]) -> None:
     Raises:
         RuntimeError: no node is running here.
     """
-    pushed, given = _pushed.get(), list(writes)
-    if pushed is None:
+    running, given = _running.get(), list(writes)
+    if running is None:
         raise RuntimeError(
             f"nothing can be written to {[key for key, _ in given]}: no node of a graph is running here"
         )
-    pushed.extend(Write(key, value) for key, value in given)
+    running.pushed.extend(Write(key, value) for key, value in given)
 
 
 def read(select: str | Sequence[str], fresh: bool = False) -> Any:
@@ -60,9 +73,27 @@ def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     Raises:
         RuntimeError: no node is running here.
     """
-    frame, pushed = current_frame.get(), _pushed.get()
-    if frame is None or pushed is None:
+    frame, running = current_frame.get(), _running.get()
+    if frame is None or running is None:
         raise RuntimeError(f"{select!r} can't be read: no node of a graph is running here")
     run = frame.run
-    state = peek(run.program, run.checkpoint, pushed if fresh else (), run.managed)
+    state = peek(run.program, run.checkpoint, running.pushed if fresh else (), run.managed)
     return state.get(select) if isinstance(select, str) else state.pick(select)
+
+
+def state_here() -> Any:
+    """The whole state at the start of the superstep, as streams show it; None where no node is running."""
+    frame = current_frame.get()
+    if frame is None or _running.get() is None:
+        return None
+    return shown(frame.run.program, view(frame.run.program, frame.run.checkpoint))
+
+
+def input_here() -> Any:
+    """The state as the running node's input has it, whatever it was sent; None where no node is running."""
+    frame, running = current_frame.get(), _running.get()
+    if frame is None or running is None:
+        return None
+    run, schema = frame.run, running.schema
+    values = view(run.program, run.checkpoint, run.managed).pick(schema.keys)
+    return values if schema.make is None else schema.make(values)

@@ -74,7 +74,7 @@ class Step:
         """The node's writes, for a blocking run."""
         call = self.action.blocking
         assert call is not None
-        with node_run(self.action.name, state) as run, pushing() as pushed:
+        with node_run(self.action.name, state) as run, pushing(self.schema) as pushed:
             try:
                 value = call(state)
             except (Arrived, GraphInterrupt) as signal:
@@ -97,7 +97,7 @@ class Step:
         import asyncio
 
         async with node_run_on_loop(self.action.name, state) as run:
-            with pushing() as pushed:
+            with pushing(self.schema) as pushed:
                 try:
                     value = await awaited(self.action, state)
                 except (Arrived, GraphInterrupt) as signal:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.values import Send
 from graph_compat.constants import END, START
 from graph_compat.graph.state import CompiledStateGraph, StateGraph
-from graph_compat.prebuilt.agent_nodes import CallModel, Choice, SentCalls, Structure, value_of
+from graph_compat.prebuilt.agent_nodes import CallModel, Choice, Structure, value_of
 from graph_compat.prebuilt.agent_states import (
     AgentState,
     AgentStateWithStructuredResponse,
@@ -150,7 +150,7 @@ def create_react_agent(
         input_schema=schema if pre_model_hook is None else with_model_input(schema),
     )
     if node.tools_by_name:
-        builder.add_node("tools", SentCalls(node, builder.schema_of(schema)))
+        builder.add_node("tools", node)
     if pre_model_hook is not None:
         builder.add_node("pre_model_hook", pre_model_hook)
         builder.add_edge("pre_model_hook", "agent")

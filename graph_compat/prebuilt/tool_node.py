@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from graph_compat.injection import config_of
+from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
     ToolCall,
     answer,
@@ -87,7 +88,7 @@ class _Given:
     runtime: Any
 
 
-class ToolNode:
+class ToolNode(AsRunnable):
     """A node that runs the tools that a model calls, and answers each call.
 
     Its input is a state with messages, a list of messages, a list that ends with a call, or one call with its

@@ -2,11 +2,13 @@
 
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.managed import RemainingSteps
+from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import StreamWriter
+from langgraph.types import Send, StreamWriter
 from langgraph.utils.runnable import RunnableCallable
 
 from ..trace import Trace
@@ -136,3 +138,35 @@ async def the_runtime_in_the_configuration(t: Trace) -> None:
         return {"seen": type(runtime.store).__name__}
 
     await t.invoke(graph(t.node(node), store=InMemoryStore()), {"files": {}})
+
+
+class Private(TypedDict):
+    secret: int
+
+
+class Talk(MessagesState):
+    left: RemainingSteps
+
+
+async def a_call_that_is_sent_alone(t: Trace) -> None:
+    """Its tool sees the whole state of the graph, keys that only some nodes have included."""
+
+    def look(x: int, state: Annotated[dict, InjectedState], runtime: ToolRuntime) -> str:
+        """Look."""
+        return f"{x} {sorted(state)} {sorted(runtime.state)}"
+
+    builder = StateGraph(Talk)
+    builder.add_node("keep", t.node(lambda state: {"secret": 1}), input_schema=Private)
+    builder.add_node("tools", ToolNode([look]))
+    builder.add_edge(START, "keep")
+    call = {"name": "look", "args": {"x": 1}, "id": "1", "type": "tool_call"}
+    builder.add_conditional_edges("keep", lambda state: [Send("tools", [call])], ["tools"])
+    await t.invoke(builder.compile(), {"messages": []})
+
+
+async def a_tool_node_is_a_runnable(t: Trace) -> None:
+    """Libraries look for it in a graph's picture, and pipe it."""
+    node = ToolNode([])
+    graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
+    t.note("data", graph.get_graph().nodes["tools"].data is node)
+    t.note("runnable", [isinstance(node, Runnable), type(node | RunnableLambda(str)).__name__])
