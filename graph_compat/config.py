@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
+from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of, frame_here
+from graph_compat.langchain import config_around
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
 
 
 def get_config() -> dict[str, Any]:
-    """The configuration of the running node or task.
+    """The configuration of the running node or task; elsewhere that which LangChain's code around was given.
 
     Raises:
         RuntimeError: nothing runs here.
     """
-    return config_of(frame_here())
+    around = config_around() if current_frame.get() is None else None
+    return config_of(frame_here()) if around is None else around
 
 
 def get_store() -> Any:
-    """The store of the running graph; None where it has none.
+    """The store of the running graph; None where it has none. Elsewhere that of the runtime in `get_config()`.
 
     Raises:
         RuntimeError: nothing runs here.
     """
-    return frame_here().runtime.store
+    around = config_around() if current_frame.get() is None else None
+    runtime = None if around is None else around.get("configurable", {}).get(CONFIG_KEY_RUNTIME)
+    return (frame_here().runtime if runtime is None else runtime).store
 
 
 def get_stream_writer() -> StreamWriter:

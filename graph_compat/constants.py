@@ -31,6 +31,9 @@ TAG_NOSTREAM: Final = "nostream"
 TASKS: Final = SENDS
 CONF: Final = "configurable"
 CONFIG_KEY_CHECKPOINTER: Final = "__pregel_checkpointer"
+CONFIG_KEY_READ: Final = "__pregel_read"
+CONFIG_KEY_RUNTIME: Final = "__pregel_runtime"
+CONFIG_KEY_SEND: Final = "__pregel_send"
 
 __all__ = ["CONF", "CONFIG_KEY_CHECKPOINTER", "END", "START", "TAG_HIDDEN", "TAG_NOSTREAM", "TASKS"]
 
@@ -39,11 +42,11 @@ def __getattr__(name: str) -> Any:
     """`Send` and `Interrupt` were imported from here before LangGraph 1.0."""
     if name not in ("Interrupt", "Send"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from graph_compat import types
+    from flowfn import values
     from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
     warn(
         f"Importing {name} from {__name__} is deprecated. Please use 'from graph_compat.types import {name}' instead.",
         LangGraphDeprecatedSinceV10,
     )
-    return getattr(types, name)
+    return getattr(values, name)

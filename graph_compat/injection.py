@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
+from graph_compat.constants import CONFIG_KEY_READ, CONFIG_KEY_RUNTIME, CONFIG_KEY_SEND
 from graph_compat.langchain import MESSAGES, callbacks_here
+from graph_compat.pushing import read, send
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -118,15 +120,19 @@ _OF_THE_RUN = ("callbacks", "run_id", "run_name", MESSAGES)
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    config = {k: v for k, v in frame.runtime.config.items() if k not in _OF_THE_RUN}
+    runtime = frame.runtime
+    config = {k: v for k, v in runtime.config.items() if k not in _OF_THE_RUN}
     if (callbacks := callbacks_here()) is not None:
         config["callbacks"] = callbacks
     node = top_call(frame).node
-    info = frame.runtime.execution_info
+    info = runtime.execution_info
     assert info is not None
-    config["configurable"] = configurable = _configurable(
-        frame.run, config["configurable"], info.checkpoint_ns
-    )
+    config["configurable"] = configurable = {
+        **_configurable(frame.run, config["configurable"], info.checkpoint_ns),
+        CONFIG_KEY_READ: read,
+        CONFIG_KEY_RUNTIME: runtime,
+        CONFIG_KEY_SEND: send,
+    }
     if node is not None and node.tags:
         config["tags"] = [*config["tags"], *node.tags]
     config["metadata"] = {
@@ -136,22 +142,21 @@ def config_of(frame: Frame) -> dict[str, Any]:
             for k, v in configurable.items()
             if k in ("thread_id",) and isinstance(v, str | int | float | bool)
         },
-        **place_of(frame),
+        **place_of(frame, info.checkpoint_ns),
         **((node.metadata or {}) if node is not None else {}),
     }
     return config
 
 
-def place_of(frame: Frame) -> dict[str, Any]:
-    """What metadata say of where the running code is."""
-    call, info = frame.call, frame.runtime.execution_info
-    assert info is not None
+def place_of(frame: Frame, namespace: str) -> dict[str, Any]:
+    """What metadata say of where the running code is; `namespace` is its checkpoints'."""
+    call = frame.call
     return {
         "langgraph_step": call.run.step + 1,
         "langgraph_node": call.definition.name,
         "langgraph_triggers": call.triggers,
         "langgraph_path": path_of(call),
-        "langgraph_checkpoint_ns": info.checkpoint_ns,
+        "langgraph_checkpoint_ns": namespace,
     }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypedDict, TypeVar
 
 __all__ = [
     "ContextT",
     "ContextT_contra",
+    "DeprecatedKwargs",
     "InputT",
     "NodeInputT",
     "NodeInputT_contra",
@@ -30,3 +31,7 @@ OutputT = TypeVar("OutputT", default=StateT)
 
 NodeInputT = TypeVar("NodeInputT", default=Any)
 NodeInputT_contra = TypeVar("NodeInputT_contra", contravariant=True, default=Any)
+
+
+class DeprecatedKwargs(TypedDict):
+    """Keyword arguments that a function takes by their old names alone."""

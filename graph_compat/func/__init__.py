@@ -80,7 +80,7 @@ class entrypoint:
         for unknown in deprecated:
             raise TypeError(f"entrypoint() got an unexpected keyword argument {unknown!r}")
 
-    def __call__(self, func: Callable[..., Any]) -> Pregel:
+    def __call__(self, func: Callable[..., Any]) -> Pregel[Any, Any, Any, Any]:
         """The graph of a function."""
         name = name_of(func) or "entrypoint"
         given, result, saved = _types(func)

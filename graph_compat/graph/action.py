@@ -96,6 +96,8 @@ async def awaited(action: Action, state: Any) -> Any:
 
 def named_graph(function: Any) -> Workflow[Any, Any] | None:
     """The first graph among the variables and the globals that a function's code names."""
+    for form in ("func", "afunc"):  # of a runnable made of functions
+        function = getattr(function, "__dict__", {}).get(form) or function
     body = body_of(function)
     function = inspect.unwrap(getattr(body, "__func__", body))
     if not inspect.isfunction(function):

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
@@ -30,6 +30,7 @@ from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.left_out import EVENTS
 from graph_compat.types import GraphOutput
+from graph_compat.typing import ContextT, InputT, OutputT, StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -41,11 +42,6 @@ if TYPE_CHECKING:
     from flowfn.streams import Shaper, Version
     from flowfn.values import Checkpoint, StateUpdate
     from graph_compat.graph.state import StateGraph
-
-StateT = TypeVar("StateT")
-ContextT = TypeVar("ContextT")
-InputT = TypeVar("InputT")
-OutputT = TypeVar("OutputT")
 
 _NO_THREAD = (
     "Checkpointer requires one or more of the following 'configurable' keys: thread_id, checkpoint_ns,"

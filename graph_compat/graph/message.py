@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from graph_compat.graph.state import StateGraph
-from graph_compat.graph.writes import push
 from graph_compat.langchain.messages import coerced, id_of, identify, is_removal
 from graph_compat.langchain.tokens import tell
+from graph_compat.pushing import push
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer, pushing
+from graph_compat.graph.writes import Writer
 from graph_compat.langchain.runs import node_run, node_run_on_loop
+from graph_compat.pushing import pushing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class Step:
         """The node's writes, for a blocking run."""
         call = self.action.blocking
         assert call is not None
-        with node_run(self.action.name, state) as run, pushing() as pushed:
+        with node_run(self.action.name, state) as run, pushing(self.schema) as pushed:
             try:
                 value = call(state)
             except (Arrived, GraphInterrupt) as signal:
@@ -96,7 +97,7 @@ class Step:
         import asyncio
 
         async with node_run_on_loop(self.action.name, state) as run:
-            with pushing() as pushed:
+            with pushing(self.schema) as pushed:
                 try:
                     value = await awaited(self.action, state)
                 except (Arrived, GraphInterrupt) as signal:

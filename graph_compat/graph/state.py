@@ -426,15 +426,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             interrupt_before, interrupt_after: nodes to stop at, or "*" for all.
             debug: print updates and values while it runs.
             name: default "LangGraph".
+            transformers: of stream events v3, which are left out; asking for those raises.
 
         Raises:
             ValueError: see `validate`.
             TypeError: `checkpointer` is none.
         """
-        if transformers is not None:
-            raise NotImplementedError(
-                "transformers= belongs to LangGraph's event streams v3, which graph_compat leaves out: use stream()"
-            )
         ensure_valid_checkpointer(checkpointer)
         before, after = interrupt_before or [], interrupt_after or []
         stops = [*(before if before != "*" else []), *(after if after != "*" else [])]

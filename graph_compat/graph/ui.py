@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict, cast
 from uuid import uuid4
 
-from graph_compat.graph.writes import push
 from graph_compat.injection import config_of, frame_here
 from graph_compat.langchain.messages import id_of
+from graph_compat.pushing import push
 
 __all__ = [
     "AnyUIMessage",

@@ -5,9 +5,7 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,32 +18,6 @@ from graph_compat.graph.schema import fields_of
 def branch_channel(node: str) -> str:
     """The channel that triggers a node."""
     return f"branch:to:{node}"
-
-
-_pushed: ContextVar[list[Write] | None] = ContextVar("graph_compat.pushed", default=None)
-
-
-@contextmanager
-def pushing() -> Iterator[list[Write]]:
-    """Collects what a node's code pushes to the state while it runs."""
-    pushed: list[Write] = []
-    token = _pushed.set(pushed)
-    try:
-        yield pushed
-    finally:
-        _pushed.reset(token)
-
-
-def push(key: str, value: Any) -> None:
-    """Write to the state with what the running node returns, and before it.
-
-    Raises:
-        RuntimeError: no node is running here.
-    """
-    pushed = _pushed.get()
-    if pushed is None:
-        raise RuntimeError(f"nothing can be written to {key!r}: no node of a graph is running here")
-    pushed.append(Write(key, value))
 
 
 @dataclass(frozen=True)

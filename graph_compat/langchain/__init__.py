@@ -48,11 +48,17 @@ def with_run_id(run_id: UUID | None) -> Iterator[None]:
         _run_id.reset(token)
 
 
-def callbacks_here() -> Any:
-    """The callbacks of the innermost run around the running code; None where nobody listens."""
+def config_around() -> dict[str, Any] | None:
+    """The configuration of the innermost of LangChain's runs around the running code; None outside of any."""
     if not is_loaded():
         return None
     from langchain_core.runnables.config import var_child_runnable_config
 
     around = var_child_runnable_config.get()
+    return None if around is None else dict(around)
+
+
+def callbacks_here() -> Any:
+    """The callbacks of the innermost run around the running code; None where nobody listens."""
+    around = config_around()
     return None if around is None else around.get("callbacks")

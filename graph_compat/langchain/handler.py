@@ -47,8 +47,9 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         told = [tag for tag in tags or () if not tag.startswith("seq:step")]
         found = {**(metadata or {}), **({"tags": told} if told else {})}
         if frame.call.parent is not None:  # the callbacks are those of the node that the task runs in
-            place = place_of(frame)
-            found |= {**place, "checkpoint_ns": place["langgraph_checkpoint_ns"]}
+            info = frame.runtime.execution_info
+            assert info is not None
+            found |= {**place_of(frame, info.checkpoint_ns), "checkpoint_ns": info.checkpoint_ns}
         self._runs[run_id] = frame, found
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowfn.context import current_frame
 from graph_compat.injection import config_of
-from graph_compat.langchain import is_loaded
+from graph_compat.langchain import config_around
 from graph_compat.langchain.runs import streaming
 
 
@@ -33,12 +33,9 @@ async def ainvoked(runnable: Any, state: Any) -> Any:
 
 
 def _here() -> dict[str, Any] | None:
-    if is_loaded():
-        from langchain_core.runnables.config import var_child_runnable_config
-
-        around: Any = var_child_runnable_config.get()
-        if around is not None:
-            return dict(around)
+    around = config_around()
+    if around is not None:
+        return around
     frame = current_frame.get()
     return None if frame is None else config_of(frame)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graph_compat.left_out import EVENTS, left_out
+from graph_compat.left_out import EVENTS, stand_in
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode
@@ -27,17 +27,13 @@ __all__ = [
 ]
 
 
-_missing = left_out(__name__, {"ToolCallTransformer": EVENTS})
+ToolCallTransformer: Any = stand_in(__name__, "ToolCallTransformer", EVENTS)
 
 
 def __getattr__(name: str) -> Any:
-    """The marks, from their module.
-
-    Raises:
-        NotImplementedError: the name is LangGraph's, and left out.
-    """
+    """The marks, from their module."""
     if name in ("InjectedState", "InjectedStore", "ToolRuntime"):
         from graph_compat.prebuilt import marks
 
         return getattr(marks, name)
-    return _missing(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn.context import current_frame
-from flowfn.pregel import peek
 from graph_compat.errors import ErrorCode, create_error_message
 from graph_compat.graph.action import Action, awaited
-from graph_compat.graph.schema import Schema
 from graph_compat.injection import is_coroutine_function
 from graph_compat.prebuilt.chat import answered, calls_of, named, role_of, said, system
 from graph_compat.prebuilt.chat_models import chooses_model, ready, structured
-from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
-from graph_compat.prebuilt.tool_node import ToolNode
 
 _OUT_OF_STEPS = "Sorry, need more steps to process this request."
 
@@ -178,37 +174,3 @@ class Structure:
     def _told(self, state: Any) -> list[Any]:
         messages = value_of(state, "messages")
         return messages if self.prompt is None else [system(self.prompt, as_dict=self.as_dict), *messages]
-
-
-class SentCalls:
-    """The tools' node of an agent that sends each call by itself: it reads the state that the tools see."""
-
-    def __init__(self, node: ToolNode, schema: Schema) -> None:
-        self.node = node
-        self.schema = schema
-
-    @property
-    def tools_by_name(self) -> dict[str, Any]:
-        """The tools."""
-        return self.node.tools_by_name
-
-    def get_name(self) -> str:
-        """The node's name."""
-        return self.node.name
-
-    def invoke(self, sent: Any, config: Any = None) -> Any:
-        """What the ToolNode makes of a call, or of a state."""
-        return self.node.invoke(self._with_state(sent), config)
-
-    async def ainvoke(self, sent: Any, config: Any = None) -> Any:
-        """`invoke` for asyncio."""
-        return await self.node.ainvoke(self._with_state(sent), config)
-
-    def _with_state(self, sent: Any) -> Any:
-        if not isinstance(sent, Mapping) or sent.get("__type") != CALL_WITH_CONTEXT or "state" in sent:
-            return sent
-        frame = current_frame.get()
-        assert frame is not None
-        run = frame.run
-        values = peek(run.program, run.checkpoint, (), run.managed).pick(self.schema.keys)
-        return {**sent, "state": values if self.schema.make is None else self.schema.make(values)}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.values import Send
 from graph_compat.constants import END, START
 from graph_compat.graph.state import CompiledStateGraph, StateGraph
-from graph_compat.prebuilt.agent_nodes import CallModel, Choice, SentCalls, Structure, value_of
+from graph_compat.prebuilt.agent_nodes import CallModel, Choice, Structure, value_of
 from graph_compat.prebuilt.agent_states import (
     AgentState,
     AgentStateWithStructuredResponse,
@@ -31,7 +31,7 @@ from graph_compat.prebuilt.agent_states import (
     with_model_input,
 )
 from graph_compat.prebuilt.chat import answered, calls_of, last_of_model, role_of, uses_langchain
-from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, ready
+from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, is_bound, ready
 from graph_compat.prebuilt.prompts import prompt_action
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
 from graph_compat.prebuilt.tool import FunctionTool
@@ -51,6 +51,15 @@ __all__ = [
     "create_react_agent",
     "create_tool_calling_executor",
 ]
+
+Prompt = Any
+"""A text, a system message, or a function or runnable of the state."""
+
+StateSchemaType = type[Any]
+"""The class of a state."""
+
+StructuredResponseSchema = dict[str, Any] | type[Any]
+"""A JSON schema, or a pydantic model."""
 
 
 def __getattr__(name: str) -> Any:
@@ -141,7 +150,7 @@ def create_react_agent(
         input_schema=schema if pre_model_hook is None else with_model_input(schema),
     )
     if node.tools_by_name:
-        builder.add_node("tools", SentCalls(node, builder.schema_of(schema)))
+        builder.add_node("tools", node)
     if pre_model_hook is not None:
         builder.add_node("pre_model_hook", pre_model_hook)
         builder.add_edge("pre_model_hook", "agent")
@@ -221,6 +230,15 @@ def _connect(builder: Any, routes: _Routes, last: str) -> None:
         builder.add_conditional_edges("tools", routes.after_tools, [routes.start, END])
     else:
         builder.add_edge("tools", routes.start)
+
+
+def _should_bind_tools(model: Any, tools: Sequence[Any], num_builtin: int = 0) -> bool:
+    """Whether tools are still to be bound to a model; libraries that bind them otherwise ask.
+
+    Raises:
+        ValueError: others are bound.
+    """
+    return not is_bound(model, tools, num_builtin)
 
 
 create_tool_calling_executor: Callable[..., Any] = create_react_agent

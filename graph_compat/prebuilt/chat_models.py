@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from graph_compat.injection import is_coroutine_function
@@ -117,14 +118,14 @@ def ready(model: Any, tools: Sequence[Any]) -> Any:
         return FunctionModel(model, tools)
     if not is_runnable(model):
         raise TypeError(f"{model!r} is no model: give a chat model, or a function of messages")
-    if not tools or _is_bound(model, tools):
+    if not tools or is_bound(model, tools):
         return model
     return model.bind_tools([tool.json_schema if isinstance(tool, FunctionTool) else tool for tool in tools])
 
 
 def _by_name(name: str) -> Any:
     try:
-        from langchain.chat_models import init_chat_model  # type: ignore[import-not-found]
+        init_chat_model = import_module("langchain.chat_models").init_chat_model
     except ImportError:
         raise ImportError(
             "Please install langchain (`pip install langchain`) to use '<provider>:<model>' string syntax for `model`"
@@ -133,8 +134,8 @@ def _by_name(name: str) -> Any:
     return init_chat_model(name)
 
 
-def _is_bound(model: Any, tools: Sequence[Any]) -> bool:
-    """Whether the agent's tools are bound to a model already.
+def is_bound(model: Any, tools: Sequence[Any], provided: int = 0) -> bool:
+    """Whether the agent's tools are bound to a model already, beside so many that its provider has.
 
     Raises:
         ValueError: others are.
@@ -146,10 +147,10 @@ def _is_bound(model: Any, tools: Sequence[Any]) -> bool:
     bound = getattr(model, "kwargs", {}).get("tools")
     if bound is None:
         return False
-    if len(bound) != len(tools):
+    if len(bound) != len(tools) + provided:
         raise ValueError(
             "Number of tools in the model.bind_tools() and tools passed to create_react_agent must match"
-            f" Got {len(tools)} tools, expected {len(bound)}"
+            f" Got {len(tools)} tools, expected {len(bound) - provided}"
         )
     missing = {tool.name for tool in tools if not isinstance(tool, dict)} - set(map(_bound_name, bound))
     if missing:

@@ -4,8 +4,8 @@
 |---|---|
 | a state: a mapping or an object with messages | those of the last message that a model wrote |
 | a list of messages | likewise |
-| a list that ends with a call | that one |
-| `ToolCallWithContext` | its call, whose tool sees the state beside it |
+| a list that ends with a call | that one, whose tool sees the state of the graph around, or else the list |
+| `ToolCallWithContext` | its call, whose tool sees the state beside it; without one, the node's own |
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from graph_compat.prebuilt.chat import ToolCall, calls_of, last_of_model
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
+from graph_compat.pushing import input_here, state_here
 
 
 def calls_in(given: Any, messages_key: str) -> tuple[list[ToolCall], Any, Any]:
@@ -24,9 +25,15 @@ def calls_in(given: Any, messages_key: str) -> tuple[list[ToolCall], Any, Any]:
         ValueError: there is no message of a model.
     """
     if isinstance(given, list) and given and is_call(given[-1]):
-        return [given[-1]], given, last_of_model(given[:-1])
+        state = state_here()
+        state = given if state is None else state
+        return (
+            [given[-1]],
+            state,
+            last_of_model(given[:-1]) or last_of_model(messages_in(state, messages_key)),
+        )
     if isinstance(given, Mapping) and given.get("__type") == CALL_WITH_CONTEXT:
-        state = given["state"]
+        state = given["state"] if "state" in given else input_here()
         return [given["tool_call"]], state, last_of_model(messages_in(state, messages_key))
     messages = messages_in(given, messages_key)
     if not messages:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from graph_compat.injection import config_of
+from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
     ToolCall,
     answer,
@@ -38,6 +39,7 @@ from graph_compat.prebuilt.tool_errors import (
 )
 from graph_compat.prebuilt.tool_input import calls_in, is_call, messages_in
 from graph_compat.prebuilt.tool_results import combined, msg_content_output, normalised
+from graph_compat.pushing import pushing, send
 
 if TYPE_CHECKING:
     from graph_compat.prebuilt.marks import (
@@ -86,7 +88,7 @@ class _Given:
     runtime: Any
 
 
-class ToolNode:
+class ToolNode(AsRunnable):
     """A node that runs the tools that a model calls, and answers each call.
 
     Its input is a state with messages, a list of messages, a list that ends with a call, or one call with its
@@ -150,7 +152,7 @@ class ToolNode:
             results = [self._answer(calls[0], given)]
         else:
             futures = [self._start(call, given, self._answer) for call in calls]
-            results = [future.result() for future in futures]
+            results = [_told(future.result()) for future in futures]
         return combined(results, listed=given.listed, messages_key=self._messages_key)
 
     async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
@@ -160,7 +162,7 @@ class ToolNode:
             results = [await self._aanswer(calls[0], given)]
         else:
             futures = [self._start(call, given, self._aanswer) for call in calls]
-            results = [await future for future in futures]
+            results = [_told(await future) for future in futures]
         return combined(results, listed=given.listed, messages_key=self._messages_key)
 
     def _read(self, input: Any, config: Any) -> tuple[list[ToolCall], _Given]:
@@ -304,12 +306,26 @@ class ToolNode:
         return answer(call, text, as_dict=as_dict, status="error")
 
 
-def _run(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Any]) -> Any:
-    return run(call, given)
+_Told = tuple[Any, list[tuple[str, Any]]]
+"""What a call's task comes to: its answer, and what the tool pushed to the state."""
 
 
-async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Awaitable[Any]]) -> Any:
-    return await run(call, given)
+def _run(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Any]) -> _Told:
+    with pushing() as pushed:
+        return run(call, given), [(write.channel, write.value) for write in pushed]
+
+
+async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Awaitable[Any]]) -> _Told:
+    with pushing() as pushed:
+        return await run(call, given), [(write.channel, write.value) for write in pushed]
+
+
+def _told(told: _Told) -> Any:
+    """A call's answer, once what its tool pushed is the node's."""
+    result, pushed = told
+    if pushed:
+        send(pushed)
+    return result
 
 
 def _blocking(execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Callable[[ToolCallRequest], Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from flowfn.errors import UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy
@@ -22,6 +22,7 @@ from graph_compat.pregel.builder import NodeBuilder, PregelNode
 from graph_compat.pregel.lowering import Description, Names, lower, no_input
 from graph_compat.pregel.schemas import model_of_channels
 from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_checkpointer
+from graph_compat.typing import ContextT, InputT, OutputT, StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 
-class Pregel(CompiledGraph, ABC):
+class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
     """A program of channels and nodes that runs in supersteps; `StateGraph` is the comfortable way to one.
 
     Args:

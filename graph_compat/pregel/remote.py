@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from graph_compat.left_out import SERVER, left_out
+from typing import Any
 
-__getattr__ = left_out(__name__, dict.fromkeys(("RemoteException", "RemoteGraph"), SERVER))
+from graph_compat.left_out import SERVER, left_out, stand_in
+
+RemoteGraph: Any = stand_in(__name__, "RemoteGraph", SERVER)
+
+__getattr__ = left_out(__name__, {"RemoteException": SERVER})

@@ -1,15 +1,23 @@
-"""Runnables made of functions, which graph_compat does without; and what can be one."""
+"""Runnables made of functions, where LangChain is installed; and what can be one."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graph_compat.left_out import NO_RUNNABLES, left_out
+if TYPE_CHECKING:
+    from graph_compat.langchain.callable import RunnableCallable
 
-__all__ = ["RunnableLike"]
+__all__ = ["RunnableCallable", "RunnableLike"]
 
 RunnableLike = Callable[..., Any] | Callable[..., Awaitable[Any]] | Mapping[str, Any]
 """What a node may be: a function, an object with `invoke` and `ainvoke`, or a mapping of such."""
 
-__getattr__ = left_out(__name__, {"RunnableCallable": NO_RUNNABLES})
+
+def __getattr__(name: str) -> Any:
+    """The class, on whose import LangChain is loaded."""
+    if name == "RunnableCallable":
+        from graph_compat.langchain.callable import RunnableCallable
+
+        return RunnableCallable
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -77,7 +77,6 @@ PUBLIC = {
 }
 
 EVENTS = "stream events v3 are not supported"
-RUNNABLES = "without LangChain's runnables"
 FILES = "SqliteSaver"
 SHALLOW = "use PostgresSaver"
 SERVER = "the hosted server is not supported"
@@ -115,7 +114,6 @@ LEFT_OUT = {
     "pregel.remote.RemoteGraph": SERVER,
     "pregel.remote.RemoteException": SERVER,
     "runtime.BaseUser": SERVER,
-    "utils.runnable.RunnableCallable": RUNNABLES,
     "checkpoint.memory.PersistentDict": FILES,
     "checkpoint.postgres.ShallowPostgresSaver": SHALLOW,
     "checkpoint.postgres.aio.AsyncShallowPostgresSaver": SHALLOW,

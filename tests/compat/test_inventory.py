@@ -214,10 +214,18 @@ def test_signatures_are_langgraphs(path: str) -> None:
 
 @pytest.mark.parametrize("path", LEFT_OUT)
 def test_what_is_left_out_says_so(path: str) -> None:
-    """Reaching for a name that's left out raises an error with the name and the reason, not one about imports."""
+    """Importing a name that's left out, or making one of a class that libraries name, says which and why."""
     name = path.rpartition(".")[2]
-    with pytest.raises(NotImplementedError, match=rf"{name}.*{LEFT_OUT[path]}"):
-        OURS.find(path)
+    with pytest.raises(NotImplementedError, match=rf"{name}.*{LEFT_OUT[path]}") as raised:
+        OURS.find(path)()
+    assert isinstance(raised.value, ImportError)
+
+
+def test_a_class_that_is_left_out_can_be_inherited_from() -> None:
+    """Libraries derive from such classes when they are imported; what they derive can't be made either."""
+    derived = type("Derived", (OURS.find("stream.StreamTransformer"),), {})
+    with pytest.raises(NotImplementedError, match=EVENTS):
+        derived()
 
 
 def test_the_third_version_of_events_says_so() -> None:

@@ -13,6 +13,7 @@ from graph_compat.graph.state import StateGraph
 from graph_compat.prebuilt import InjectedState, ToolNode, ToolRuntime, tools_condition
 from graph_compat.prebuilt.agent_states import DictAgentState
 from graph_compat.prebuilt.tool import FunctionTool
+from graph_compat.pushing import push
 from graph_compat.types import Command, RetryPolicy, Send, interrupt
 
 from .callers import ONE, Caller, calls, contents, node_graph, says
@@ -208,6 +209,31 @@ def test_a_finished_call_is_not_repeated_when_another_fails(caller: Caller) -> N
     asked = calls(("work", {"what": "a"}), ("work", {"what": "b"}), ("work", {"what": "flaky"}))
     assert contents(caller.invoke(graph, {"messages": [asked]}, ONE)) == ["a", "b", "flaky"]
     assert sorted(ran) == ["a", "b", "flaky", "flaky"]
+
+
+def test_what_a_finished_call_pushed_is_not_lost(caller: Caller) -> None:
+    """A tool's push to the state is part of its call's record: a retry of the node has it, and has it once."""
+
+    class State(DictAgentState):
+        pushed: Annotated[list[int], operator.add]
+
+    failures = [ConnectionError("once")]
+
+    def note(a: int) -> str:
+        push("pushed", [a])
+        return "noted"
+
+    def flaky() -> str:
+        if failures:
+            raise failures.pop()
+        return "fine"
+
+    builder: Any = StateGraph(State)
+    builder.add_node("tools", node(note, flaky), retry_policy=RetryPolicy(initial_interval=0, jitter=False))
+    builder.add_edge(START, "tools")
+    given = {"messages": [calls(("note", {"a": 1}), ("note", {"a": 2}), ("flaky", {}))], "pushed": [0]}
+    result = caller.invoke(builder.compile(), given)
+    assert (result["pushed"], contents(result)) == ([0, 1, 2], ["noted", "noted", "fine"])
 
 
 def test_equal_calls_are_two_calls(caller: Caller) -> None:

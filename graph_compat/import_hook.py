@@ -1,0 +1,111 @@
+"""`install()`: from then on, `import langgraph…` is answered by graph_compat.
+
+Rule: a module of LangGraph's is graph_compat's of the same path, one object under both names, so that classes, errors
+and `isinstance` agree; `_ELSEWHERE` has the paths whose names are in another module here. Any other path is an
+ImportError that names it, even where LangGraph is installed: a program made of halves of both would run on neither.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Final
+
+__all__ = ["install"]
+
+_THEIRS: Final = "langgraph"
+_OURS: Final = "graph_compat"
+
+_ELSEWHERE: Final = {
+    "_internal": "utils",
+    "_internal._config": "utils.config",
+    "_internal._constants": "constants",
+    "_internal._runnable": "utils.runnable",
+    "_internal._typing": "typing",
+    **dict.fromkeys(
+        (
+            "channels.any_value",
+            "channels.binop",
+            "channels.delta",
+            "channels.ephemeral_value",
+            "channels.last_value",
+            "channels.named_barrier_value",
+            "channels.topic",
+            "channels.untracked_value",
+        ),
+        "channels",
+    ),
+    "pregel.main": "pregel",
+    **dict.fromkeys(("stream.run_stream", "stream.stream_channel", "stream.transformers"), "stream"),
+}
+"""Paths of LangGraph's, private ones too, that libraries import from, and the module that has their names here."""
+
+
+def install() -> None:
+    """Have graph_compat answer `import langgraph` and every import below it, in this process; twice is once.
+
+    Call it before anything imports LangGraph, or start the program with `python -m graph_compat`, which does. It warns
+    where LangGraph itself is installed, which from then on can't be imported.
+
+    Raises:
+        ImportError: LangGraph itself has been imported already, so that there would be two of each class.
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    loaded = sorted(name for name in sys.modules if name == _THEIRS or name.startswith(f"{_THEIRS}."))
+    if loaded:
+        raise ImportError(
+            f"graph_compat.install() comes too late: {loaded[0]!r} has been imported. Call it before the first import"
+            f" of {_THEIRS}, or of a library that imports it; or run the program with `python -m graph_compat`",
+            name=loaded[0],
+        )
+    if (spec := PathFinder.find_spec(_THEIRS)) is not None:
+        place = spec.origin or next(iter(spec.submodule_search_locations or []))
+        warnings.warn(
+            f"graph_compat answers for {_THEIRS}: the one in {place} is passed over",
+            UserWarning,
+            stacklevel=2,
+        )
+    sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    """Answers for every path of LangGraph's."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        top, _, below = fullname.partition(".")
+        if top != _THEIRS:
+            return None
+        ours = f"{_OURS}.{_ELSEWHERE.get(below, below)}".rstrip(".")
+        if not _is_there(ours):
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: graph_compat answers for {_THEIRS}, and has no {ours!r}",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, _Loader(ours))
+
+
+class _Loader(Loader):
+    """Loads the module of graph_compat's, and puts it in the place of the one that was asked for."""
+
+    def __init__(self, ours: str) -> None:
+        self._ours = ours
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Not in create_module: the import system would overwrite the __spec__ of what that returns.
+        sys.modules[module.__name__] = importlib.import_module(self._ours)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,99 @@
+"""Writing to the state, and reading it, while a node runs: what `push_message` and libraries do.
+
+Rule: what is pushed becomes part of what the node writes when it ends, before its return value. A task's pushes are the
+caller's once it has the task's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.context import current_frame
+from flowfn.pregel import peek, shown, view
+from flowfn.values import Write
+
+if TYPE_CHECKING:
+    from graph_compat.graph.schema import Schema
+
+
+class _Running(NamedTuple):
+    """A running node: what its code has pushed, and the schema of its input."""
+
+    pushed: list[Write]
+    schema: Schema
+
+
+_running: ContextVar[_Running | None] = ContextVar("graph_compat.running", default=None)
+
+
+@contextmanager
+def pushing(schema: Schema | None = None) -> Iterator[list[Write]]:
+    """Collects what the code of a node pushes; without a schema, what a task of the running node does, if any runs."""
+    pushed: list[Write] = []
+    around = _running.get()
+    schema = around.schema if schema is None and around is not None else schema
+    token = _running.set(None if schema is None else _Running(pushed, schema))
+    try:
+        yield pushed
+    finally:
+        _running.reset(token)
+
+
+def push(key: str, value: Any) -> None:
+    """Write to the state with what the running node returns, and before it.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    send([(key, value)])
+
+
+def send(writes: Iterable[tuple[str, Any]]) -> None:
+    """`push` several values, each with its key.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    running, given = _running.get(), list(writes)
+    if running is None:
+        raise RuntimeError(
+            f"nothing can be written to {[key for key, _ in given]}: no node of a graph is running here"
+        )
+    running.pushed.extend(Write(key, value) for key, value in given)
+
+
+def read(select: str | Sequence[str], fresh: bool = False) -> Any:
+    """The value of a key of the state, None where it has none; for several keys a dict of those that have one.
+
+    It is the state at the start of the superstep; `fresh` adds what the running node has pushed.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    frame, running = current_frame.get(), _running.get()
+    if frame is None or running is None:
+        raise RuntimeError(f"{select!r} can't be read: no node of a graph is running here")
+    run = frame.run
+    state = peek(run.program, run.checkpoint, running.pushed if fresh else (), run.managed)
+    return state.get(select) if isinstance(select, str) else state.pick(select)
+
+
+def state_here() -> Any:
+    """The whole state at the start of the superstep, as streams show it; None where no node is running."""
+    frame = current_frame.get()
+    if frame is None or _running.get() is None:
+        return None
+    return shown(frame.run.program, view(frame.run.program, frame.run.checkpoint))
+
+
+def input_here() -> Any:
+    """The state as the running node's input has it, whatever it was sent; None where no node is running."""
+    frame, running = current_frame.get(), _running.get()
+    if frame is None or running is None:
+        return None
+    run, schema = frame.run, running.schema
+    values = view(run.program, run.checkpoint, run.managed).pick(schema.keys)
+    return values if schema.make is None else schema.make(values)

@@ -1,0 +1,172 @@
+"""What libraries that build on LangGraph use of it: functions as runnables, and the state through the configuration."""
+
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.config import get_config
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.managed import RemainingSteps
+from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Send, StreamWriter
+from langgraph.utils.runnable import RunnableCallable
+
+from ..trace import Trace
+
+
+def merged(left: dict[str, Any] | None, right: dict[str, Any]) -> dict[str, Any]:
+    return {**(left or {}), **right}
+
+
+class State(TypedDict, total=False):
+    files: Annotated[dict[str, Any], merged]
+    seen: Any
+
+
+def graph(node: Any, **options: Any) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(**options)
+
+
+async def a_function_in_both_forms(t: Trace) -> None:
+    """Each caller gets the form that is its own; without a second one an asyncio caller gets the first."""
+
+    def blocking(state: State) -> State:
+        return {"seen": "blocking"}
+
+    async def awaited(state: State) -> State:
+        return {"seen": "awaited"}
+
+    both = RunnableCallable(blocking, awaited, name="both", trace=False)
+    result = await t.call(graph(both), "invoke", {"files": {}})
+    t.note("own form", result["seen"] == ("awaited" if t.asyncio else "blocking"))
+    await t.invoke(graph(RunnableCallable(blocking)), {"files": {}})
+
+
+async def a_function_without_a_blocking_form(t: Trace) -> None:
+    """It can't be called blocking, and says so."""
+
+    async def awaited(state: State) -> State:
+        return {"seen": "awaited"}
+
+    t.raises(RunnableCallable(None, awaited, name="lonely").invoke, {})
+    t.raises(RunnableCallable, None)
+
+
+async def what_a_function_is_given(t: Trace) -> None:
+    """Parameters are filled as a node's are; those of its maker come along."""
+
+    def ask(state: State, config: RunnableConfig, *, store: Any, writer: StreamWriter, more: int) -> State:
+        writer("written")
+        return {"seen": [config["configurable"]["mine"], type(store).__name__, more]}
+
+    runnable = RunnableCallable(ask, more=1)
+    config = {"configurable": {"mine": 5}}
+    await t.stream(graph(runnable, store=InMemoryStore()), {}, config, stream_mode=["custom", "values"])
+
+
+async def a_function_alone(t: Trace) -> None:
+    """Outside a graph it is a runnable like others: piped, batched, with a configuration."""
+
+    def double(value: int, config: RunnableConfig) -> int:
+        return value * 2 + config["configurable"].get("more", 0)
+
+    runnable = RunnableCallable(double)
+    t.note("invoke", await t.call(runnable, "invoke", 2, {"configurable": {"more": 1}}))
+    t.note("batch", await t.call(runnable, "batch", [1, 2]))
+    t.note("pipe", await t.call(runnable | RunnableLambda(str), "invoke", 2))
+    t.note("name", [runnable.get_name(), RunnableCallable(double, name="other").get_name()])
+    t.note("exploded", RunnableCallable(lambda a, b: a - b, explode_args=True).invoke(((5,), {"b": 3})))
+
+
+async def a_runnable_that_is_returned(t: Trace) -> None:
+    """It is invoked with the same input, unless the function was told not to."""
+    inner = RunnableLambda(lambda value: value + 1)
+    t.note("recursed", await t.call(RunnableCallable(lambda value: inner), "invoke", 1))
+    kept = await t.call(RunnableCallable(lambda value: inner, recurse=False), "invoke", 1)
+    t.note("kept", kept is inner)
+
+
+async def a_function_as_a_router(t: Trace) -> None:
+    """A branch may be one too."""
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: {"seen": 1})
+    builder.add_edge(START, "node")
+    router = RunnableCallable(lambda state: END if state["seen"] == 1 else "node", trace=False)
+    builder.add_conditional_edges("node", router, [END, "node"])
+    await t.invoke(builder.compile(), {"files": {}})
+
+
+async def a_graph_in_a_function(t: Trace) -> None:
+    """The graph that its function names is the node's subgraph."""
+    inner = graph(t.node(lambda state: {"seen": "inside"}))
+
+    def blocking(state: State) -> Any:
+        return inner.invoke(state)
+
+    async def awaited(state: State) -> Any:
+        return await inner.ainvoke(state)
+
+    outer = graph(RunnableCallable(blocking, awaited))
+    t.note("subgraphs", [name for name, _ in outer.get_subgraphs()])
+    t.note("chunks", len(await t.stream(outer, {"files": {}}, subgraphs=True)))
+
+
+async def the_state_through_the_configuration(t: Trace) -> None:
+    """What is sent is read back by a fresh read, and is in the state when the node has ended, before its update."""
+
+    def node(state: State) -> State:
+        configurable = get_config()["configurable"]
+        read, send = configurable["__pregel_read"], configurable["__pregel_send"]
+        before = read("files")
+        send([("files", {"b": 2}), ("files", {"c": 3})])
+        return {
+            "files": {"c": 4},
+            "seen": [before, read("files"), read("files", True), read(["files", "seen"])],
+        }
+
+    await t.invoke(graph(t.node(node)), {"files": {"a": 1}})
+
+
+async def the_runtime_in_the_configuration(t: Trace) -> None:
+    """Libraries look for the store there."""
+
+    def node(state: State) -> State:
+        runtime = get_config()["configurable"]["__pregel_runtime"]
+        return {"seen": type(runtime.store).__name__}
+
+    await t.invoke(graph(t.node(node), store=InMemoryStore()), {"files": {}})
+
+
+class Private(TypedDict):
+    secret: int
+
+
+class Talk(MessagesState):
+    left: RemainingSteps
+
+
+async def a_call_that_is_sent_alone(t: Trace) -> None:
+    """Its tool sees the whole state of the graph, keys that only some nodes have included."""
+
+    def look(x: int, state: Annotated[dict, InjectedState], runtime: ToolRuntime) -> str:
+        """Look."""
+        return f"{x} {sorted(state)} {sorted(runtime.state)}"
+
+    builder = StateGraph(Talk)
+    builder.add_node("keep", t.node(lambda state: {"secret": 1}), input_schema=Private)
+    builder.add_node("tools", ToolNode([look]))
+    builder.add_edge(START, "keep")
+    call = {"name": "look", "args": {"x": 1}, "id": "1", "type": "tool_call"}
+    builder.add_conditional_edges("keep", lambda state: [Send("tools", [call])], ["tools"])
+    await t.invoke(builder.compile(), {"messages": []})
+
+
+async def a_tool_node_is_a_runnable(t: Trace) -> None:
+    """Libraries look for it in a graph's picture, and pipe it."""
+    node = ToolNode([])
+    graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
+    t.note("data", graph.get_graph().nodes["tools"].data is node)
+    t.note("runnable", [isinstance(node, Runnable), type(node | RunnableLambda(str)).__name__])
