@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flowfn.cli import demo, program
+from flowfn.cli import caching, demo, program
 from flowfn.cli.answering import Answer, addressed
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, reading
@@ -167,3 +167,4 @@ def _print_json(value: Any) -> None:
 
 
 app.command("demo")(demo.command)
+app.add_typer(caching.app, name="cache")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from flowfn.cache import PROCESS
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.definition import Definition
@@ -50,6 +49,7 @@ class Lowered:
             function=self._run_nested_async if definition.is_async else self._run_nested,
             counted=False,
             retry=(),
+            cache=None,
             timeout=None,
             is_generator=False,
             stands_for=definition.author_function,
@@ -262,7 +262,7 @@ def _setup(
         settings=Settings(
             on_divergence=options["on_divergence"],
             retry=definition.retry,
-            cache=PROCESS if options["cache"] is None else options["cache"],
+            cache=MISSING if options["cache"] is None else options["cache"],
             store=options["store"],
         ),
         is_async=definition.is_async,
