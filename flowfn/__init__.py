@@ -4,10 +4,11 @@
 watched, gone back in and forked.
 """
 
-from flowfn.cache import MemoryCache
+from flowfn.caching.memory import MemoryCache
 from flowfn.errors import (
     AmbiguousAnswer,
     AsyncInBlockingRun,
+    CacheError,
     CorruptDataError,
     DatabaseForbidden,
     DatabaseFull,
@@ -58,6 +59,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AmbiguousAnswer",
     "AsyncInBlockingRun",
+    "CacheError",
     "CachePolicy",
     "CallSummary",
     "Command",

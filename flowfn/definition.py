@@ -10,12 +10,15 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.errors import InvalidInput
 from flowfn.names import qualified_name
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+
+if TYPE_CHECKING:
+    from flowfn.dependencies import Dependencies
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
@@ -43,6 +46,8 @@ class Definition:
     is_generator: bool
     retry: tuple[RetryPolicy, ...] = ()
     cache: CachePolicy | None = None
+    place: Any = None
+    """The cache for its results, a path or a URL of one; None leaves that to the run."""
     timeout: float | TimeoutPolicy | None = None
     key: Callable[..., Any] | str | Sequence[str] | None = None
     ignore: tuple[str, ...] = ()
@@ -69,6 +74,11 @@ class Definition:
     def with_options(self, **changes: Any) -> Definition:
         """The same function, called otherwise."""
         return replace(self, **changes)
+
+    @cached_property
+    def unrecorded(self) -> Definition:
+        """The same function, called outside any run."""
+        return self.with_options(recorded=False)
 
     # -- its parameters -------------------------------------------------------------------------
 
@@ -172,6 +182,16 @@ class Definition:
 
         digest: str = fingerprint(self.author_function).digest[:16]
         return digest
+
+    @property
+    def dependencies(self) -> Dependencies:
+        """The code and the constants behind the function, as of now."""
+        known: Dependencies | None = self.__dict__.get("_dependencies")
+        if known is None or not known.hold:
+            from flowfn.dependencies import Dependencies
+
+            known = self.__dict__["_dependencies"] = Dependencies(self.author_function)
+        return known
 
     @cached_property
     def version_key(self) -> str:

@@ -223,6 +223,10 @@ class LeaseLost(SaverError):
     """Another run took the thread over; this one may write no more."""
 
 
+class CacheError(FlowError, RuntimeError):
+    """A cache can't be used, or can't be asked that. A run takes a failing cache as a miss, and logs it."""
+
+
 # -- what a direct call of a workflow raises ------------------------------------------------------
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial, partialmethod
 from hashlib import sha256
 from threading import RLock
-from types import FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -24,7 +24,7 @@ from flowfn.names import qualified_name
 if TYPE_CHECKING:
     from flowfn.source import Chain, Unit
 
-__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "resolver"]
+__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "read", "resolver"]
 
 
 class Fingerprint(NamedTuple):
@@ -59,6 +59,19 @@ def fingerprint(function: Callable[..., Any]) -> Fingerprint:
             known = _known.get(root) or _compute(root)
             _known[root] = known
     return known
+
+
+def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
+    """All code that a call runs, with that of the tasks and workflows that it names, as it is now; and its digest."""
+    with _lock:  # Python's cache of source lines is not for several threads at once
+        layers = list(_layers(_definition(function)))
+        walk = _Walk(opens=True)
+        if _is_definition(layers[-1]):
+            walk.add(layers[-1])
+        for wrapper in layers[:-1]:
+            walk.follow(wrapper)
+        walk.run()
+        return walk, walk.digest(layers)
 
 
 def function_of(function: Callable[..., Any]) -> Any:
@@ -149,12 +162,15 @@ def _layers(root: Any) -> Iterator[Any]:
 
 
 class _Walk:
-    """Collects the units of a function and of all that it names."""
+    """Collects the units of a function and of all that it names; `opens`: those of tasks and workflows too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, opens: bool = False) -> None:
         self.units: dict[Any, Unit | None] = {}
         self.opaque: set[str] = set()
+        self.scopes: list[tuple[FunctionType, _Scope, frozenset[Chain]]] = []
+        """Of each function: where it finds its names, and which names it has."""
         self._waiting: list[Any] = []
+        self._opens = opens
 
     def digest(self, layers: list[Any]) -> str:
         """The digest of all units, whatever the order in which they were found.
@@ -180,7 +196,7 @@ class _Walk:
         if isinstance(value, property):
             for each in (value.fget, value.fset, value.fdel):
                 self.follow(each)
-        elif _is_opaque(value):
+        elif _is_opaque(value) and not self._enters(value):
             self.opaque.add(qualified_name(value))
         elif _may_define(value):
             definition = _definition(value)
@@ -188,6 +204,14 @@ class _Walk:
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
                 self.follow(_attribute(definition, "__wrapped__"))
+
+    def _enters(self, value: Any) -> bool:
+        """Whether a task's or workflow's own code counts: not if its author gave it a version."""
+        definition = _attribute(value, "_self_definition") if self._opens else None
+        if definition is not None and definition.version is not None:
+            self.opaque.add(f"{qualified_name(value)} version {definition.version}")
+            return False
+        return definition is not None
 
     def run(self) -> None:
         """Visit what was noted, and what that names, until nothing new comes."""
@@ -205,6 +229,7 @@ class _Walk:
         code = function.__code__
         unit = self.units[function] = code_unit(code, code.co_filename)
         scope = _Scope(function)
+        self.scopes.append((function, scope, unit.names))
         for chain in unit.names:
             self.follow(scope.resolve(chain))
         self.follow(_attribute(function, "__wrapped__"))
@@ -213,7 +238,9 @@ class _Walk:
         from flowfn.source import class_unit
 
         members = vars(cls)
-        unit = self.units[cls] = class_unit(cls, lambda name: _is_opaque(members.get(name)))
+        unit = self.units[cls] = class_unit(
+            cls, lambda name: not self._opens and _is_opaque(members.get(name))
+        )
         for base in cls.__bases__:
             self.follow(base)
         if unit is None:
@@ -238,7 +265,7 @@ class _Scope:
     """Where a function finds the values of its names."""
 
     def __init__(self, function: FunctionType) -> None:
-        code = function.__code__
+        self.code = code = function.__code__
         self._globals = function.__globals__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
         self._locals = set(code.co_varnames) | set(code.co_cellvars)
@@ -249,6 +276,17 @@ class _Scope:
         """The class whose body defines the function, where the module still shows it."""
         path = qualname.split(".")[:-1]
         return _resolve(self._globals.get(path[0]), tuple(path[1:])) if path else None
+
+    def holder(self, name: str) -> Mapping[str, Any] | CellType | None:
+        """What holds the value of a name of its own or of its module's; None for a local and for a built-in."""
+        if name in self._cells:
+            return self._cells[name]
+        return self._globals if name in self._globals and name not in self._locals else None
+
+    def namespace(self, chain: Chain) -> Any:
+        """The module or class that a dotted name means, or None; a method's own object stands for its class."""
+        found = self._owner if chain == (self._self,) else self.resolve(chain)
+        return found if isinstance(found, ModuleType | type) else None
 
     def resolve(self, chain: Chain) -> Any:
         """The value of a dotted name, or None; a method's own object stands for its class."""

@@ -106,12 +106,17 @@ class Setup:
 
     @cached_property
     def ready(self) -> Settings:
-        """The settings with the store opened, once: `memory://` lives as long as its workflow."""
-        if not isinstance(self.settings.store, str | os.PathLike):
-            return self.settings
-        from flowfn.stores.opening import open_store
+        """The settings with the store and the cache opened, once: `memory://` lives as long as its workflow."""
+        settings = self.settings
+        if isinstance(settings.store, str | os.PathLike):
+            from flowfn.stores.opening import open_store
 
-        return replace(self.settings, store=open_store(self.settings.store))
+            settings = replace(settings, store=open_store(settings.store))
+        if isinstance(settings.cache, str | os.PathLike):
+            from flowfn.caching.opening import open_cache
+
+            settings = replace(settings, cache=open_cache(settings.cache))
+        return settings
 
     @property
     def saver(self) -> Saver | None:

@@ -164,19 +164,25 @@ def _is_tenacity_strategy(value: object) -> bool:
 class CachePolicy:
     """Reuse a task's result across runs.
 
-    `ttl`: seconds after which a result is computed anew; None keeps it for ever.
+    `ttl`: seconds, or a `timedelta`, after which a result is computed anew; None keeps it for ever.
     `key`: makes the cache key from the call's arguments, in place of their digest. `key_func=` is
     LangGraph's name for it.
+    `refresh`: True computes anew and replaces what is kept; a function of the arguments decides per call.
+    `version`: stands for the code and the constants that it names; default: the task's `version=`, else those.
     """
 
     ttl: float | None
     key: Callable[..., Any] | None
+    refresh: bool | Callable[..., Any]
+    version: str | None
 
     def __init__(
         self,
         ttl: float | timedelta | None = None,
         key: Callable[..., Any] | None = None,
         *,
+        refresh: bool | Callable[..., Any] = False,
+        version: str | None = None,
         key_func: Callable[..., Any] | None = None,
     ) -> None:
         if key is not None and key_func is not None:
@@ -187,8 +193,16 @@ class CachePolicy:
                 f"CachePolicy(key={chosen!r}) cannot be called; "
                 "pass a function of the task's arguments, such as key=lambda order: order.id"
             )
+        if not (isinstance(refresh, bool) or callable(refresh)):
+            raise TypeError(
+                f"CachePolicy(refresh={refresh!r}) is neither; pass True, or a function of the arguments"
+            )
+        if version is not None and not isinstance(version, str):
+            raise TypeError(f"CachePolicy(version={version!r}) is no text; write version={str(version)!r}")
         object.__setattr__(self, "ttl", _positive_seconds("ttl", ttl))
         object.__setattr__(self, "key", chosen)
+        object.__setattr__(self, "refresh", refresh)
+        object.__setattr__(self, "version", version)
 
     @property
     def key_func(self) -> Callable[..., Any] | None:

@@ -41,7 +41,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.canonical", "flowfn.glance", "flowfn.names", "flowfn.rendering", "flowfn.volatile"},
     "flowfn.source": {"flowfn.names"},
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
-    "flowfn.definition": NOUNS | {"flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
+    "flowfn.dependencies": {"flowfn.digest", "flowfn.fingerprint", "flowfn.names"},
+    "flowfn.definition": NOUNS
+    | {"flowfn.dependencies", "flowfn.fingerprint", "flowfn.names", "flowfn.options", "flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
@@ -52,7 +54,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.config": NOUNS,
     "flowfn.serde": NOUNS | {"flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
-    "flowfn.cache": NOUNS | {"flowfn.ports"},
+    "flowfn.caching": NOUNS
+    | {"flowfn.ports", "flowfn.definition", "flowfn.digest", "flowfn.futures", "flowfn.logs"}
+    | {"flowfn.context", "flowfn.names"},
     "flowfn.context": {"flowfn.engine.frame"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive"},
@@ -69,7 +73,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.report",
         "flowfn.events",
     }
-    | {"flowfn.config", "flowfn.cache", "flowfn.delta", "flowfn.logs", "flowfn.runtime", "flowfn.validation"},
+    | {
+        "flowfn.config",
+        "flowfn.caching",
+        "flowfn.delta",
+        "flowfn.logs",
+        "flowfn.runtime",
+        "flowfn.validation",
+    },
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"},
@@ -77,6 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
     | {
+        "flowfn.caching.opening",
         "flowfn.runtime",
         "flowfn.definition",
         "flowfn.engine",
@@ -125,13 +137,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
-    | {"flowfn.config", "flowfn.cache", "flowfn.options", "flowfn.serde", "flowfn.validation"}
+    | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
-    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.reading", "flowfn.report"}
+    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.functional.task"}
+    | {"flowfn.caching", "flowfn.reading", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
@@ -169,7 +182,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
-    | {"flowfn.policies", "flowfn.futures", "flowfn.cache"},
+    | {"flowfn.policies", "flowfn.futures", "flowfn.caching"},
 }
 EXACT = {"flowfn"}
 """Rows, and permissions, that don't speak for what is below them."""
@@ -404,10 +417,10 @@ def test_a_module_without_a_row_is_found() -> None:
 def test_a_cycle_through_a_function_is_found() -> None:
     """A lazy import doesn't hide a cycle."""
     modules = {
-        "flowfn.serde": "def f():\n    import flowfn.cache",
-        "flowfn.cache": "import flowfn.serde",
+        "flowfn.serde": "def f():\n    import flowfn.caching",
+        "flowfn.caching": "import flowfn.serde",
     }
-    assert sorted(set(cycle(modules))) == ["flowfn.cache", "flowfn.serde"]
+    assert sorted(set(cycle(modules))) == ["flowfn.caching", "flowfn.serde"]
 
 
 def test_a_clock_in_the_engine_is_found() -> None:
@@ -422,7 +435,7 @@ def test_a_heavy_import_counts_only_where_it_loads() -> None:
     modules = {
         "flowfn": "try:\n    import numpy\nexcept ImportError:\n    pass",
         "flowfn.serde": "def f():\n    import pydantic",
-        "flowfn.cache": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import diskcache",
+        "flowfn.caching": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import diskcache",
         "flowfn.cli": "import rich",
     }
     assert eager(modules) == ["flowfn:2 imports numpy"]

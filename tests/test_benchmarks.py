@@ -22,6 +22,7 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W2 parallel tasks, blocking",
         "W2 parallel tasks, asyncio",
         "W3 resume, all calls recorded",
+        "W4 cached calls",
         "W5 sequential nodes",
         "W6 sequential nodes, 500 keys",
         "W7 fan-out of Sends",

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("flowfn", "checkpointers", "flowfn.stores")
+PACKAGES = ("flowfn", "checkpointers", "flowfn.caching", "flowfn.stores")
 
 PUBLIC = {
     "flowfn": [
         "AmbiguousAnswer",
         "AsyncInBlockingRun",
+        "CacheError",
         "CachePolicy",
         "CallSummary",
         "Command",
@@ -87,6 +88,15 @@ PUBLIC = {
         "PostgresSaver",
         "SqliteSaver",
         "open_saver",
+    ],
+    "flowfn.caching": [
+        "DiskCache",
+        "Explanation",
+        "MemoryCache",
+        "RedisCache",
+        "TaskCache",
+        "default_cache",
+        "open_cache",
     ],
     "flowfn.encryption": [
         "DecryptionError",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flowfn.cli import demo, program
+from flowfn.cli import caching, demo, program
 from flowfn.cli.answering import Answer, addressed, user
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, place, reading
@@ -211,3 +211,4 @@ def _print_json(value: Any) -> None:
 
 
 app.command("demo")(demo.command)
+app.add_typer(caching.app, name="cache")

@@ -18,12 +18,14 @@ from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
+from flowfn.functional.task import Task
 from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 AnyWorkflow = Entrypoint[Any, Any]
+AnyTask = Task[Any, Any]
 
 
 def find(target: str, recorded: str) -> AnyWorkflow:
@@ -85,6 +87,26 @@ def imported(script: Path) -> ModuleType:
             f"there is no file {str(script)!r}: pass the script that defines the types, such as app.py"
         )
     return _imported(script.resolve(), "")
+
+
+def find_task(target: str) -> AnyTask:
+    """The task of `app.py:name`.
+
+    Raises:
+        Usage: there is no such file, or no such task in it.
+        WorkflowFailed: the script raised while it was imported.
+    """
+    file, name = _split(target)
+    if not name:
+        raise Usage(f"{target!r} names no task: write SCRIPT:NAME, such as app.py:fetch")
+    module = imported(file)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Task):
+        tasks = ", ".join(sorted(name for name, each in vars(module).items() if isinstance(each, Task)))
+        raise Usage(f"{name!r} is no task of {module.__file__}: it has {tasks or 'none'}")
+    return found
 
 
 def _split(target: str) -> tuple[Path, str]:

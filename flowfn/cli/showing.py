@@ -50,11 +50,15 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
 
 def age_of(row: ThreadRow, now: datetime) -> str:
     """How long ago the thread's run began, ended or stopped: `5s`, `3m`, `2h` or `9d`."""
-    seconds = max((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1), 0)
+    return duration((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1))
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: `5s`, `3m`, `2h` or `9d`."""
     for unit, size in _UNITS:
         if seconds >= size:
             return f"{seconds // size:.0f}{unit}"
-    return f"{seconds:.0f}s"
+    return f"{max(seconds, 0):.0f}s"
 
 
 def thread_page(view: ThreadView) -> RenderableType:

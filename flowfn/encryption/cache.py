@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from flowfn.encryption.keys import KeyRing, place
 from flowfn.ports import Cache
@@ -32,6 +32,24 @@ class EncryptedCache:
     def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
         """Keep bytes under `key`, for `ttl` seconds or for ever."""
         self._cache.set(next(self._hidden(key)), self._keys.seal(value, _SCOPE, place(key)), ttl)
+
+    @property
+    def claim(self) -> Callable[[str, str, float], bool]:
+        """Take the right to compute what belongs under a key, where the other cache has such."""
+        claim: Callable[[str, str, float], bool] = self._cache.claim  # type: ignore[attr-defined]
+        return lambda key, owner, seconds: claim(next(self._hidden(key)), owner, seconds)
+
+    @property
+    def release(self) -> Callable[[str, str], None]:
+        """Give the right back."""
+        release: Callable[[str, str], None] = self._cache.release  # type: ignore[attr-defined]
+        return lambda key, owner: release(next(self._hidden(key)), owner)
+
+    @property
+    def lease(self) -> float:
+        """Seconds after which a killed process no longer holds the right."""
+        seconds: float = self._cache.lease  # type: ignore[attr-defined]
+        return seconds
 
     def clear(self, prefix: str = "") -> None:
         """Forget every entry of the tasks whose names begin with `prefix`."""

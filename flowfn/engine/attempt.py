@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.engine.caching import cached, keep
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
@@ -61,8 +61,16 @@ async def attempt(call: Call) -> Any:
 
 async def _outcome(call: Call, host: Host) -> Any:
     """The call's value, from the cache or from its function, recorded."""
-    if call.node is not None:
-        return await _node_outcome(call, host)
+    outcome = _task_outcome if call.node is None else _node_outcome
+    if call.definition.cache is None:
+        return await outcome(call, host, MISSING)
+    from flowfn.engine.caching import through_cache
+
+    return await through_cache(call, host, partial(outcome, call, host))
+
+
+async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
+    """What a task came to, recorded; `value` is MISSING unless an equal call's was kept."""
     journal = call.run.journal if call.definition.recorded else None
     if journal is not None:
         _check_result_type(call)
@@ -73,7 +81,6 @@ async def _outcome(call: Call, host: Host) -> Any:
         call.note = journal.note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
         if call.waited:
             journal.suspend(call.note, False)
-    value = MISSING if call.definition.cache is None else await cached(call, host)
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -86,17 +93,14 @@ async def _outcome(call: Call, host: Host) -> Any:
         raise
     if call.parent is not None:
         call.run.ran.add()
-    if call.definition.cache is not None and not call.from_cache:
-        await keep(call, host, value)
     return value
 
 
-async def _node_outcome(call: Call, host: Host) -> Any:
+async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
     """What a node's function came to, and in `call.writes` what that writes; recorded, unless it rides."""
     assert call.node is not None
     run = call.run
     journal = run.journal if call.definition.recorded else None
-    value = MISSING if call.definition.cache is None else await cached(call, host)
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -113,8 +117,6 @@ async def _node_outcome(call: Call, host: Host) -> Any:
         if journal is not None:
             journal.ride(run.namespace, run.checkpoint.id, failure_rows(journal.serde, call, error))
         raise
-    if call.definition.cache is not None and not call.from_cache:
-        await keep(call, host, value)
     return value
 
 

@@ -36,6 +36,7 @@ class Call:
         "args",
         "arguments",
         "born",
+        "cached_as",
         "checkpoint",
         "definition",
         "digest",
@@ -102,6 +103,8 @@ class Call:
         self.timeout: Any = definition.timeout
         self.triggers: tuple[str, ...] = ("__pregel_push",)
         self.from_cache = False
+        self.cached_as = ""
+        """The key of its result in a cache."""
         self.in_doubt = False
         self.waited = False
 

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.cache import PROCESS
 from flowfn.engine.identity import nested_namespace
 from flowfn.engine.run import Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
-from flowfn.values import Write
+from flowfn.values import MISSING, Write
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -42,7 +41,7 @@ def nested(
     run = frame.run
     inherited = replace(
         settings,
-        cache=run.settings.cache if settings.cache in (PROCESS, None) else settings.cache,
+        cache=run.settings.cache if settings.cache in (MISSING, None) else settings.cache,
         store=settings.store if settings.store is not None else run.settings.store,
         context=settings.context if settings.context is not None else run.settings.context,
     )

@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.cache import PROCESS
 from flowfn.definition import Definition, OnDivergence
 from flowfn.engine.answers import Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
@@ -24,7 +23,7 @@ from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
-from flowfn.ports import Cache, CheckpointRow, Host, Serializer
+from flowfn.ports import CheckpointRow, Host, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
@@ -64,7 +63,8 @@ class Settings:
 
     on_divergence: OnDivergence = "doubt"
     retry: tuple[RetryPolicy, ...] = ()
-    cache: Cache | None = PROCESS
+    cache: Any = MISSING
+    """A `Cache`, a path or a URL; MISSING stands for `default_cache()`, None for no cache."""
     store: Any = None
     context: Any = None
     positional: bool = False

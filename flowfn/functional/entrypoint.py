@@ -14,6 +14,7 @@ from flowfn.functional.final import final
 from flowfn.functional.task import (
     _unused,
     _Wrapper,
+    check_cache,
     defined,
     plain,
     policies_of,
@@ -207,9 +208,10 @@ class _EntrypointFactory:
                 None keeps nothing.
             store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
                 (SQLite), or a URL.
-            cache: where tasks with a cache policy keep results; default: this process's memory.
+            cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a
+                URL. Default: what FLOWFN_CACHE names, else this process's memory.
             context_schema: the type of `context`; a mapping given as context is made into it.
-            cache_policy: reuse whole results of this workflow where it is called inside another run.
+            cache_policy: reuse whole results of this workflow, called directly or inside another run.
             retry_policy: for the workflow and for each task without its own; a task's retries are within the
                 workflow's.
             timeout: seconds (or a `timedelta`) for one attempt at the whole function.
@@ -224,11 +226,12 @@ class _EntrypointFactory:
 
         Raises:
             TypeError: what is decorated is no function.
+            InvalidInput: `cache=` is no cache, path or URL.
         """
         options = {
             "checkpointer": checkpointer,
             "store": store,
-            "cache": cache,
+            "cache": check_cache(cache),
             "durability": durability,
             "on_busy": on_busy,
             "on_divergence": on_divergence,

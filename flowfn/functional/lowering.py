@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from flowfn.cache import PROCESS
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.definition import Definition
@@ -51,6 +50,7 @@ class Lowered:
             is_workflow=True,
             counted=False,
             retry=(),
+            cache=None,
             timeout=None,
             is_generator=False,
             stands_for=definition.author_function,
@@ -263,7 +263,7 @@ def _setup(
         settings=Settings(
             on_divergence=options["on_divergence"],
             retry=definition.retry,
-            cache=PROCESS if options["cache"] is None else options["cache"],
+            cache=MISSING if options["cache"] is None else options["cache"],
             store=options["store"],
         ),
         is_async=definition.is_async,

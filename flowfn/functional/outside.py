@@ -28,7 +28,7 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
         Exception: a sync task's own.
     """
     definition.bind(args, kwargs)
-    definition = definition.with_options(recorded=False)
+    definition = definition.unrecorded
     if definition.is_async:
         return _on_loop(definition, args, kwargs)
     threads = ThreadHost()

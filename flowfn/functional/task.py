@@ -25,6 +25,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 if TYPE_CHECKING:
+    from flowfn.caching.task_cache import TaskCache
 
     class _Wrapper(Generic[P, R]):
         __wrapped__: Callable[P, Any]
@@ -79,6 +80,11 @@ class Task(_Wrapper[P, R]):
         """What streams and records call it."""
         return self._self_definition.name
 
+    @property
+    def cache(self) -> TaskCache:
+        """What is kept of its results: `task.cache.explain(...)`, `task.cache.clear()`."""
+        return _cache_of(self._self_definition)
+
     def map(self, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
         """Call the task once per item (of several iterables: per row, the shortest decides)."""
         site = sys._getframe(1)
@@ -89,6 +95,7 @@ class Task(_Wrapper[P, R]):
         *,
         retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
         cache_policy: CachePolicy | None = None,
+        cache: Any = None,
         timeout: float | timedelta | None = None,
         key: Callable[..., Any] | str | Sequence[str] | None = None,
         ignore: Sequence[str] | None = None,
@@ -101,6 +108,7 @@ class Task(_Wrapper[P, R]):
         changes: dict[str, Any] = {
             "retry": None if retry_policy is None else policies_of(retry_policy),
             "cache": cache_policy,
+            "place": check_cache(cache),
             "timeout": timeout_seconds(timeout),
             "key": key,
             "ignore": None if ignore is None else tuple(ignore),
@@ -161,6 +169,11 @@ class BoundTask(_BoundWrapper[P, R]):
         return bound
 
     @property
+    def cache(self) -> TaskCache:
+        """What is kept of the method's results; `explain` and `clear(...)` are asked about this instance's."""
+        return _cache_of(self._self_definition, self._bound(()))
+
+    @property
     def func(self) -> Callable[P, Any]:
         """The plain bound method."""
         return self.__wrapped__
@@ -174,6 +187,25 @@ Task.__bound_function_wrapper__ = BoundTask  # type: ignore[attr-defined]
 
 def _unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
     raise AssertionError("a task is called through Task.__call__")
+
+
+def _cache_of(definition: Definition, args: Sequence[Any] = ()) -> TaskCache:
+    from flowfn.caching.task_cache import TaskCache
+
+    return TaskCache(definition, args)
+
+
+def check_cache(cache: Any) -> Any:
+    """What can be a cache; a path or a URL is opened at the first use.
+
+    Raises:
+        InvalidInput: it can't.
+    """
+    if cache is None:
+        return None
+    from flowfn.caching.opening import checked
+
+    return checked(cache)
 
 
 def call_task(
@@ -221,6 +253,7 @@ def task(
     name: str | None = None,
     retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
     cache_policy: CachePolicy | None = None,
+    cache: Any = None,
     timeout: float | timedelta | None = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
@@ -236,6 +269,7 @@ def task(
     name: str | None = None,
     retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
     cache_policy: CachePolicy | None = None,
+    cache: Any = None,
     timeout: float | timedelta | None = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
@@ -250,7 +284,9 @@ def task(
         name: the name in records and streams; default: module and qualified name. A given name lets the
             function be renamed or moved without losing its records.
         retry_policy: when and how often to try again; a list is searched for the first that fits.
-        cache_policy: reuse results across runs: in the entrypoint's `cache=`, else in this process's memory.
+        cache_policy: reuse results across runs, threads and processes.
+        cache: where they are kept, and then there is a policy: a cache of `flowfn.caching`, the path of a folder, or a
+            URL. Default: the entrypoint's `cache=`, else what FLOWFN_CACHE names, else this process's memory.
         timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread.
         key: what identifies a call instead of all its arguments: a parameter, several, or a function of the
             arguments.
@@ -264,11 +300,13 @@ def task(
 
     Raises:
         TypeError: an option doesn't fit the function.
+        InvalidInput: `cache=` is no cache, path or URL.
         ValueError: a timeout that isn't positive.
     """
     options: dict[str, Any] = {
         "retry": policies_of(retry_policy),
-        "cache": cache_policy,
+        "cache": CachePolicy() if cache_policy is None and cache is not None else cache_policy,
+        "place": check_cache(cache),
         "timeout": timeout_seconds(timeout),
         "key": key,
         "ignore": (ignore,) if isinstance(ignore, str) else tuple(ignore),

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowfn.errors import FlowError
+from flowfn.errors import CacheError
 from flowfn.ports import Cache
-
-
-class CacheError(FlowError):
-    """A cache failed; the result that was looked for counts as not kept."""
 
 
 class CachePort:

@@ -1,13 +1,15 @@
 """Cached task results are reused across runs, threads and workflows (section 3)."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flowfn import CachePolicy, MemoryCache
+from flowfn import CachePolicy, InvalidInput, MemoryCache, entrypoint, interrupt, task
+from flowfn.caching import open_cache
 
-from ..worlds import World
+from ..worlds import World, asked
 
 
 def doubling(world: World, **options: Any) -> Any:
@@ -170,3 +172,103 @@ def test_a_hit_is_recorded_like_a_result(world: World) -> None:
     cache.clear()
     assert world.invoke(wf, None, thread_id="t") == 6
     assert world.ran == [3]
+
+
+def test_refresh_computes_anew_and_replaces(world: World) -> None:
+    """`refresh` is asked of each call; what was kept is replaced."""
+    cache, version = MemoryCache(), [1]
+
+    @world.task(cache_policy=CachePolicy(refresh=lambda x, again: again), ignore="again")
+    async def current(x: int, again: bool) -> int:
+        return version[0]
+
+    @world.entrypoint(cache=cache)
+    async def wf(again: bool) -> int:
+        found: int = await world.value(current(3, again))
+        return found
+
+    assert world.invoke(wf, False) == 1
+    version[0] = 2
+    assert [world.invoke(wf, again) for again in (False, True, False)] == [1, 2, 2]
+
+
+def test_a_task_keeps_results_in_its_own_cache(world: World) -> None:
+    """`@task(cache=)` needs no policy beside it, and goes before the entrypoint's cache."""
+    own, of_workflow = MemoryCache(), MemoryCache()
+    double = doubling(world, cache=own, cache_policy=None)
+    for _ in range(2):
+        assert world.invoke(calling(world, double, of_workflow), 3) == 6
+    assert world.ran == [3]
+    assert list(of_workflow.keys()) == []
+
+
+def test_outside_a_run_a_cached_task_is_memoised(world: World) -> None:
+    """A script or a notebook calls the task, and it runs once for equal arguments, also across runs."""
+    double = doubling(world, cache=MemoryCache())
+
+    async def call(x: int) -> int:
+        found: int = await world.value(double(x))
+        return found
+
+    outside = world.colour(call)
+    assert [world.call(outside, x) for x in (3, 4, 3)] == [6, 8, 6]
+    with pytest.raises(ValueError, match="negative"):
+        world.call(outside, -1)
+    assert world.invoke(calling(world, double, None), 3) == 6
+    assert world.ran == [3, 4, -1]
+
+
+def test_the_environment_names_the_default(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FLOWFN_CACHE names where results go that nobody names a place for."""
+    monkeypatch.setenv("FLOWFN_CACHE", str(tmp_path / "kept"))
+    double = doubling(world)
+    for _ in range(2):
+        assert world.invoke(calling(world, double, None), 3) == 6
+    assert world.ran == [3]
+    assert (tmp_path / "kept" / "cache.db").exists()
+    double.cache.clear()
+    open_cache(tmp_path / "kept").close()
+
+
+def test_a_question_is_not_cached(world: World) -> None:
+    """A task that asks is not kept until it has been answered; then its result is."""
+
+    @world.task(cache=MemoryCache())
+    async def ask(x: int) -> str:
+        world.ran.append(x)
+        answer: str = interrupt("sure?")
+        return answer
+
+    @world.entrypoint
+    async def wf(x: int) -> str:
+        found: str = await world.value(ask(x))
+        return found
+
+    assert asked(world.invoke(wf, 3, thread_id="a")) == ["sure?"]
+    assert world.resume(wf, "yes", thread_id="a") == "yes"
+    assert world.invoke(wf, 3, thread_id="b") == "yes"
+    assert world.ran == [3, 3]
+
+
+def test_a_cached_workflow(world: World) -> None:
+    """An entrypoint's policy keeps its whole result, and what it saves, called directly or inside another run."""
+
+    @world.entrypoint(cache_policy=CachePolicy(), cache=MemoryCache())
+    async def child(x: int, *, previous: Any = None) -> Any:
+        world.ran.append((x, previous))
+        return entrypoint.final(value=2 * x, save=x + 100)
+
+    assert [world.invoke(child, 3, thread_id=name) for name in ("a", "b")] == [6, 6]
+    assert world.ran == [(3, None)]
+    assert [world.invoke(child, 4, thread_id=name) for name in ("a", "b")] == [8, 8]
+    assert world.ran == [(3, None), (4, 103)]
+
+
+def test_a_cache_that_is_none() -> None:
+    """What can't be a cache is refused where it is written."""
+    with pytest.raises(InvalidInput, match="cache=3 is none"):
+        task(cache=3)
+    with pytest.raises(InvalidInput, match="cache=3 is none"):
+        entrypoint(cache=3)

@@ -1,0 +1,128 @@
+"""One computation per key, however many ask: among the callers of this process, and among processes.
+
+Here callers queue behind the first one: `join`, `leave`. Among processes a cache that can be shared
+has claims, which expire: a claim that this process holds is renewed by one thread until it is given back,
+so that a computation may take as long as it likes, and a killed process stands in the way for one lease.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from typing import Any
+
+from flowfn.futures import Future
+from flowfn.logs import logger
+
+_Key = tuple[int, str]
+
+_flights: dict[_Key, list[Future[None]]] = {}
+_lock = threading.Lock()
+
+
+def join(cache: Any, key: str) -> Future[None] | None:
+    """Become the one who computes (None), or get a future that is done when whoever computes has left."""
+    with _lock:
+        waiting = _flights.get((id(cache), key))
+        if waiting is None:
+            _flights[id(cache), key] = []
+            return None
+        future: Future[None] = Future()
+        waiting.append(future)
+        return future
+
+
+def leave(cache: Any, key: str) -> None:
+    """Let those who wait ask again: the value is kept now, or one of them computes."""
+    with _lock:
+        waiting = _flights.pop((id(cache), key), [])
+    for future in waiting:
+        if not future.cancelled():
+            future.set_result(None)
+
+
+class Claim:
+    """The right to compute what belongs under a key, among all processes that share a cache."""
+
+    def __init__(self, cache: Any, key: str) -> None:
+        self.cache = cache
+        self.key = key
+        self._owner = uuid.uuid4().hex
+
+    def take(self) -> bool:
+        """Take it, and keep it until it is given back; False while somebody else has it."""
+        taken: bool = self.renew()
+        if taken:
+            _keeper.watch(self)
+        return taken
+
+    def renew(self) -> bool:
+        """Push its end on; False if it was lost."""
+        renewed: bool = self.cache.claim(self.key, self._owner, self.cache.lease)
+        return renewed
+
+    def give_back(self) -> None:
+        """Let others compute."""
+        _keeper.forget(self)
+        try:
+            self.cache.release(self.key, self._owner)
+        except Exception as error:  # it expires by itself
+            logger.warning("a claim on %s was not given back: %s", self.key, error)
+
+
+class _Keeper:
+    """One thread that renews this process's claims, while it holds any."""
+
+    def __init__(self) -> None:
+        self._claims: dict[Claim, None] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, claim: Claim) -> None:
+        with self._changed:
+            self._claims[claim] = None
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn claims")
+                self._thread.start()
+            elif len(self._claims) == 1:
+                self._changed.notify()
+
+    def forget(self, claim: Claim) -> None:
+        with self._changed:
+            self._claims.pop(claim, None)
+
+    def _loop(self) -> None:
+        while True:
+            with self._changed:
+                while not self._claims:
+                    self._changed.wait()
+                shortest = min(claim.cache.lease for claim in self._claims)
+                self._changed.wait(shortest / 3)
+                due = list(self._claims)
+            for claim in due:
+                self._renew(claim)
+
+    def _renew(self, claim: Claim) -> None:
+        if claim not in self._claims:
+            return
+        try:
+            claim.renew()
+            if claim not in self._claims:  # given back meanwhile: what was just renewed must not outlast that
+                claim.cache.release(claim.key, claim._owner)
+        except Exception as error:  # tried again in a third of the lease
+            logger.warning("a claim on %s was not renewed: %s", claim.key, error)
+
+
+_keeper = _Keeper()
+
+
+def _forget() -> None:
+    """A forked child computes nothing that its parent computes, and has none of its threads."""
+    global _keeper, _lock
+    _keeper, _lock = _Keeper(), threading.Lock()
+    _flights.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,182 @@
+"""A cache in a folder on disk, which threads and processes of one machine share.
+
+Rule: nothing in the folder is ever unpickled, opened by a name that it holds, or taken for whole without
+looking. diskcache keeps the rows; `_Bytes` sees to it that they are bytes and stay in its database. By
+itself diskcache would unpickle what it reads (CVE-2025-69872), and drop what exceeds a gigabyte.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+from flowfn.caching.budgets import bytes_budget, seconds_budget
+from flowfn.errors import CacheError
+
+T = TypeVar("T")
+
+_LOCK_SECONDS = 10.0
+
+
+class DiskCache:
+    """Keeps encoded results in the folder at `path`, which is made where there is none, for its owner alone.
+
+    Args:
+        path: the folder.
+        max_bytes: how large the folder may grow; beyond, what was kept first goes first, some entries at each
+            `set`. Default: no bound.
+        max_age: seconds, or a `timedelta`, that an entry is kept at most. Default: no bound.
+        lease: seconds after which somebody else may compute what a killed process was computing.
+    """
+
+    inline = frozenset({"get"})
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        max_age: float | timedelta | None = None,
+        lease: float = 10.0,
+    ) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self.max_bytes = bytes_budget(max_bytes)
+        self.max_age = seconds_budget(max_age)
+        self.lease = lease
+
+    @cached_property
+    def _rows(self) -> Any:
+        """The database, opened at its first use."""
+        return _opened_at(self.path, self.max_bytes)
+
+    @cached_property
+    def _claims(self) -> Any:
+        """A database of its own for who computes what: neither a budget nor `clear` takes that away."""
+        return _opened_at(os.path.join(self.path, "claims"), None)
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes kept under `key`, or None. Raises `CacheError`."""
+        found: bytes | None = self._asked(lambda rows: rows.get(key))
+        return found
+
+    def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
+        """Keep bytes under `key`, for `ttl` seconds or for ever. Raises `CacheError`."""
+        lasting = min(filter(None, (ttl, self.max_age)), default=None)
+        self._asked(lambda rows: rows.set(key, value, expire=lasting))
+
+    def clear(self, prefix: str = "") -> None:
+        """Forget every entry whose key begins with `prefix`. Raises `CacheError`."""
+
+        def clear(rows: Any) -> None:
+            if not prefix:
+                rows.clear()
+                return
+            for key in [key for key in rows.iterkeys() if key is not None and key.startswith(prefix)]:
+                rows.delete(key)
+
+        self._asked(clear)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """The keys that begin with `prefix`, in their order. Raises `CacheError`."""
+        found = self._asked(lambda rows: list(rows.iterkeys()))
+        return (key for key in found if key is not None and key.startswith(prefix))
+
+    def claim(self, key: str, owner: str, seconds: float) -> bool:
+        """Take, or keep, the right to compute what belongs under `key`; False while another owner has it."""
+
+        def claim() -> bool:
+            claims = self._claims
+            with claims.transact():
+                if claims.get(key) not in (None, owner.encode()):
+                    return False
+                claims.set(key, owner.encode(), expire=seconds)
+                return True
+
+        claimed: bool = self._tried(claim)
+        return claimed
+
+    def release(self, key: str, owner: str) -> None:
+        """Give the right back; no error if it was lost."""
+
+        def release() -> None:
+            claims = self._claims
+            with claims.transact():
+                if claims.get(key) == owner.encode():
+                    claims.delete(key)
+
+        self._tried(release)
+
+    def close(self) -> None:
+        """Close the database; the next use opens it again."""
+        for name in ("_rows", "_claims"):
+            database = self.__dict__.pop(name, None)
+            if database is not None:
+                database.close()
+
+    def _asked(self, question: Callable[[Any], T]) -> T:
+        return self._tried(lambda: question(self._rows))
+
+    def _tried(self, action: Callable[[], T]) -> T:
+        import diskcache
+
+        try:
+            return action()
+        except (sqlite3.Error, OSError, ValueError, TypeError, diskcache.Timeout) as error:
+            raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
+
+    def __reduce__(self) -> Any:
+        return _opened, (self.path, self.max_bytes, self.max_age, self.lease)
+
+    def __repr__(self) -> str:
+        return f"DiskCache({self.path!r})"
+
+
+def _opened(path: str, max_bytes: int | None, max_age: float | None, lease: float) -> DiskCache:
+    return DiskCache(path, max_bytes=max_bytes, max_age=max_age, lease=lease)
+
+
+def _opened_at(path: str, max_bytes: int | None) -> Any:
+    from diskcache import Cache
+
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return Cache(
+        path,
+        timeout=_LOCK_SECONDS,
+        disk=_bytes_only(),
+        sqlite_mmap_size=0,
+        size_limit=max_bytes or 2**62,
+        eviction_policy="least-recently-stored" if max_bytes else "none",
+        disk_min_file_size=2**62,
+    )
+
+
+@cache
+def _bytes_only() -> type:
+    from diskcache import Disk
+    from diskcache.core import MODE_RAW
+
+    class _Bytes(Disk):  # type: ignore[misc]
+        """Text keys and bytes values in the database; no pickles, and no files beside it."""
+
+        def put(self, key: str) -> tuple[str, bool]:
+            return key, True
+
+        def get(self, key: Any, raw: Any) -> str | None:
+            return key if raw and isinstance(key, str) else None
+
+        def store(self, value: bytes, read: bool, key: Any = None) -> tuple[int, int, None, Any]:
+            return 0, MODE_RAW, None, sqlite3.Binary(value)
+
+        def fetch(self, mode: Any, filename: Any, value: Any, read: Any) -> bytes:
+            if mode != MODE_RAW or not isinstance(value, bytes):
+                raise CacheError("the entry was not written by flowfn")
+            return value
+
+        def remove(self, file_path: str) -> None:
+            """Nothing: what a row names is none of our files."""
+
+    return _Bytes

@@ -1,0 +1,170 @@
+"""What a function's result depends on beside its arguments, so that a kept result is known to be stale.
+
+Rule: its code, that of the project's functions, tasks and classes that it names, and the constants that
+all of these name: values of closures and globals that cannot change in place. A value that can (a list, a
+connection) doesn't count, and neither does a name that the code itself assigns: a counter is no input.
+They `hold` as long as the names mean the same objects; until then nothing need be read again.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from functools import partial
+from hashlib import sha256
+from operator import is_
+from pathlib import PurePath
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+from uuid import UUID
+
+from flowfn.digest import digest, render
+from flowfn.fingerprint import read
+from flowfn.names import qualified_name
+
+__all__ = ["Dependencies"]
+
+_CONSTANTS = (
+    *(type(None), bool, int, float, complex, str, bytes, range, date, time, timedelta, tzinfo),
+    *(Decimal, UUID, Enum, PurePath, re.Pattern),
+)
+
+_ASSIGNING = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF")
+
+_Place = tuple[Any, str]
+"""A namespace or cell, and the name in it."""
+
+
+class Dependencies:
+    """The code and the constants behind a function.
+
+    `digest` has 32 hexadecimal digits; `units` are the reduced sources, by name; `constants` are the values
+    that count, rendered, and `ignored` the names of those that don't because they may change in place.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        walk, code = read(function)
+        self.units = {
+            qualified_name(each): unit.text for each, unit in walk.units.items() if unit is not None
+        }
+        self.constants: dict[str, str] = {}
+        self.ignored: list[str] = []
+        self._digests: set[bytes] = set()
+        places: dict[tuple[int, str], _Place] = {}
+        assigned, stored = _assignments(walk)
+        for each, scope, chains in walk.scopes:
+            if each is not function:
+                self._count_defaults(each)
+            for chain in sorted(chains):
+                holder = scope.holder(chain[0])
+                if holder is not None and (id(holder), chain[0]) in assigned:
+                    continue
+                for place in _places(scope, chain):
+                    places[id(place[0]), place[1]] = place
+                if len(chain) == 1 or chain[-1] not in stored:
+                    self._count(".".join(chain), scope.resolve(chain), len(chain) == 1 and holder is not None)
+        self._places = list(places.values())
+        self._seen = list(_contents(self._places))
+        text = b"\0".join([code.encode(), *sorted(self._digests)])
+        self.digest = sha256(text).hexdigest()[:32]
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """All that counts, in words: `code NAME` and `constant NAME`."""
+        parts = {f"code {name}": text for name, text in self.units.items()}
+        return parts | {f"constant {name}": text for name, text in self.constants.items()}
+
+    @property
+    def hold(self) -> bool:
+        """Whether every name still means the object that was looked at."""
+        return all(map(is_, _contents(self._places), self._seen))
+
+    def _count_defaults(self, function: FunctionType) -> None:
+        """Count what a helper is given where its caller says nothing; the function's own are arguments."""
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        values = function.__defaults__ or ()
+        given = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (
+            function.__kwdefaults__ or {}
+        )
+        for name, value in given.items():
+            self._count(f"{qualified_name(function)}({name})", value, False)
+
+    def _count(self, name: str, value: Any, is_root: bool) -> None:
+        """Note what a name stands for, if that is a constant."""
+        if _is_constant(value):
+            if value is None and not is_root:  # nothing of the project's
+                return
+            self.constants[name] = render({name: value}).partition("=")[2]
+            found = digest({name: value}, since=0.0, now=_never)
+            self._digests.add(name.encode() + found.exact)
+        elif is_root and not (isinstance(value, FunctionType | type | ModuleType) or callable(value)):
+            self.ignored.append(name)
+
+
+def _assignments(walk: Any) -> tuple[set[tuple[int, str]], set[str]]:
+    """What the code gives other values itself: names by what holds them, and the names of attributes."""
+    assigned: set[tuple[int, str]] = set()
+    stored: set[str] = set()
+    for _, scope, _ in walk.scopes:
+        for instruction in _instructions(scope.code):
+            name = instruction.argval
+            if instruction.opname in _ASSIGNING and (holder := scope.holder(name)) is not None:
+                assigned.add((id(holder), name))
+            elif instruction.opname == "STORE_ATTR":
+                stored.add(name)
+    return assigned, stored
+
+
+def _places(scope: Any, chain: tuple[str, ...]) -> Iterator[_Place]:
+    """Where a dotted name leads: what holds its root, and then modules and classes."""
+    holder = scope.holder(chain[0])
+    if holder is not None:
+        yield holder, chain[0]
+    for depth in range(1, len(chain)):
+        namespace, name = scope.namespace(chain[:depth]), chain[depth]
+        for each in namespace.__mro__ if isinstance(namespace, type) else (namespace,):
+            if name in getattr(each, "__dict__", ()):
+                yield vars(each), name
+                break
+        else:
+            return
+
+
+def _contents(places: list[_Place]) -> Iterator[Any]:
+    for holder, name in places:
+        if type(holder) is CellType:
+            try:
+                yield holder.cell_contents
+            except ValueError:  # not assigned yet
+                yield None
+        else:
+            yield holder.get(name)
+
+
+def _never() -> float:
+    return 0.0
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a value can't change in place, whatever it holds."""
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_constant, value))
+    if isinstance(value, partial):
+        return all(map(_is_constant, (*value.args, *value.keywords.values())))
+    if is_dataclass(value) and not isinstance(value, type):
+        frozen: bool = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return frozen and all(_is_constant(getattr(value, field.name)) for field in fields(value))
+    return isinstance(value, _CONSTANTS)
+
+
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of a function, and of those inside it."""
+    yield from dis.get_instructions(code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)

@@ -1,0 +1,212 @@
+"""What a result is found by (section 4): arguments, code, and the constants that the code names."""
+
+import importlib.util
+import sys
+import textwrap
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowfn import CachePolicy, MemoryCache, task
+from flowfn.caching.keys import key_of
+
+SHOP = """
+from flowfn import CachePolicy, task
+import helpers
+
+RATE = 3
+NAMES = ["changes", "in", "place"]
+calls = 0
+
+def clean(x):
+    return abs(x)
+
+@task(cache_policy=CachePolicy())
+def price(x, y=2):
+    global calls
+    calls += 1
+    return clean(x) * RATE + y + len(NAMES) + helpers.offset(x)
+
+def scaled(factor):
+    @task(cache_policy=CachePolicy())
+    def scale(x):
+        return factor * x
+    return scale
+
+double = scaled(2)
+
+@task(cache_policy=CachePolicy())
+def outer(x):
+    return price(x).result()
+
+class Shop:
+    tax = 7
+    seen = 0
+
+    @task(cache_policy=CachePolicy())
+    def total(self, x):
+        Shop.seen += 1
+        return x + self.tax + Shop.seen
+"""
+
+HELPERS = """
+STEP = 1
+UNUSED = 1
+
+def offset(x, k=1):
+    return x + STEP + k
+"""
+
+
+class Project:
+    """A user's two modules in a folder, edited and imported anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keys(self, *edits: tuple[str, str]) -> dict[str, str]:
+        """The key of a call of each task, after edits of the source."""
+        for name, source in (("helpers", HELPERS), ("shop", SHOP)):
+            for old, new in edits:
+                source = source.replace(old, new)
+            file = self._folder / f"{name}.py"
+            file.write_text(textwrap.dedent(source))
+            spec = importlib.util.spec_from_file_location(name, file)
+            assert spec is not None
+            assert spec.loader is not None
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            # Not by the loader: two edits in one second would share a compiled file.
+            exec(compile(file.read_text(), str(file), "exec"), vars(module))
+            _forget_source(file)
+        found: Any = sys.modules["shop"]
+        tasks = {"price": found.price, "double": found.double, "outer": found.outer}
+        return {name: _key(task, 5) for name, task in tasks.items()} | {
+            "total": _key(found.Shop.total, None, 5)
+        }
+
+
+def _forget_source(file: Path) -> None:
+    import linecache
+
+    linecache.checkcache(str(file))
+
+
+def _key(task: Any, *args: Any) -> str:
+    return key_of(task._self_definition, args, {}).text
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """Forgets its modules afterwards."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield Project(tmp_path)
+    for name in ("helpers", "shop"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "busted"),
+    [
+        ("def clean(x):", "# a comment\n\n\ndef clean(x):", set()),
+        ("    return clean(x)", "    # why\n    return clean(x)", set()),
+        ("calls = 0", "calls = 100", set()),
+        ('["changes", "in", "place"]', '["changed"]', set()),
+        ("UNUSED = 1", "UNUSED = 2", set()),
+        ("abs(x)", "abs(x) + 1", {"price", "outer"}),
+        ("RATE = 3", "RATE = 4", {"price", "outer"}),
+        ("y=2", "y=3", {"price", "outer"}),
+        ("x + STEP", "x - STEP", {"price", "outer"}),
+        ("STEP = 1", "STEP = 2", {"price", "outer"}),
+        ("scaled(2)", "scaled(3)", {"double"}),
+        ("price(x).result()", "price(x).result() + 1", {"outer"}),
+        ("tax = 7", "tax = 8", {"total"}),
+        ("seen = 0", "seen = 1", {"total"}),
+        ("k=1", "k=2", {"price", "outer"}),
+    ],
+)
+def test_what_an_edit_busts(project: Project, old: str, new: str, busted: set[str]) -> None:
+    """Comments, moved lines, counters and what may change in place don't count; code, defaults and constants do."""
+    before, after = project.keys(), project.keys((old, new))
+    assert {name for name in before if before[name] != after[name]} == busted
+
+
+def test_a_reassigned_constant_counts_at_once(project: Project) -> None:
+    """A constant that is given another value is another key from then on; what the code itself counts up isn't."""
+    before = project.keys()["price"]
+    module = sys.modules["shop"]
+    module.RATE = 4  # type: ignore[attr-defined]
+    changed = _key(module.price, 5)
+    module.RATE = 3  # type: ignore[attr-defined]
+    assert changed != before == _key(module.price, 5)
+    before = _key(module.Shop.total, None, 5)
+    module.Shop.seen = 5  # type: ignore[attr-defined]
+    assert _key(module.Shop.total, None, 5) == before
+    module.Shop.tax = 8  # type: ignore[attr-defined]
+    assert _key(module.Shop.total, None, 5) != before
+
+
+def test_a_patched_helper_counts_at_once(project: Project) -> None:
+    """A helper that a name is rebound to is other code."""
+    before = project.keys()["price"]
+    module = sys.modules["shop"]
+    module.clean = lambda x: x  # type: ignore[attr-defined]
+    assert _key(module.price, 5) != before
+
+
+def test_another_process_has_the_same_keys(project: Project, tmp_path: Path, run_python: Any) -> None:
+    """Keys depend on nothing of the process: neither addresses nor the seed of hashes."""
+    here = project.keys()["price"]
+    program = (
+        "import shop; from flowfn.caching.keys import key_of; "
+        "print(key_of(shop.price._self_definition, (5,), {}).text)"
+    )
+    found = {run_python("-c", program, PYTHONHASHSEED=seed).stdout.strip() for seed in ("1", "2")}
+    assert found == {here}
+
+
+def test_policy_options_do_not_count(project: Project) -> None:
+    """Retries, times to live and the like change no key."""
+    project.keys()
+    price: Any = sys.modules["shop"].price  # type: ignore[attr-defined]
+    assert _key(price.with_options(cache_policy=CachePolicy(ttl=5), timeout=3), 5) == _key(price, 5)
+
+
+def test_a_version_stands_for_the_code(project: Project) -> None:
+    """With a version neither code nor constants count, but the version does."""
+    keys = []
+    for edits, version in (((), "1"), ((("abs(x)", "x"), ("RATE = 3", "RATE = 4")), "1"), ((), "2")):
+        project.keys(*edits)
+        price: Any = sys.modules["shop"].price  # type: ignore[attr-defined]
+        keys.append(_key(price.with_options(cache_policy=CachePolicy(version=version)), 5))
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_ignored_arguments_do_not_count() -> None:
+    """`ignore=` leaves an argument out, and `CachePolicy(key=)` replaces them all."""
+    numbers = count()
+
+    @task(cache=MemoryCache(), ignore="connection")
+    def read(name: str, connection: Any = None) -> int:
+        return next(numbers)
+
+    assert [read("a", object()).result(), read("a", object()).result(), read("b").result()] == [0, 0, 1]
+
+
+def test_an_argument_without_a_digest_is_never_cached(caplog: pytest.LogCaptureFixture) -> None:
+    """A lock can't be told from another lock: the task runs each time, and the log says what to write."""
+    import threading
+
+    ran = []
+
+    @task(cache=MemoryCache())
+    def guarded(lock: Any) -> None:
+        ran.append(1)
+
+    for _ in range(2):
+        guarded(threading.Lock())
+    assert ran == [1, 1]
+    assert "argument 'lock' has no digest" in caplog.text
+    assert "CachePolicy(key=…)" in caplog.text

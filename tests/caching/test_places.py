@@ -1,0 +1,188 @@
+"""What every cache does: bytes by key, for a time, and claims among those that share it."""
+
+import pickle
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowfn import CacheError, InvalidInput
+from flowfn.caching import DiskCache, MemoryCache, RedisCache, open_cache
+
+
+def test_bytes_come_back(cache: Any) -> None:
+    """What was set last is found under its key, and nothing elsewhere."""
+    cache.set("f:1", b"one")
+    cache.set("f:1", b"another")
+    cache.set("f:2", b"")
+    assert [cache.get("f:1"), cache.get("f:2"), cache.get("f:3")] == [b"another", b"", None]
+
+
+def test_clearing_by_prefix(cache: Any) -> None:
+    """`clear(prefix)` forgets what begins so, whatever pattern the prefix would be elsewhere; `clear()` everything."""
+    for key in ("f*:1", "f*:2", "fx:1", "f[x]:1"):
+        cache.set(key, b"kept")
+    cache.clear("f*:")
+    assert sorted(cache.keys()) == ["f[x]:1", "fx:1"]
+    cache.clear("f[x]:1")
+    assert sorted(cache.keys()) == ["fx:1"]
+    cache.clear()
+    assert list(cache.keys()) == []
+
+
+def test_keys_by_prefix(cache: Any) -> None:
+    """`keys(prefix)` lists what begins so."""
+    for key in ("f:1", "f:2", "g:1"):
+        cache.set(key, b"kept")
+    assert sorted(cache.keys("f:")) == ["f:1", "f:2"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_time_is_up(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry is gone after its `ttl`, and at the latest after the cache's `max_age`."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    cache: Any = MemoryCache(max_age=timedelta(seconds=20))
+    if kind == "disk":
+        cache = DiskCache(tmp_path / "c", max_age=timedelta(seconds=20))
+    cache.set("short", b"1", 10)
+    cache.set("long", b"2", 60)
+    clock[0] = 1009.0
+    assert [cache.get("short"), cache.get("long")] == [b"1", b"2"]
+    clock[0] = 1011.0
+    assert [cache.get("short"), cache.get("long")] == [None, b"2"]
+    clock[0] = 1021.0
+    assert cache.get("long") is None
+
+
+def test_redis_is_told_how_long_to_keep(redis_url: str) -> None:
+    """Redis forgets by its own clock: it is given milliseconds, and keeps the rest for ever."""
+    from redis import Redis
+
+    cache = RedisCache(redis_url, prefix="p:", max_age=3600)
+    cache.set("short", b"1", 10)
+    cache.set("long", b"2")
+    cache.close()
+    with Redis.from_url(redis_url) as client:
+        left = {key: client.pttl(key) for key in client.scan_iter()}
+    assert sorted(left) == [b"p:entry:long", b"p:entry:short"]
+    assert 0 < left[b"p:entry:short"] <= 10_000 < left[b"p:entry:long"] <= 3_600_000
+
+
+def test_one_owner_at_a_time(shared_cache: Any) -> None:
+    """A claim is its owner's until it is given back, and nobody else can give it back."""
+    assert shared_cache.claim("k", "one", 60)
+    assert shared_cache.claim("k", "one", 60)
+    assert not shared_cache.claim("k", "two", 60)
+    shared_cache.release("k", "two")
+    assert not shared_cache.claim("k", "two", 60)
+    shared_cache.release("k", "one")
+    assert shared_cache.claim("k", "two", 60)
+
+
+def test_clearing_takes_no_claims(shared_cache: Any) -> None:
+    """Whoever computes goes on doing so alone when the cache is cleared."""
+    shared_cache.claim("k", "one", 60)
+    shared_cache.clear()
+    assert not shared_cache.claim("k", "two", 60)
+
+
+def test_another_process_opens_the_same(shared_cache: Any) -> None:
+    """A cache travels to another process as its address."""
+    shared_cache.set("k", b"kept")
+    again = pickle.loads(pickle.dumps(shared_cache))
+    assert again.get("k") == b"kept"
+    again.close()
+
+
+def test_memory_is_not_shared() -> None:
+    """Another process gets an empty cache of the same budgets."""
+    cache = MemoryCache(max_bytes=7, max_age=5)
+    cache.set("k", b"kept")
+    again = pickle.loads(pickle.dumps(cache))
+    assert [again.get("k"), again.max_bytes, again.max_age] == [None, 7, 5.0]
+
+
+def test_a_closed_cache_opens_again(shared_cache: Any) -> None:
+    """`close()` frees connections; the next use opens new ones."""
+    shared_cache.set("k", b"kept")
+    shared_cache.close()
+    assert shared_cache.get("k") == b"kept"
+
+
+def test_memory_keeps_within_its_budget() -> None:
+    """Beyond `max_bytes` what was kept first goes first; setting a key again makes it new."""
+    cache = MemoryCache(max_bytes=10)
+    for key in ("a", "b", "a", "c"):
+        cache.set(key, b"12345")
+    assert sorted(cache.keys()) == ["a", "c"]
+    cache.set("huge", b"more than ten bytes")
+    assert list(cache.keys()) == []
+
+
+def test_a_folder_keeps_within_its_budget(tmp_path: Path) -> None:
+    """Beyond `max_bytes` what was kept first goes first."""
+    with_budget, without = (
+        DiskCache(tmp_path / name, max_bytes=size) for name, size in (("b", 200_000), ("n", None))
+    )
+    for number in range(60):
+        for cache in (with_budget, without):
+            cache.set(f"{number:03}", bytes(10_000))
+    kept = list(with_budget.keys())
+    assert 0 < len(kept) < 30
+    assert kept[-1] == "059"
+    assert len(list(without.keys())) == 60
+    with_budget.close()
+    without.close()
+
+
+def test_a_folder_is_its_owners(tmp_path: Path) -> None:
+    """A new folder can be read by nobody else."""
+    cache = DiskCache(tmp_path / "deep" / "cache")
+    cache.set("k", b"kept")
+    cache.close()
+    assert (tmp_path / "deep" / "cache").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_bytes": 0}, "must be positive"),
+        ({"max_bytes": "1 GB"}, "whole number of bytes"),
+        ({"max_age": -1}, "must be positive"),
+        ({"max_age": "1 day"}, "seconds or a timedelta"),
+    ],
+)
+def test_budgets_that_are_none(options: dict[str, Any], message: str) -> None:
+    """A budget that can't be is refused, with what to write."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        MemoryCache(**options)
+
+
+def test_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is a folder, and the same folder is the same cache however it is written."""
+    monkeypatch.chdir(tmp_path)
+    named = open_cache("c")
+    assert isinstance(named, DiskCache)
+    assert open_cache(tmp_path / "c") is named
+    assert open_cache(f"disk://{tmp_path}/c") is named
+    assert isinstance(open_cache("memory://"), MemoryCache)
+    assert isinstance(open_cache("redis://localhost:1/0"), RedisCache)
+    assert open_cache(named) is named
+
+
+@pytest.mark.parametrize("target", ["ftp://host", "memory://x", "disk://relative", 3, object()])
+def test_what_is_no_cache(target: Any) -> None:
+    """Anything else is refused, with what can be passed."""
+    with pytest.raises(InvalidInput, match=r"Pass a cache of flowfn\.caching"):
+        open_cache(target)
+
+
+def test_a_server_that_is_down() -> None:
+    """A cache that can't be reached says so."""
+    cache = RedisCache("redis://127.0.0.1:1/0")
+    with pytest.raises(CacheError, match="can't be used"):
+        cache.get("k")
+    cache.close()
