@@ -126,13 +126,13 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
         await run.host.settle([calls[0].future])
         error = _error_of(calls[0].future)
         return [] if error is None else [(calls[0], error)]
-    failed: list[tuple[Call, BaseException]] = []
+    order: list[Call] = []
 
     def look(future: Any, call: Call) -> None:
         error = _error_of(future)
         if error is None:
             return
-        failed.append((call, error))
+        order.append(call)
         if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
             run.host.soon(partial(_give_up, calls))
 
@@ -146,7 +146,13 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
     except BaseException:
         _give_up(calls)
         raise
-    return failed
+    return _failed(calls, order.copy())
+
+
+def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, BaseException]]:
+    """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""
+    found = [(call, error) for call in calls if (error := _error_of(call.future)) is not None]
+    return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 
 def _give_up(calls: Sequence[Call]) -> None:
