@@ -10,6 +10,15 @@ from .editing import Edited, EditedScript
 
 
 @pytest.fixture(autouse=True)
+def raced() -> Iterator[None]:
+    """Threads take turns as often as they can, so that what depends on which of them is first shows."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.fixture(autouse=True)
 def no_app() -> Iterator[None]:
     """The module `app` is forgotten after each test, for others that have one of that name."""
     yield
