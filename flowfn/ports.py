@@ -272,6 +272,9 @@ class Host(Protocol):
     async def join(self, future: Any) -> None:
         """Wait for a future, running its job in place where nobody has taken it."""
 
+    async def others_wait(self, future: Any) -> None:
+        """Suspend until every branch of the code that is current waits, so that a held call can be placed."""
+
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""
 

@@ -217,6 +217,8 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
 async def _settle_children(frame: Frame, host: Host) -> None:
     """Wait for all calls of a frame, and for those that its asyncio branches go on to make."""
     while True:
+        if frame.doubtful:
+            await _place_suspended(frame, host)
         open_children = tuple(frame.children)
         await host.settle(open_children)
         for future in open_children:
@@ -225,6 +227,19 @@ async def _settle_children(frame: Frame, host: Host) -> None:
             await host.let_branches_go_on()
         if not frame.children:
             return
+
+
+async def _place_suspended(frame: Frame, host: Host) -> None:
+    """Place what was held when the code was told of a question; its other branches may yet claim their records."""
+    token = current_frame.set(frame)
+    try:
+        held = frame.doubtful[0].future
+        assert held is not None
+        await host.others_wait(held)
+    finally:
+        current_frame.reset(token)
+    if frame.doubtful:
+        _place_held(frame)
 
 
 def _place_held(frame: Frame) -> None:

@@ -84,12 +84,16 @@ def settle_doubts(frame: Frame) -> None:
     Raises:
         NonDeterminismError: one of them can't be placed. Nothing new has run.
     """
-    held, frame.doubtful = frame.doubtful, []
+    held = [call for call in frame.doubtful if call.future is not None and not call.future.done()]
+    frame.doubtful.clear()
     for call in held:
         verdict = _judge(call, frame)
         if isinstance(verdict, Doubt):
-            frame.run.root.fatal = _refusal(call, verdict)
-            raise frame.run.root.fatal
+            frame.run.root.fatal = refusal = _refusal(call, verdict)
+            for each in held:  # whoever waits for one of them would else wait for ever
+                assert each.future is not None
+                each.future.become(Future.failed(refusal))
+            raise refusal
     for call in held:
         assert call.future is not None
         verdict = _judge(call, frame)

@@ -1,5 +1,6 @@
 """Calls whose arguments are made anew on each attempt: reused, refused or run, as `on_divergence` says (section 4)."""
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from flowfn import NonDeterminismError
+from flowfn import NonDeterminismError, interrupt
 
 from ..worlds import World
 
@@ -132,3 +133,51 @@ def test_new_calls_can_be_forbidden(world: World) -> None:
     with pytest.raises(NonDeterminismError, match="on_divergence='error' allows none"):
         world.invoke(wf, None, thread_id="t")
     assert world.ran == ["a.txt"]
+
+
+def doubt_beside_a_question(world: World, branches: bool) -> Any:
+    """A workflow that charges with a random argument, fails once, and asks while the charge is in doubt."""
+    attempts: list[int] = []
+
+    @world.task
+    async def charge(key: str) -> str:
+        world.ran.append(key)
+        return key
+
+    @world.entrypoint
+    async def wf() -> Any:
+        attempts.append(1)
+        if len(attempts) == 1:
+            await world.value(charge(secrets.token_hex(16)))
+            raise ConnectionError("lost")
+        if not branches:
+            charge(secrets.token_hex(16))
+            return interrupt("sure?")
+
+        async def charged() -> str:
+            return await charge(secrets.token_hex(16))
+
+        async def asked() -> Any:
+            return interrupt("sure?")
+
+        return await asyncio.gather(charged(), charged(), asked())
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    return wf
+
+
+def test_a_doubt_that_nobody_waits_for_beside_a_question(world: World) -> None:
+    """Rule 3: code that asks a human leaves no call undecided; the run is refused."""
+    wf = doubt_beside_a_question(world, branches=False)
+    with pytest.raises(NonDeterminismError):
+        world.invoke(wf, None, thread_id="t")
+    assert len(world.ran) == 1
+
+
+def test_a_doubt_in_a_branch_beside_a_question(async_world: World) -> None:
+    """Rule 3: a branch of asyncio that waits for a call in doubt doesn't wait for ever when another one asks."""
+    wf = doubt_beside_a_question(async_world, branches=True)
+    with pytest.raises(NonDeterminismError):
+        async_world.invoke(wf, None, thread_id="t")
+    assert len(async_world.ran) == 1
