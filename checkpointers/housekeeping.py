@@ -80,16 +80,21 @@ class Housekeeping(ABC):
             InvalidInput: `count` is below 1.
             ThreadBusy: a live run holds the thread.
         """
-        check_retention(count)
-        seen: Counter[str] = Counter()
-        doomed = []
-        for namespace, id in self.places(thread):
-            seen[namespace] += 1
-            if seen[namespace] > count:
-                doomed.append((namespace, id))
+        doomed = self.beyond(thread, count)
         if doomed:
             self.forget(thread, doomed)
         return len(doomed)
+
+    def beyond(self, thread: str, count: int) -> list[Place]:
+        """The checkpoints that `keep_last` would forget."""
+        check_retention(count)
+        seen: Counter[str] = Counter()
+        found = []
+        for namespace, id in self.places(thread):
+            seen[namespace] += 1
+            if seen[namespace] > count:
+                found.append((namespace, id))
+        return found
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Forget the checkpoints whose metadata have one of these as `run_id`. Looks through all threads.
