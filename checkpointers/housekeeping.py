@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
-from flowfn.errors import InvalidInput, ThreadBusy
+from flowfn.errors import InvalidInput, SaverError, ThreadBusy
+from flowfn.logs import logger
 from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Serializer, ThreadRow, Versioned, Writes
 
 Place = tuple[str, str]
@@ -126,8 +126,18 @@ class Housekeeping(ABC):
         if self.retention is not None:
             for commit in commits:
                 if commit.release:
-                    with suppress(ThreadBusy):
-                        self.keep_last(commit.thread, self.retention)
+                    self._retain_some(commit.thread, self.retention)
+
+    def _retain_some(self, thread: str, count: int) -> None:
+        """What a run recorded is durable by now, so that it doesn't fail for this; the next run's end tries again."""
+        try:
+            self.keep_last(thread, count)
+        except ThreadBusy:
+            return
+        except SaverError as error:
+            logger.warning(
+                "thread %r keeps more checkpoints than retention=%d says: %s", thread, count, error
+            )
 
 
 def check_retention(count: int | None) -> int | None:
