@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from checkpointers.memory import MemorySaver
     from checkpointers.opening import open_saver
     from checkpointers.postgres import PostgresSaver
+    from checkpointers.run_file import export_thread, import_thread
     from checkpointers.sqlite import SqliteSaver
     from checkpointers.tuples import CheckpointTuple
 
@@ -23,6 +24,8 @@ __all__ = [
     "MemorySaver",
     "PostgresSaver",
     "SqliteSaver",
+    "export_thread",
+    "import_thread",
     "open_saver",
 ]
 
@@ -34,6 +37,8 @@ _HOMES = {
     "MemorySaver": "memory",
     "PostgresSaver": "postgres",
     "SqliteSaver": "sqlite",
+    "export_thread": "run_file",
+    "import_thread": "run_file",
     "open_saver": "opening",
 }
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
-from flowfn.errors import InvalidInput, ThreadBusy
+from flowfn.errors import InvalidInput, SaverError, ThreadBusy
+from flowfn.logs import logger
 from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Serializer, ThreadRow, Versioned, Writes
 
 Place = tuple[str, str]
@@ -80,16 +80,21 @@ class Housekeeping(ABC):
             InvalidInput: `count` is below 1.
             ThreadBusy: a live run holds the thread.
         """
-        check_retention(count)
-        seen: Counter[str] = Counter()
-        doomed = []
-        for namespace, id in self.places(thread):
-            seen[namespace] += 1
-            if seen[namespace] > count:
-                doomed.append((namespace, id))
+        doomed = self.beyond(thread, count)
         if doomed:
             self.forget(thread, doomed)
         return len(doomed)
+
+    def beyond(self, thread: str, count: int) -> list[Place]:
+        """The checkpoints that `keep_last` would forget."""
+        check_retention(count)
+        seen: Counter[str] = Counter()
+        found = []
+        for namespace, id in self.places(thread):
+            seen[namespace] += 1
+            if seen[namespace] > count:
+                found.append((namespace, id))
+        return found
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Forget the checkpoints whose metadata have one of these as `run_id`. Looks through all threads.
@@ -121,8 +126,18 @@ class Housekeeping(ABC):
         if self.retention is not None:
             for commit in commits:
                 if commit.release:
-                    with suppress(ThreadBusy):
-                        self.keep_last(commit.thread, self.retention)
+                    self._retain_some(commit.thread, self.retention)
+
+    def _retain_some(self, thread: str, count: int) -> None:
+        """What a run recorded is durable by now, so that it doesn't fail for this; the next run's end tries again."""
+        try:
+            self.keep_last(thread, count)
+        except ThreadBusy:
+            return
+        except SaverError as error:
+            logger.warning(
+                "thread %r keeps more checkpoints than retention=%d says: %s", thread, count, error
+            )
 
 
 def check_retention(count: int | None) -> int | None:

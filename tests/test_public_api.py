@@ -87,6 +87,8 @@ PUBLIC = {
         "MemorySaver",
         "PostgresSaver",
         "SqliteSaver",
+        "export_thread",
+        "import_thread",
         "open_saver",
     ],
     "flowfn.caching": [

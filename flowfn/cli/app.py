@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flowfn.cli import caching, demo, program
+from flowfn.cli import caching, demo, housekeeping, program
 from flowfn.cli.answering import Answer, addressed, user
 from flowfn.cli.as_json import listed, page
 from flowfn.cli.database import VARIABLE, choose, find_thread, place, reading
@@ -166,6 +166,54 @@ def answer_thread(
     resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
     workflow = program.on_database(workflow, path)
     _go_on(workflow, row.id, Command(resume=resume, by=by or user()))
+
+
+@app.command("gc")
+def collect_garbage(
+    db: Db = None,
+    older: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than", metavar="AGE", help="Delete finished threads last written to before, e.g. 30d."
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", min=1, help="Of other threads keep so many checkpoints per namespace."),
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+) -> None:
+    """Forget what nobody needs any more. Threads in use, and unfinished ones, are never deleted."""
+    done = housekeeping.collect(
+        choose(db), now(), keep, None if older is None else housekeeping.age(older), dry=dry
+    )
+    would = "would go" if dry else "gone"
+    output().print(
+        f"{done.threads} threads and {done.checkpoints} checkpoints of others {would}; {done.busy} in use"
+    )
+
+
+@app.command("export")
+def export_run(
+    thread: ThreadId,
+    db: Db = None,
+    to: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file. Default: standard output.")
+    ] = None,
+) -> None:
+    """Write a thread to one file, decrypted: a bug report, or a fixture for a test."""
+    housekeeping.export(choose(db), thread, to)
+
+
+@app.command("import")
+def import_run(
+    source: Annotated[Path, typer.Argument(metavar="RUN.FLOW", help="What `flowfn export` wrote.")],
+    db: Db = None,
+    id: Annotated[str | None, typer.Option("--as", metavar="THREAD", help="Another id than its own.")] = None,
+) -> None:
+    """Take in a thread from a file; the database is made where there is none."""
+    made = housekeeping.import_run(source, choose(None) if db is None else place(db), id)
+    output().print(printable(made), soft_wrap=True)
 
 
 @app.command("import-langgraph")
