@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import cached, graphs, imports, parallel, report, resume, sequential
+from benchmarks import agents, cached, graphs, imports, parallel, report, resume, sequential
 from benchmarks.harness import measure
 
-FAMILIES = (sequential, parallel, resume, cached, graphs, imports)
+FAMILIES = (sequential, parallel, resume, cached, graphs, agents, imports)
 
 
 def main() -> None:

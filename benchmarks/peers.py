@@ -50,6 +50,8 @@ class Api:
     graph: Any = None
     """The module with `StateGraph` and `START`; `send` makes a Send."""
     send: Any = None
+    agent: Any = None
+    """`create_react_agent`."""
 
 
 def subjects() -> list[Api]:
@@ -71,6 +73,7 @@ def flowfn() -> Api:
     if postgres.available():
         storages[POSTGRES] = plain(lambda path: savers.PostgresSaver(postgres.url()), "power loss")
     graph, types = optional("graph_compat.graph"), optional("graph_compat.types")
+    prebuilt = optional("graph_compat.prebuilt")
     return Api(
         "flowfn",
         storages,
@@ -80,6 +83,7 @@ def flowfn() -> Api:
         library.Command,
         graph,
         types and types.Send,
+        prebuilt and prebuilt.create_react_agent,
     )
 
 
@@ -92,6 +96,7 @@ def langgraph() -> Api:
     func, memory = optional("langgraph.func"), optional("langgraph.checkpoint.memory")
     sqlite, asqlite = optional("langgraph.checkpoint.sqlite"), optional("langgraph.checkpoint.sqlite.aio")
     types, graph = optional("langgraph.types"), optional("langgraph.graph")
+    prebuilt = optional("langgraph.prebuilt")
     if not (func and memory and sqlite and asqlite and types and graph):
         return Api("LangGraph")
     sync = {"durability": "sync"}
@@ -116,6 +121,7 @@ def langgraph() -> Api:
         types.Command,
         graph,
         types.Send,
+        prebuilt and prebuilt.create_react_agent,
     )
 
 

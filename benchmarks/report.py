@@ -40,7 +40,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
         for result in rows:
             ratios = [ratio(result, rows, other) for other in ("floor", "LangGraph")]
             note = result.error or (result.case.survives and f"survives: {result.case.survives}")
-            line = f"  {result.case.subject:10}{shown(result):>10}  {ratios[0]:>16}{ratios[1]:>20}   {note}"
+            line = f"  {result.case.subject:13}{shown(result):>10}  {ratios[0]:>16}{ratios[1]:>20}   {note}"
             yield line.rstrip()
 
 

@@ -26,5 +26,7 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W5 sequential nodes",
         "W6 sequential nodes, 500 keys",
         "W7 fan-out of Sends",
+        "W8 agent of 20 rounds, asyncio",
+        "W8 agent of 20 rounds, blocking",
         "W11 import",
     }

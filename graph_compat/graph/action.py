@@ -54,6 +54,15 @@ def action_of(source: Any, name: str) -> Action:
     return Action(source, name, call, None)
 
 
+def immediate(source: Any, name: str, function: Form) -> Action:
+    """An action that takes no time: on an event loop it is called there, which spares it a thread."""
+
+    async def call(state: Any) -> Any:
+        return function(state)
+
+    return Action(source, name, function, call)
+
+
 def name_of(source: Any) -> str | None:
     """The name that an action goes by where its author gives none."""
     if hasattr(source, "get_name") and hasattr(source, "invoke"):

@@ -67,16 +67,18 @@ vars(add_messages)["at_place"] = _at_place
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
-    taken = {known for message in (*left, *right) if (known := id_of(message)) is not None}
-    for message in (*left, *right):
+    places = {id_of(message): index for index, message in enumerate(left)}
+    taken = {*places, *map(id_of, right)}
+    for message in (*(left if None in places else ()), *right):
         taken.add(identify(message, taken, place))
+    if None in places:
+        places = {id_of(message): index for index, message in enumerate(left)}
     last = max(
         (i for i, m in enumerate(right) if id_of(m) == REMOVE_ALL_MESSAGES and is_removal(m)), default=-1
     )
     if last >= 0:
         return right[last + 1 :]
     merged = left.copy()
-    places = {id_of(message): index for index, message in enumerate(merged)}
     removed: set[str | None] = set()
     for message in right:
         name = id_of(message)

@@ -7,7 +7,8 @@ derived from its place there, so that a superstep that is applied again makes th
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
@@ -34,20 +35,27 @@ def coerced(given: Any) -> list[Any]:
     items = given if isinstance(given, list) else [given]
     if not is_installed():
         return [_plain(item) for item in items]
-    from langchain_core.messages import (
-        BaseMessage,
-        BaseMessageChunk,
-        convert_to_messages,
-        message_chunk_to_message,
-    )
+    if all(map(_is_whole, map(type, items))):
+        return list(items)
+    from langchain_core.messages import convert_to_messages, message_chunk_to_message
 
-    found = []
+    found: list[Any] = []
     for item in items:
-        if isinstance(item, BaseMessage) and not isinstance(item, BaseMessageChunk):
-            found.append(item)
-        else:
-            found += map(message_chunk_to_message, convert_to_messages([item]))
+        found += (
+            [item] if _is_whole(type(item)) else map(message_chunk_to_message, convert_to_messages([item]))
+        )
     return found
+
+
+def _is_whole_message(kind: type) -> bool:
+    """Whether a class is one of LangChain's messages, and none of pieces of them."""
+    from langchain_core.messages import BaseMessage, BaseMessageChunk
+
+    return issubclass(kind, BaseMessage) and not issubclass(kind, BaseMessageChunk)
+
+
+# Looked up once: `issubclass` of such classes is slow, and all messages are looked at whenever one is added.
+_is_whole: Callable[[type], bool] = lru_cache(_is_whole_message)
 
 
 def _plain(item: Any) -> dict[str, Any]:
@@ -68,7 +76,7 @@ def id_of(message: Any) -> str | None:
     return message.get("id") if isinstance(message, dict) else message.id
 
 
-def identify(message: Any, taken: Container[str], place: str = "") -> str:
+def identify(message: Any, taken: Container[str | None], place: str = "") -> str:
     """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one."""
     known = id_of(message)
     if known is not None:
@@ -90,7 +98,7 @@ def _running() -> str:
     return f"{task}:{frame.occurrence('graph_compat.message', b'')}"
 
 
-def _fresh(message: Any, taken: Container[str], place: str) -> str:
+def _fresh(message: Any, taken: Container[str | None], place: str) -> str:
     if not place:
         return str(uuid4())
     content = message if isinstance(message, dict) else (message.type, message.content)

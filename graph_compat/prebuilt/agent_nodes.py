@@ -10,7 +10,7 @@ from flowfn.context import current_frame
 from graph_compat.errors import ErrorCode, create_error_message
 from graph_compat.graph.action import Action, awaited
 from graph_compat.injection import is_coroutine_function
-from graph_compat.prebuilt.chat import answered, calls_of, named, role_of, said, system
+from graph_compat.prebuilt.chat import calls_of, field_of, named, role_of, said, system
 from graph_compat.prebuilt.chat_models import chooses_model, ready, structured
 
 _OUT_OF_STEPS = "Sorry, need more steps to process this request."
@@ -133,10 +133,17 @@ def check_history(messages: Sequence[Any]) -> None:
     Raises:
         ValueError: one has none; chat models refuse such messages.
     """
-    done = answered(messages)
-    models = [message for message in messages if role_of(message) == "assistant"]
-    missing = [call for message in models for call in calls_of(message) if call["id"] not in done]
-    if missing:
+    done: set[Any] = set()
+    asked: set[Any] = set()
+    for message in messages:  # the ids alone: it is all messages, in every round
+        match role_of(message):
+            case "assistant":
+                asked.update(call.get("id") for call in field_of(message, "tool_calls") or ())
+            case "tool":
+                done.add(field_of(message, "tool_call_id"))
+    if not asked <= done:
+        models = [message for message in messages if role_of(message) == "assistant"]
+        missing = [call for message in models for call in calls_of(message) if call["id"] not in done]
         raise ValueError(
             create_error_message(
                 message="Found AIMessages with tool_calls that do not have a corresponding ToolMessage. Here are the"

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "developer": "system"}
@@ -36,7 +37,11 @@ def uses_langchain() -> bool:
 
 def is_dict(message: Any) -> bool:
     """Whether a message has the form of a dict."""
-    return isinstance(message, Mapping)
+    return _is_mapping(type(message))
+
+
+# Looked up once: `issubclass` of an abstract class is slow, and all messages are looked at in every round.
+_is_mapping: Callable[[type], bool] = lru_cache(lambda kind: issubclass(kind, Mapping))
 
 
 def role_of(message: Any) -> str | None:
@@ -70,6 +75,17 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 def last_of_model(messages: Sequence[Any]) -> Any:
     """The last message that a model wrote; None if there is none."""
     return next((message for message in reversed(messages) if role_of(message) == "assistant"), None)
+
+
+def open_calls_in(messages: Sequence[Any]) -> list[ToolCall]:
+    """The calls of a model's last message that no message after it answers; models use an id again in later rounds."""
+    after: list[Any] = []
+    for message in reversed(messages):
+        if role_of(message) == "assistant":
+            done = answered(after)
+            return [call for call in calls_of(message) if call["id"] not in done]
+        after.append(message)
+    return []
 
 
 def answered(messages: Iterable[Any]) -> set[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from graph_compat.graph.action import Action, action_of
+from graph_compat.graph.action import Action, action_of, immediate
 from graph_compat.prebuilt.chat import role_of, system
 
 
@@ -22,11 +22,11 @@ def prompt_action(prompt: Any, read: Callable[[Any], Any], *, as_dict: bool) -> 
         ValueError: the prompt is of another kind.
     """
     if prompt is None:
-        return Action(prompt, "Prompt", read, None)
+        return immediate(prompt, "Prompt", read)
     if isinstance(prompt, str):
         prompt = system(prompt, as_dict=as_dict)
     if role_of(prompt) == "system":
-        return Action(prompt, "Prompt", partial(_after, prompt, read), None)
+        return immediate(prompt, "Prompt", partial(_after, prompt, read))
     if callable(prompt) or hasattr(prompt, "invoke"):
         return action_of(prompt, "Prompt")
     raise ValueError(f"Got unexpected type for `prompt`: {type(prompt)}")

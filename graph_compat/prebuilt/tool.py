@@ -163,12 +163,16 @@ def tool_of(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A tool, what the graph fills of its parameters, what runs it, and where its code is (file:line)."""
+    """A tool, what the graph fills of its parameters, what runs it, and where its code is (file:line).
+
+    `direct` runs it where no callback is told of it: without LangChain, which takes fifty times as long.
+    """
 
     tool: Any
     wanted: Mapping[str, Injection]
     runner: Any
     site: str
+    direct: FunctionTool | None = None
 
     def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """What the tool returns: `arguments` are the model's, `filled` the graph's.
@@ -177,8 +181,8 @@ class Prepared:
             ToolInvocationError: what the model wrote is no JSON object.
         """
         _check_object(call, arguments)
-        if isinstance(self.runner, FunctionTool):
-            return self.runner.invoke(arguments, filled)
+        if (direct := self._direct(config)) is not None:
+            return direct.invoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
 
         return delivered(self.runner.invoke(request_of(call, arguments, filled), config))
@@ -186,11 +190,16 @@ class Prepared:
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
         _check_object(call, arguments)
-        if isinstance(self.runner, FunctionTool):
-            return await self.runner.ainvoke(arguments, filled)
+        if (direct := self._direct(config)) is not None:
+            return await direct.ainvoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
 
         return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), config))
+
+    def _direct(self, config: Any) -> FunctionTool | None:
+        if isinstance(self.runner, FunctionTool):
+            return self.runner
+        return self.direct if config.get("callbacks") is None else None
 
 
 def _check_object(call: ToolCall, arguments: Any) -> None:
@@ -200,8 +209,8 @@ def _check_object(call: ToolCall, arguments: Any) -> None:
         raise ToolInvocationError(call["name"], ValueError("the arguments are no JSON object"), arguments)
 
 
-def prepared(tool: Any) -> Prepared:
-    """A tool, looked at."""
+def prepared(tool: Any, given: Any = None) -> Prepared:
+    """A tool, looked at; `given` is what it was made of."""
     if isinstance(tool, FunctionTool):
         return Prepared(tool, tool.injections, tool, _site(tool.func))
     from graph_compat.prebuilt.langchain_tools import carrying
@@ -210,7 +219,28 @@ def prepared(tool: Any) -> Prepared:
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
-    return Prepared(tool, theirs, carrying(tool), _site(function))
+    is_whole = function is given and not wanted and _is_all(tool.args_schema, given)
+    direct = _Same(given, tool.args_schema) if is_whole else None
+    return Prepared(tool, theirs, carrying(tool), _site(function), direct)
+
+
+class _Same(FunctionTool):
+    """The function of a tool that LangChain made of it with nothing but defaults, run as that runs it."""
+
+    def __init__(self, func: Callable[..., Any], schema: Any) -> None:
+        super().__init__(func)
+        self._schema = schema
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        checked = self._schema.model_validate(given)
+        return {name: getattr(checked, name) for name in checked.model_fields_set}
+
+
+def _is_all(schema: Any, function: Any) -> bool:
+    """Whether a tool's arguments are all parameters of its function: nobody else fills any."""
+    parameters = inspect.signature(function).parameters
+    named = all(parameter.kind not in _VARIADIC for parameter in parameters.values())
+    return named and list(getattr(schema, "model_fields", ())) == list(parameters)
 
 
 def _site(function: Any) -> str:

@@ -125,8 +125,8 @@ class ToolNode(AsRunnable):
         self._messages_key = messages_key
         self._wrap = wrap_tool_call
         self._awrap = awrap_tool_call
-        self._tools = {tool.name: tool for tool in map(tool_of, tools)}
-        self._prepared = {name: prepared(tool) for name, tool in self._tools.items()}
+        self._prepared = {tool.name: prepared(tool, given) for given in tools for tool in [tool_of(given)]}
+        self._tools = {name: ready.tool for name, ready in self._prepared.items()}
         self._tasks = {name: self._task(name) for name in self._tools}
         self._any_task = self._task(name)
 

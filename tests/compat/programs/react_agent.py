@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -630,3 +631,65 @@ async def agents_are_drawn(t):
         for tools in ([], [add]):
             agent = create_react_agent(script("x"), tools, **options)
             t.note("picture", agent.get_graph().draw_mermaid())
+
+
+async def ids_of_calls_that_are_used_again(t):
+    """Models number their calls anew in each answer: a call is answered by the messages after it alone."""
+    for version in ("v1", "v2"):
+        lines = script([("add", {"a": 1})], [("add", {"a": 2})], "done").lines
+        for line in lines[:2]:
+            line.tool_calls[0]["id"] = "call"
+        await _talk(t, create_react_agent(model(*lines), [add], version=version))
+
+
+class Listener(BaseCallbackHandler):
+    """Notes the tools that it is told of."""
+
+    def __init__(self):
+        self.heard = []
+
+    def on_tool_start(self, serialized, input_str, **kwargs):
+        self.heard.append(serialized["name"])
+
+
+async def functions_with_and_without_listeners(t):
+    """What functions return is answered alike whether callbacks are told of them or not; so are their errors."""
+    blank = {
+        "text": "a",
+        "number": 1.5,
+        "none": None,
+        "list": ["a", {"b": [1]}],
+        "empty": [],
+        "blocks": [{"type": "text", "text": "a"}],
+        "model": Answered(text="a"),
+        "bytes": b"a",
+        "unicode": {"a": "ä"},
+    }
+
+    def give(what: str, more: int = 1, parts: list[int] | None = None) -> Any:
+        """Give something."""
+        return blank[what] if what in blank else (type(more).__name__, parts)
+
+    def described(what: str) -> str:
+        """Describe it.
+
+        Args:
+            what: anything
+        """
+        return what * 2
+
+    asked = [("give", {"what": what}) for what in blank]
+    asked += [
+        ("give", {"what": "args", "more": "3", "parts": ["1"]}),
+        ("give", {}),
+        ("give", {"what": "x", "y": 1}),
+    ]
+    asked += [("described", {"what": "a"}), ("described", {"what": 1})]
+    for callbacks in ([], [Listener()]):
+        agent = create_react_agent(script(asked, "done"), [give, described])
+        await _talk(t, agent, {"messages": [HumanMessage("go", id="0")]}, {"callbacks": callbacks})
+        t.note("heard", [sorted(listener.heard) for listener in callbacks])
+
+
+class Answered(BaseModel):
+    text: str
