@@ -130,6 +130,17 @@ PUBLIC = {
         "ensure_embeddings",
         "open_store",
     ],
+    "flowfn.testing": [
+        "CrashReport",
+        "VirtualClock",
+        "always_replay",
+        "crash_everywhere",
+        "disk_full",
+        "fail",
+        "inject",
+        "latency",
+        "lost_lease",
+    ],
 }
 
 
