@@ -57,6 +57,8 @@ class Definition:
     on_code_change: OnCodeChange = "reuse"
     on_divergence: OnDivergence | None = None
     in_doubt: InDoubtPolicy = "rerun"
+    transaction: Any = None
+    """The database in a transaction of which it runs; see `functional/transacting.py`."""
     executor: Any = None
     is_workflow: bool = False
     """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
@@ -93,9 +95,10 @@ class Definition:
 
     @cached_property
     def injected(self) -> tuple[str, ...]:
-        """The parameters that the engine fills."""
+        """The parameters that the caller needn't fill."""
         found = (p for name, p in self.signature.parameters.items() if name in INJECTED)
-        return tuple(p.name for p in found if _is_ours(p))
+        lent = () if self.transaction is None else ("transaction",)
+        return (*(p.name for p in found if _is_ours(p)), *lent)
 
     @property
     def author_function(self) -> Callable[..., Any]:
@@ -104,8 +107,8 @@ class Definition:
 
     @cached_property
     def filled(self) -> tuple[str, ...]:
-        """The parameters to fill on each call of `function`."""
-        return self.injected if self.injects else ()
+        """The parameters that the engine fills on each call of `function`."""
+        return tuple(name for name in self.injected if name in INJECTED) if self.injects else ()
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:

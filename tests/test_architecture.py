@@ -141,7 +141,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"},
+    | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"}
+    | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},
     # What tests may hold: the real engine, on hosts and savers of a test's own.

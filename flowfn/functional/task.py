@@ -260,6 +260,7 @@ def task(
     on_code_change: OnCodeChange = "reuse",
     on_divergence: OnDivergence | None = None,
     in_doubt: InDoubtPolicy = "rerun",
+    transaction: Any = None,
 ) -> _Decorator: ...
 def task(
     function: Any = None,
@@ -276,6 +277,7 @@ def task(
     on_code_change: OnCodeChange = "reuse",
     on_divergence: OnDivergence | None = None,
     in_doubt: InDoubtPolicy = "rerun",
+    transaction: Any = None,
 ) -> Any:
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
@@ -297,6 +299,9 @@ def task(
         in_doubt: what to do with a call that had started and not finished when the process died: it runs again
             ("rerun", default), a human is asked ("ask"), or a function says: it gets an `InDoubt`, and returns
             `Done(value)` or `NotDone()`. Under the last two a call's start costs a commit of its own.
+        transaction: the database that the function writes to: a path (SQLite), a URL (Postgres too), or a function
+            that opens a connection of sqlite3 or psycopg. The parameter `transaction` gets the connection, in a
+            transaction; what is written and that the call is done are committed together, exactly once.
 
     Raises:
         TypeError: an option doesn't fit the function.
@@ -314,6 +319,7 @@ def task(
         "on_code_change": on_code_change,
         "on_divergence": on_divergence,
         "in_doubt": in_doubt,
+        "transaction": transaction,
     }
 
     def decorate(function: Any) -> Any:
@@ -328,12 +334,17 @@ def defined(function: Any, **options: Any) -> Definition:
 
 
 def runnable(definition: Definition, function: Any) -> Definition:
-    """The definition of `function`, or of what collects its items where it is a generator function."""
-    if not definition.is_generator:
-        return definition.with_options(function=function)
-    from flowfn.functional.generators import collecting
+    """The definition of `function`, or of what calls it: to collect a generator's items, or in a transaction."""
+    called = function
+    if definition.is_generator:
+        from flowfn.functional.generators import collecting
 
-    return definition.with_options(function=collecting(function), stands_for=function)
+        called = collecting(called)
+    if definition.transaction is not None:
+        from flowfn.functional.transacting import transacting
+
+        called = transacting(called, definition.transaction, definition.name, definition.is_async)
+    return definition.with_options(function=called, stands_for=None if called is function else function)
 
 
 def plain(function: Any) -> Any:
