@@ -155,7 +155,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.ports",
         "flowfn.policies",
     }
-    | {"flowfn.functional", "flowfn.report", "flowfn.workflow", "checkpointers"},
+    | {"flowfn.functional", "flowfn.invocation", "flowfn.report", "flowfn.workflow", "checkpointers"},
     "flowfn.pytest_plugin": {"flowfn.testing"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS

@@ -1,4 +1,4 @@
-"""A clock that moves when somebody waits: retries, timeouts and `flowfn.sleep` take no time in a test."""
+"""Clocks that move when somebody waits: retries, timeouts and `flowfn.sleep` take no time in a test."""
 
 from __future__ import annotations
 
@@ -13,46 +13,56 @@ POLL = 0.002
 """Real seconds between two looks at work that goes on in real time, while a timeout waits for it."""
 
 
-class VirtualClock(Simulation, Clock):
-    """The time of the runs that begin inside `with VirtualClock() as clock:`.
+class SkippingClock(Clock):
+    """The machine's clock, put forward by whoever sleeps."""
 
-    Whoever sleeps moves it, and goes on at once; two that sleep side by side move it by both sleeps. `start` is
-    when it begins, default the real time. A task's function takes no time, but for what it sleeps by
-    `flowfn.sleep`, and for the latency of a fault plan. Timeouts of coroutines count real time.
-    """
-
-    def __init__(self, start: datetime | None = None) -> None:
-        super().__init__()
-        self.clock = self
+    def __init__(self) -> None:
         self.slept = 0.0
         """Seconds that all sleeps came to."""
-        self._now = time.time() if start is None else start.timestamp()
         self._lock = threading.Lock()
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        return self._now
-
-    @property
-    def time(self) -> datetime:
-        """The same as a datetime, in UTC."""
-        return datetime.fromtimestamp(self._now, UTC)
-
-    def advance(self, seconds: float | timedelta) -> None:
-        """Let time pass."""
-        with self._lock:
-            self._now += seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
+        return time.time() + self.slept
 
     def sleep(self, seconds: float) -> None:
         """Let time pass instead of waiting."""
-        self.advance(seconds)
         with self._lock:
             self.slept += seconds
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait for real work; whether it ended before `seconds` had passed on this clock."""
-        deadline = self._now + seconds
+        deadline = self.now() + seconds
         while not event.wait(POLL):
-            if self._now >= deadline:
+            if self.now() >= deadline:
                 return False
-        return self._now < deadline
+        return self.now() < deadline
+
+
+class VirtualClock(SkippingClock, Simulation):
+    """The time of the runs that begin inside `with VirtualClock() as clock:`; it stands until somebody moves it.
+
+    Whoever sleeps moves it, and goes on at once; two that sleep side by side move it by both sleeps. `start` is
+    when it begins, default now. A task's function takes no time, but for what it sleeps by `flowfn.sleep`, and
+    for the latency of a fault plan. Timeouts of coroutines count real time.
+    """
+
+    def __init__(self, start: datetime | None = None) -> None:
+        Simulation.__init__(self)
+        SkippingClock.__init__(self)
+        self.clock = self
+        self._start = time.time() if start is None else start.timestamp()
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self._start + self.slept
+
+    @property
+    def time(self) -> datetime:
+        """The same as a datetime, in UTC."""
+        return datetime.fromtimestamp(self.now(), UTC)
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Let time pass without anybody sleeping."""
+        with self._lock:
+            self._start += seconds.total_seconds() if isinstance(seconds, timedelta) else seconds

@@ -15,10 +15,14 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from flowfn.context import current_world
 from flowfn.errors import InvalidInput, SerializationError
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.final import final
+from flowfn.hosts.clock import Clock
 from flowfn.ports import Commit, Saver
+from flowfn.testing.clock import SkippingClock, VirtualClock
+from flowfn.testing.faults import inject
 from flowfn.testing.onlooker import Onlooker, execution_of, recorded_in
 from flowfn.testing.processes import Crash, Disk, DyingSaver, Fate, never
 from flowfn.testing.simulation import Simulation
@@ -36,8 +40,11 @@ DONE: Any = object()
 class Life(Simulation):
     """The world of one process: its saver dies where fate says, and nothing runs after that."""
 
-    def __init__(self, inner: Saver, onlooker: Onlooker, fate: Fate, die: Callable[[], None]) -> None:
+    def __init__(
+        self, inner: Saver, onlooker: Onlooker, fate: Fate, die: Callable[[], None], clock: Clock
+    ) -> None:
         super().__init__()
+        self.clock = clock
         self.onlooker = onlooker
         self.dying = DyingSaver(inner, self._told, fate, reads=False, die=die)
 
@@ -76,6 +83,8 @@ class Job:
     args: Sequence[Any] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     answers: Any = None
+    clock: Clock = field(default_factory=lambda: _clock(), repr=False, compare=False)
+    """The time of all its lives: that of the `VirtualClock` around, or one on which nobody waits."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.workflow, Workflow):
@@ -94,7 +103,7 @@ class Job:
             Crash: fate struck.
             Exception: the workflow's own.
         """
-        return self.lived(disk, lambda saver: Life(saver, onlooker, fate, die))
+        return self.lived(disk, lambda saver: Life(saver, onlooker, fate, die, self.clock))
 
     def lived(self, disk: Disk, life: Callable[[Saver], Life]) -> Any:
         """The answer of one life."""
@@ -152,6 +161,11 @@ class Job:
                 f"{self} asks {question!r}: pass answers=, a function of the question, or the answer"
             )
         return self.answers(question) if callable(self.answers) else self.answers
+
+
+def _clock() -> Clock:
+    around = current_world.get()
+    return around.clock if isinstance(around, VirtualClock | inject) else SkippingClock()
 
 
 def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:

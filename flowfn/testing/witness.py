@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
 from flowfn.errors import NonDeterminismError
+from flowfn.hosts.clock import Clock
 from flowfn.testing.lives import Job, Life
 from flowfn.testing.processes import Fate, never
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
+    from flowfn.invocation import Setup
     from flowfn.ports import Saver
     from flowfn.testing.onlooker import Onlooker
     from flowfn.testing.processes import Disk
@@ -50,12 +52,16 @@ AUDITED = {
 TOO_MUCH = 5000
 """How many objects are compared at each line, at most; of more, none is."""
 
+TOO_LONG = 20_000
+"""After how many lines nobody compares any more: a long run would take for ever."""
+
 _LIBRARIES = tuple(
     os.path.realpath(sysconfig.get_paths()[name]) + os.sep
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _OURS = os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
-_SAVERS = os.path.join(os.path.dirname(os.path.dirname(_OURS)), "checkpointers") + os.sep
+_BESIDE = os.path.dirname(os.path.dirname(_OURS))
+_LIBRARY = (_OURS, *(os.path.join(_BESIDE, name) + os.sep for name in ("checkpointers", "graph_compat")))
 
 
 class Effect(NamedTuple):
@@ -86,15 +92,21 @@ class WatchedJob(Job):
     ) -> Any:
         watch = _Watch(self.workflow)
         with suppress(NonDeterminismError):  # which whoever explains it raises
-            self.lived(disk, lambda saver: _WatchedLife(saver, onlooker, fate, die, watch))
+            self.lived(disk, lambda saver: _WatchedLife(saver, onlooker, fate, die, self.clock, watch))
         return watch.evidence()
 
 
 class _WatchedLife(Life):
     def __init__(
-        self, saver: Saver, onlooker: Onlooker, fate: Fate, die: Callable[[], None], watch: _Watch
+        self,
+        saver: Saver,
+        onlooker: Onlooker,
+        fate: Fate,
+        die: Callable[[], None],
+        clock: Clock,
+        watch: _Watch,
     ) -> None:
-        super().__init__(saver, onlooker, fate, die)
+        super().__init__(saver, onlooker, fate, die, clock)
         self._watch = watch
 
     def __enter__(self) -> _WatchedLife:
@@ -120,7 +132,8 @@ class _Watch:
 
     def __init__(self, workflow: Any) -> None:
         self.writes = 0
-        self._root = getattr(workflow, "func", None)
+        self._roots = _bodies(workflow._self_setup)
+        self._left = TOO_LONG
         self._seen: list[tuple[Frame, Effect]] = []
         self._chance: dict[str, None] = {}
         self._traced: dict[int, tuple[int, Any, Any]] = {}
@@ -159,6 +172,9 @@ class _Watch:
         if not _is_users(frame.f_code):
             return None
         with self._lock:
+            if self._left == 0:
+                return None
+            self._left -= 1
             self._look(frame)
         return self._trace
 
@@ -198,7 +214,7 @@ class _Watch:
         left = [TOO_MUCH]
         seen: set[int] = set()
         try:
-            return [_shape(thing, seen, left) for thing in _reached(self._root, set())]
+            return [_shape(thing, seen, left) for thing in _reached_by(self._roots)]
         except _TooMuch:
             return None
 
@@ -214,14 +230,14 @@ def _is_body(frame: Frame) -> bool:
 
 def _is_users(code: CodeType) -> bool:
     name = code.co_filename
-    return not name.startswith(("<frozen", *_LIBRARIES, _OURS, _SAVERS))
+    return not name.startswith(("<frozen", *_LIBRARIES, *_LIBRARY))
 
 
 def _user_frame(frame: FrameType | None) -> FrameType | None:
     """The nearest frame of the user's code around one; None where flowfn called, and not the user."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith((_OURS, _SAVERS)):
+        if name.startswith(_LIBRARY):
             return None
         if _is_users(frame.f_code):
             return frame
@@ -243,6 +259,21 @@ def _is_chance(function: Any) -> bool:
 
 
 # -- the state that functions reach -----------------------------------------------------------------
+
+
+def _bodies(setup: Setup) -> list[Any]:
+    """The functions of a workflow's nodes: of an entrypoint the one, of a graph all, those of its subgraphs too."""
+    found: list[Any] = []
+    for name, node in setup.program.nodes.items():
+        inner = setup.part(name)
+        found += [getattr(node.run, "author_function", node.run)] if inner is None else _bodies(inner)
+    return found
+
+
+def _reached_by(functions: list[Any]) -> Iterator[Any]:
+    seen: set[int] = set()
+    for function in functions:
+        yield from _reached(function, seen)
 
 
 def _reached(thing: Any, seen: set[int]) -> Iterator[Any]:
@@ -288,7 +319,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 def _is_users_module(name: str) -> bool:
     file = getattr(sys.modules.get(name), "__file__", None)
-    return file is not None and not os.path.realpath(file).startswith((*_LIBRARIES, _OURS, _SAVERS))
+    return file is not None and not os.path.realpath(file).startswith((*_LIBRARIES, *_LIBRARY))
 
 
 def _shape(thing: Any, seen: set[int], left: list[int]) -> Any:

@@ -187,6 +187,26 @@ def test_a_question_in_a_transaction(world: World, ledger: Ledger) -> None:
     assert ledger.booked == [("ada", 1)]
 
 
+def test_a_method_and_a_generator(ledger: Ledger) -> None:
+    """The connection goes to whatever the function is; items are collected inside the transaction."""
+
+    class Shop:
+        name = "corner shop"
+
+        @task(transaction=ledger.target, key="customer")
+        def book(self, customer: str, *, transaction: Any) -> Iterator[str]:
+            transaction.execute(f"INSERT INTO ledger VALUES ({ledger.mark}, 1, '')", (customer,))
+            yield self.name
+            yield customer
+
+    @entrypoint(checkpointer="memory://")
+    def order(customer: str) -> list[str]:
+        return Shop().book(customer).result()
+
+    assert order("ada") == ["corner shop", "ada"]
+    assert ledger.booked == [("ada", 1)]
+
+
 def test_outside_a_run(ledger: Ledger) -> None:
     """The function runs in a transaction; there is no call to be done with."""
 

@@ -98,6 +98,18 @@ def charge_before_a_question(customer: str) -> str:
     return charges_and_asks(customer).result()
 
 
+@task
+async def acharges_and_asks(customer: str) -> str:
+    await asyncio.sleep(0)
+    CHARGED.append(customer)  # BUG
+    return str(interrupt("ok?"))
+
+
+@entrypoint
+async def acharge(customer: str) -> str:
+    return await acharges_and_asks(customer)
+
+
 @entrypoint
 def writes_a_file(path: str) -> str:
     Path(path).write_text("charged")  # BUG

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 
-from flowfn import InvalidInput, entrypoint, interrupt, task
+from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, now, sleep, task
 from flowfn.testing import always_replay, crash_everywhere
 from graph_compat.graph import END, START, StateGraph
 
@@ -111,6 +112,42 @@ def test_always_replay_gives_the_answer_and_runs_each_task_once() -> None:
     assert sorted(shop.CHARGED) == sorted(["ada", "bob", "kim", *watched])
 
 
+@EACH
+def test_nobody_waits(check: Check) -> None:
+    """Sleeps and waits between retries take no time, and what they wait for is recorded all the same."""
+
+    @task(retry_policy=RetryPolicy(initial_interval=3600, jitter=False))
+    def flaky(n: int) -> int:
+        if current().attempt == 1:
+            raise ConnectionError(n)
+        return n
+
+    @entrypoint
+    def flow(n: int) -> bool:
+        before = now()
+        sleep(86_400)
+        return flaky(n).result() == n and (now() - before).days == 1
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) is True
+
+
+@EACH
+def test_the_time_of_a_call_is_no_chance(check: Check) -> None:
+    """Section 4, 2: what differs by the clock alone is reused when the run goes on, and so it is here."""
+
+    @task
+    def log(at: datetime) -> str:
+        return "logged"
+
+    @entrypoint
+    def flow(n: int) -> str:
+        return log(datetime.now(UTC)).result()
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) == "logged"
+
+
 # -- planted bugs -----------------------------------------------------------------------------------
 
 
@@ -138,6 +175,30 @@ def test_chance_that_becomes_an_argument_names_the_call() -> None:
 def test_an_effect_before_a_question(check: Check, name: str, line: str) -> None:
     """A charge in a body, or in a task before it asks, is made again with the answer: its line is named."""
     assert shop.line_of_bug(line) in failure(check, getattr(shop, name), "ada", answers="yes")
+
+
+@EACH
+def test_an_effect_in_a_coroutine(check: Check) -> None:
+    """Coroutines are watched as functions are."""
+    assert shop.line_of_bug("acharges_and_asks") in failure(check, shop.acharge, "ada", answers="yes")
+
+
+@EACH
+def test_an_effect_in_a_node(check: Check) -> None:
+    """A node that asks begins anew as well, in a subgraph too."""
+
+    class State(TypedDict):
+        customer: str
+
+    def ask(state: State) -> State:
+        return {"customer": shop.charges_and_asks.func(state["customer"])}
+
+    inner = StateGraph(State).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+    outer = (
+        StateGraph(State).add_node("inner", inner.compile()).add_edge(START, "inner").add_edge("inner", END)
+    )
+    said = failure(check, outer.compile(), {"customer": "ada"}, answers="yes")
+    assert shop.line_of_bug("charges_and_asks") in said
 
 
 @EACH

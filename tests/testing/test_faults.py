@@ -180,3 +180,16 @@ def test_the_time_outside_is_the_real_one() -> None:
         pass
     before = time.time()
     assert flow(1).timestamp() >= before - 1
+
+
+def test_a_task_called_outside_any_run(world: World) -> None:
+    """A plan, and a clock, are about the task alone as well."""
+
+    @world.task(retry_policy=PATIENT, name="charge")
+    async def charge(customer: str) -> str:
+        return f"receipt of {customer}"
+
+    with inject(fail("charge", times=2)) as plan:
+        found = world.call(lambda: charge("ada"))
+        assert (found if world.asyncio and world.is_async else found.result()) == "receipt of ada"
+    assert plan.clock.slept == 60 + 120
