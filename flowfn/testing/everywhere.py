@@ -83,10 +83,10 @@ def _after_crash(job: Job, live: Live, disk: Disk, fate: Fate, where: str) -> tu
     """The answer of a job whose first life fate ends; who looked on; whether it did."""
     onlooker = Onlooker()
     try:
-        return live(job, disk, onlooker, fate), onlooker, False
-    except Crash:
-        onlooker.cut()
-    try:
+        try:
+            return live(job, disk, onlooker, fate), onlooker, False
+        except Crash:
+            onlooker.cut()
         return live(job, disk, onlooker, never), onlooker, True
     except NonDeterminismError as error:
         raise refused(job, where, error) from error

@@ -156,11 +156,19 @@ class Job:
         return given
 
     def _answer(self, question: Any) -> Any:
+        """What a human says; of a call in doubt, unless a function says otherwise, to run it again."""
+        if _is_doubt(question) and not callable(self.answers):
+            return "rerun"
         if self.answers is None:
             raise InvalidInput(
                 f"{self} asks {question!r}: pass answers=, a function of the question, or the answer"
             )
         return self.answers(question) if callable(self.answers) else self.answers
+
+
+def _is_doubt(question: Any) -> bool:
+    """Whether the engine asks, of a call with `in_doubt="ask"`."""
+    return isinstance(question, Mapping) and {"in_doubt", "idempotency_key"} <= question.keys()
 
 
 def _clock() -> Clock:

@@ -265,6 +265,22 @@ def test_a_question_without_an_answer() -> None:
         crash_everywhere(shop.sound, ["ada"])
 
 
+@EACH
+def test_a_call_in_doubt(check: Check) -> None:
+    """G3: what asks before it runs again is told to, where `answers=` is no function."""
+
+    @task(in_doubt="ask")
+    def pay(n: int) -> int:
+        return n
+
+    @entrypoint
+    def flow(n: int) -> int:
+        return pay(n).result() + pay(n + 1).result()
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) == 3
+
+
 def test_answers_by_question() -> None:
     """A function says what a human answers to which question."""
     answers = {"all of them?": "yes", "who says so?": "kim"}
