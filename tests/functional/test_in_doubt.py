@@ -10,6 +10,7 @@ import pytest
 from flowfn import (
     Done,
     InDoubt,
+    Interrupt,
     InvalidAnswer,
     InvalidInput,
     NotDone,
@@ -220,10 +221,10 @@ def test_several_calls_in_doubt_are_all_asked_about(world: World) -> None:
 
     with pytest.raises(Killed):
         world.invoke(flow, 0, thread_id="t")
-    while True:  # until each of the two has begun, and died
+    open_questions: list[Interrupt] = []
+    while len(open_questions) < 2:  # until each of the two has begun, and died
         with suppress(Killed):
             open_questions = questions(world.invoke(flow, None, thread_id="t"))
-            break
     assert {question.value["in_doubt"] for question in open_questions} == {
         "pay(name='ada')",
         "pay(name='eve')",
