@@ -260,6 +260,10 @@ class MemorySaver(CheckpointSaver):
             self.release(lease)
         self._holder.close()
 
+    def abandon(self) -> None:
+        """Leave off as a killed process does: the leases that it held stay written, and their owner is dead."""
+        self._holder.close()
+
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:
         with self._lock:
             self._sources = {**sources, **self._sources}

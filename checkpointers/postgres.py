@@ -181,6 +181,11 @@ class PostgresSaver(CheckpointSaver):
         self._holder.close()
         self._database.close()
 
+    def abandon(self) -> None:
+        """Leave off as a killed process does: the leases that it held stay written, and their owner is dead."""
+        self._holder.close()
+        self._database.close()
+
     # -- reading ----------------------------------------------------------------------------------
 
     def source(self, digest: str) -> bytes | None:

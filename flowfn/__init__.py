@@ -5,6 +5,7 @@ watched, gone back in and forked.
 """
 
 from flowfn.caching.memory import MemoryCache
+from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import (
     AmbiguousAnswer,
     AsyncInBlockingRun,
@@ -71,11 +72,13 @@ __all__ = [
     "DatabaseUnreachable",
     "DatabaseVersion",
     "Difference",
+    "Done",
     "EmptyCommand",
     "Entrypoint",
     "FlowError",
     "Future",
     "GraphRecursionError",
+    "InDoubt",
     "Interrupt",
     "Interrupted",
     "InvalidAnswer",
@@ -89,6 +92,7 @@ __all__ = [
     "NoPendingInterrupt",
     "NonDeterminismError",
     "NotADatabase",
+    "NotDone",
     "Overwrite",
     "PregelTask",
     "RecordedError",

@@ -1,14 +1,30 @@
-"""Where the running code is: the one context variable of flowfn.
+"""Where the running code is, and in which world the runs that it begins take place: the context variables of flowfn.
 
 A worker thread and an asyncio task each see the frame of the task that their user code belongs to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame as Frame
 
+
+class World(Protocol):
+    """What stands for the machine in tests (`flowfn.testing`)."""
+
+    def saver(self, configured: Callable[[], Any]) -> Any:
+        """The saver of a workflow; `configured` opens the one that it was given, or returns None."""
+
+    def thread_host(self) -> Any:
+        """The host of a run whose caller blocks."""
+
+    def loop_host(self) -> Any:
+        """The host of a run on the running event loop."""
+
+
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
+current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)

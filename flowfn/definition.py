@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
 from flowfn.names import qualified_name
 from flowfn.options import check_option
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
-InDoubt = Literal["rerun"]
+Settled = Literal["rerun", "ask"]
+InDoubtPolicy = Settled | Callable[[InDoubt], Done | NotDone | Awaitable[Done | NotDone]]
 
 INJECTED = ("previous", "config", "runtime", "store", "writer")
 """Parameters that the engine fills where the function names them and the caller doesn't."""
@@ -54,7 +56,9 @@ class Definition:
     version: str | None = None
     on_code_change: OnCodeChange = "reuse"
     on_divergence: OnDivergence | None = None
-    in_doubt: InDoubt = "rerun"
+    in_doubt: InDoubtPolicy = "rerun"
+    transaction: Any = None
+    """The database in a transaction of which it runs; see `functional/transacting.py`."""
     executor: Any = None
     is_workflow: bool = False
     """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
@@ -91,9 +95,10 @@ class Definition:
 
     @cached_property
     def injected(self) -> tuple[str, ...]:
-        """The parameters that the engine fills."""
+        """The parameters that the caller needn't fill."""
         found = (p for name, p in self.signature.parameters.items() if name in INJECTED)
-        return tuple(p.name for p in found if _is_ours(p))
+        lent = () if self.transaction is None else ("transaction",)
+        return (*(p.name for p in found if _is_ours(p)), *lent)
 
     @property
     def author_function(self) -> Callable[..., Any]:
@@ -102,8 +107,8 @@ class Definition:
 
     @cached_property
     def filled(self) -> tuple[str, ...]:
-        """The parameters to fill on each call of `function`."""
-        return self.injected if self.injects else ()
+        """The parameters that the engine fills on each call of `function`."""
+        return tuple(name for name in self.injected if name in INJECTED) if self.injects else ()
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -171,6 +176,16 @@ class Definition:
         """Whether a parameter may be left out."""
         return self.signature.parameters[name].default is not inspect.Parameter.empty
 
+    @cached_property
+    def marks_start(self) -> bool:
+        """Whether a call's start is committed before it begins."""
+        return callable(self.in_doubt) or self.in_doubt == "ask"
+
+    @cached_property
+    def verifies_async(self) -> bool:
+        """Whether `in_doubt` is a coroutine function."""
+        return callable(self.in_doubt) and _is_async(self.in_doubt)
+
     # -- its code -------------------------------------------------------------------------------
 
     @cached_property
@@ -231,11 +246,25 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
         is_generator=_is_generator(target),
         **options,
     )
+    check_options(definition)
+    return definition
+
+
+def check_options(definition: Definition) -> None:
+    """Refuse options that mean nothing, or not for this function.
+
+    Raises:
+        TypeError, InvalidInput: says which, and what to write.
+    """
     _check_names(definition)
     check_option("on_code_change", definition.on_code_change, OnCodeChange)
     check_option("on_divergence", definition.on_divergence, OnDivergence)
-    check_option("in_doubt", definition.in_doubt, InDoubt)
-    return definition
+    if not callable(definition.in_doubt):
+        check_option("in_doubt", definition.in_doubt, Settled)
+    if definition.verifies_async and not definition.is_async:
+        raise TypeError(
+            f"in_doubt={definition.in_doubt!r} is async, and task {definition.name!r} isn't: make both a plain def"
+        )
 
 
 def version_key(qualified: str, code: str) -> str:

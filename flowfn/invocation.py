@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
-from flowfn.context import current_frame
+from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
 from flowfn.engine.nesting import execute_nested, nested
@@ -121,6 +121,11 @@ class Setup:
     @property
     def saver(self) -> Saver | None:
         """The checkpointer, opened; a file that was closed meanwhile, or by a fork, is opened again."""
+        world = current_world.get()
+        found: Saver | None = self._configured() if world is None else world.saver(self._configured)
+        return found
+
+    def _configured(self) -> Saver | None:
         if self.checkpointer is None:
             return None
         if self.checkpointer == "memory://":
@@ -180,7 +185,8 @@ def blocking_hosts() -> Hosts:
     if frame is not None:
         threads = frame.run.hosts.threads
         return Hosts(threads, threads, frame.run.hosts.loop)
-    host = ThreadHost()
+    world = current_world.get()
+    host = ThreadHost() if world is None else world.thread_host()
     return Hosts(host, host)
 
 
@@ -192,7 +198,8 @@ def loop_hosts() -> Hosts:
     if frame is not None and frame.run.hosts.loop is not None:
         loop = frame.run.hosts.loop
         return Hosts(loop, frame.run.hosts.threads, loop)
-    host = LoopHost()
+    world = current_world.get()
+    host = LoopHost() if world is None else world.loop_host()
     return Hosts(host, host.threads, host)
 
 

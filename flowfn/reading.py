@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from flowfn.engine.answers import read_pending
-from flowfn.engine.identity import ERROR, REPORT, RUN_TASK, Ledger, task_uuid
+from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, task_uuid
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
 from flowfn.report import Report
@@ -38,6 +38,7 @@ class CallView:
     """A recorded call, with those made under it.
 
     `status` is `done`, `failed`, `asked`, `answered`, `waiting`, `running`, or `in_doubt`: under way when the run died.
+    `decision` is what was said of it, and by whom, when it was in doubt.
     """
 
     name: str
@@ -48,6 +49,7 @@ class CallView:
     calls: tuple[CallView, ...]
     answered_by: str | None = None
     answered_at: datetime | None = None
+    decision: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ class _Run:
         below = tuple(self._shown(loaded, under) for under in call.calls) + self._workflow_of(loaded, call)
         status = self._status(call.status, below)
         result = _or_unreadable(lambda: call.result)
-        who = call.answered_by, call.answered_at
-        return CallView(call.name, call.arguments, call.site, status, result, below, *who)
+        said = call.answered_by, call.answered_at, call.decision
+        return CallView(call.name, call.arguments, call.site, status, result, below, *said)
 
     def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:
         """What ran in the namespace of a call, which has one where it called another workflow."""
@@ -132,7 +134,7 @@ class _Run:
         """A call without an outcome is under way, waits for what is asked under it, or died with the run."""
         if recorded != "in_doubt":
             return recorded
-        if any(call.status == "asked" for call in below):
+        if any(call.status == "asked" and call.name != DOUBT for call in below):
             return "asked"
         return "running" if self.row.owner is not None else "in_doubt"
 

@@ -60,6 +60,7 @@ class RecordedCall:
         "answered_by",
         "arguments",
         "calls",
+        "decision",
         "id",
         "name",
         "site",
@@ -76,6 +77,8 @@ class RecordedCall:
         self.answered_by: str | None = record.answered.get("by")
         """Of a question, who answered it: as they said, or "deadline" for its default."""
         self.answered_at: datetime | None = record.answered.get("at")
+        self.decision = record.decision
+        """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
         self.calls = calls
         self._record = record
 
@@ -101,11 +104,13 @@ class RecordedCall:
 
 def _status(record: Record) -> str:
     """`done`, `failed`, `answered`; `asked`; `waiting` for an answer; `in_doubt`: under way when the process died."""
+    if record.in_doubt:
+        return "in_doubt"
     if record.outcome is not None:
         return {RETURN: "done", ERROR: "failed"}.get(record.outcome.channel, "answered")
     if record.question is not None:
         return "asked"
-    return "waiting" if record.waiting else "in_doubt"
+    return "waiting"
 
 
 def load(saver: Saver, where: RunConfig) -> Loaded | None:

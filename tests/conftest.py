@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from hypothesis import HealthCheck, settings
 
 import flowfn
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
+from flowfn.ports import Saver
 
 from .postgres_database import Database, new_database
 from .postgres_server import shared_server
+from .worlds import KINDS, Kind, World
 
 REPO = Path(__file__).resolve().parent.parent
 INSTALLED = Path(next(iter(flowfn.__path__))).resolve().parent
@@ -104,3 +107,35 @@ def sqlite_saver(tmp_path: Path) -> Iterator[SqliteSaver]:
 def postgres_saver(postgres_database: Database) -> PostgresSaver:
     """A saver of a database without threads, which stays open for the next test."""
     return postgres_database.saver()
+
+
+# -- the worlds that a behaviour is specified in; see `tests/worlds.py` ------------------------------
+
+
+@contextmanager
+def _world(request: pytest.FixtureRequest) -> Iterator[World]:
+    kind: Kind = request.param
+    saver: Saver = request.getfixturevalue(f"{kind.saver}_saver")
+    with closing(World(kind, saver)) as made:
+        yield made
+
+
+@pytest.fixture(params=KINDS, ids=str)
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Each world in turn."""
+    with _world(request) as made:
+        yield made
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind.colour == "sync"], ids=str)
+def sync_world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Each world whose functions are sync."""
+    with _world(request) as made:
+        yield made
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind.colour == "async"], ids=str)
+def async_world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Each world whose functions are async."""
+    with _world(request) as made:
+        yield made

@@ -112,6 +112,8 @@ def _grow(tree: Tree, call: CallView) -> None:
         label.append(f"  {printable(describe(call.result))}", style="red")
     if call.answered_by is not None:
         label.append(f"  by {printable(call.answered_by)}", style="dim")
+    if call.decision:
+        label.append(f"  {printable(call.decision)}", style="dim")
     branch = tree.add(label)
     for below in call.calls:
         _grow(branch, below)

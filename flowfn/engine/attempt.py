@@ -15,6 +15,7 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
@@ -78,9 +79,16 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             caller = call.parent.call.definition
             if call.definition.version_key not in kept or caller.version_key not in kept:
                 await keep_sources(journal.saver, host, (call.definition, caller))
-        call.note = journal.note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
-        if call.waited:
+        marks = call.definition.marks_start
+        note = journal.unsent_note if marks else journal.note
+        call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
+        if call.waited and not marks:
             journal.suspend(call.note, False)
+        if marks and call.doubt is not None and value is MISSING:
+            settled = await settle(call, host)
+            if settled is not MISSING:
+                call.run.reused.add()
+                return settled
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -162,6 +170,8 @@ async def _once(frame: Frame, host: Host) -> Any:
     await frame.enter(host)
     token = current_frame.set(frame)
     try:
+        if frame.attempt == 1 and definition.marks_start:
+            await mark_start(call, host)
         kwargs = injected(frame) if definition.filled else call.kwargs
         if definition.is_async:
             value = await host.call_async(definition.function, call.args, kwargs, call.timeout)

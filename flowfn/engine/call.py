@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
-from flowfn.engine.identity import CallInfo, task_uuid
+from flowfn.engine.identity import CallInfo, Record, task_uuid
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class Call:
         "checkpoint",
         "definition",
         "digest",
+        "doubt",
         "from_cache",
         "future",
-        "in_doubt",
         "kwargs",
         "node",
         "node_task",
@@ -105,7 +105,8 @@ class Call:
         self.from_cache = False
         self.cached_as = ""
         """The key of its result in a cache."""
-        self.in_doubt = False
+        self.doubt: Record | None = None
+        """Its record, where that says that it had started and not finished."""
         self.waited = False
 
     def __repr__(self) -> str:

@@ -36,6 +36,11 @@ FAILED = "__failed__"
 REPORT = "__report__"
 SUSPENDED = "__suspended__"
 ANSWERED_BY = "__answered_by__"
+STARTED = "__started__"
+DECISION = "__decision__"
+
+DOUBT = "in_doubt"
+"""The name of the question whether a call in doubt had happened."""
 
 RUN_TASK = "0" * 32
 """The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
@@ -118,14 +123,17 @@ class Record:
 
     __slots__ = (
         "_answered_by",
+        "_decision",
         "_info",
         "_serde",
+        "_start",
         "claimed",
         "failed",
         "index",
         "order",
         "outcome",
         "question",
+        "started",
         "task",
         "waiting",
     )
@@ -143,6 +151,10 @@ class Record:
         self.waiting = False
         """Whether the run stopped for a question that it, or a call of it, asked."""
         self._answered_by: WriteRow | None = None
+        self.started = 0
+        """The number that its last start was given, where starts are recorded."""
+        self._start: WriteRow | None = None
+        self._decision: WriteRow | None = None
         self._info: WriteRow | CallInfo | None = None
         self._serde = serde
 
@@ -158,6 +170,11 @@ class Record:
             self.waiting = self._serde.loads(row.value)
         elif row.channel == ANSWERED_BY:
             self._answered_by = row
+        elif row.channel == STARTED:
+            if row.index > self.started:
+                self.started, self._start = row.index, row
+        elif row.channel == DECISION:
+            self._decision = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -176,7 +193,18 @@ class Record:
     @property
     def in_doubt(self) -> bool:
         """Whether it was under way when the process died."""
-        return self.outcome is None and self.question is None and not self.waiting
+        under_way = self.outcome is None or self.started > self.index
+        return under_way and self.question is None and not self.waiting
+
+    @property
+    def started_at(self) -> float | None:
+        """When it last began, in seconds since the epoch, where starts are recorded."""
+        return None if self._start is None else self._serde.loads(self._start.value)
+
+    @property
+    def decision(self) -> str:
+        """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
+        return "" if self._decision is None else self._serde.loads(self._decision.value)
 
     @property
     def answered(self) -> dict[str, Any]:
@@ -262,7 +290,7 @@ class Ledger:
                 assert serde is not None
                 record = self.records[row.task] = Record(row.task, serde)
             record.add(row, place)
-        self.last_index = max((record.index for record in self.records.values()), default=0)
+        self.last_index = max((max(r.index, r.started) for r in self.records.values()), default=0)
         self.last_place = max((record.order for record in self.records.values()), default=0)
         self._by_name: dict[tuple[str, str], list[Record]] | None = None
         self._last_born: dict[str, int] | None = None
@@ -290,6 +318,8 @@ class Ledger:
         for record in self.unclaimed():
             info = record.info
             assert info is not None
+            if info.qualified == DOUBT:  # once it is settled, nobody asks any more
+                continue
             parent = self.records.get(info.scope)
             if parent is None or (parent.claimed and not parent.finished):
                 yield info

@@ -67,11 +67,13 @@ def ask(
     schema: Any = None,
     refuse: Refusal | None = None,
     deadline: Deadline | None = None,
+    name: str = NAME,
 ) -> Any:
     """The answer to a question, or `Suspended` where there is none yet.
 
-    `id` is what to show it under, `schema` what to show of its answer. An answer that is no `kind` is asked for
-    again, or, with `refuse`, raised to the code that asks, as the error that `refuse` makes of it.
+    `name` says what kind of question it is, `id` what to show it under, `schema` what to show of its answer. An
+    answer that is no `kind` is asked for again, or, with `refuse`, raised to the code that asks, as the error that
+    `refuse` makes of it.
     """
     frame.check()
     if frame.run.journal is None:
@@ -79,7 +81,7 @@ def ask(
             return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse, deadline)
         shown = Interrupt(value, id or _unstored_id(frame), key, schema)
         _wait_for(frame, Asked(Pending(shown, "", "", ""), None, True))
-    info, task, record = _identify(frame, value, key, site)
+    info, task, record = _identify(frame, name, value, key, site)
     if record is not None and _answered(record):
         answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else kind)
         if problem is None:
@@ -157,20 +159,22 @@ def _wait_for(frame: Frame, asked: Asked) -> None:
     raise Suspended((asked.pending.interrupt,))
 
 
-def _identify(frame: Frame, value: Any, key: str | None, site: str) -> tuple[CallInfo, str, Record | None]:
+def _identify(
+    frame: Frame, name: str, value: Any, key: str | None, site: str
+) -> tuple[CallInfo, str, Record | None]:
     run = frame.run
     assert run.journal is not None
     payload = {"value": value} if key is None else {"key": key}
     digested = digest(payload, since=run.since, now=run.host.now)
-    occurrence = frame.occurrence(NAME, digested.exact)
-    task = call_id(frame.scope, NAME, digested.exact, occurrence)
-    code, position = frame.call.definition.code, frame.position(NAME)
+    occurrence = frame.occurrence(name, digested.exact)
+    task = call_id(frame.scope, name, digested.exact, occurrence)
+    code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
-        NAME, NAME, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
+        name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
         occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
-    verdict = judge(run.ledger, task, frame.scope, code, NAME, digested, position, policy)
+    verdict = judge(run.ledger, task, frame.scope, code, name, digested, position, policy)
     if not isinstance(verdict, Same):
         return info, task, None
     verdict.record.claimed = True

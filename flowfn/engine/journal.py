@@ -6,7 +6,8 @@ order; with "exit" the last checkpoint and what is recorded under it are committ
 fails or suspends.
 
 That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
-none of its own: what runs alone when the process dies leaves no trace, and simply runs again.
+none of its own: what runs alone when the process dies leaves no trace, and simply runs again. Where
+that isn't to be (`in_doubt=`), `start` commits a mark before the call begins.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
-from flowfn.engine.identity import CALL, REPORT, RUN_TASK, SUSPENDED, CallInfo, Ledger
+from flowfn.engine.identity import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import InvalidInput, SerializationError
 from flowfn.futures import Future
@@ -124,9 +125,22 @@ class Journal:
 
     def note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
         """Note that a call was made; the row goes with the next commit."""
-        note = Note(namespace, checkpoint, WriteRow(task, 0, CALL, self.serde.dumps(list(info))))
+        note = self.unsent_note(namespace, checkpoint, task, info)
         self._notes[task] = note
         return note
+
+    def unsent_note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
+        """The note of a call, which goes with the call's own first commit and no other."""
+        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self.serde.dumps(list(info))))
+
+    async def start(self, host: Host, note: Note, at: float, *, waited: bool) -> None:
+        """Commit, under any durability, that a call begins; `waited`: it had stopped for a question."""
+        task = note.row.task
+        rows = [WriteRow(task, self.next_order(), STARTED, self.serde.dumps(at))]
+        if waited:
+            rows.append(WriteRow(task, -2, SUSPENDED, self.serde.dumps(False)))
+        await self.append(host, note, *rows)
+        await self._write_backlog(host)
 
     async def record(
         self, host: Host, note: Note, channel: str, value: Any, owner: str, future: Future[Any] | None = None
@@ -140,12 +154,17 @@ class Journal:
         order = self.next_order()
 
         def written() -> None:
-            self._place = place = next(self._places)
+            place = self.next_place()
             if future is not None:
                 future.recorded(place)
 
-        await self.append(host, note, WriteRow(note.row.task, order, channel, data), written)
+        await self.append(host, note, WriteRow(note.row.task, order, channel, data), written=written)
         return order
+
+    def next_place(self) -> int:
+        """The place of an outcome that was just committed, in the order of commits."""
+        self._place = place = next(self._places)
+        return place
 
     def next_order(self) -> int:
         """The place of the next outcome among those of the run."""
@@ -159,12 +178,12 @@ class Journal:
         return [Writes("", checkpoint, [WriteRow(RUN_TASK, -5, REPORT, self.serde.dumps(report.to_data()))])]
 
     async def append(
-        self, host: Host, note: Note, row: WriteRow, written: Callable[[], None] | None = None
+        self, host: Host, note: Note, *rows: WriteRow, written: Callable[[], None] | None = None
     ) -> None:
-        """Commit one row of a call, with every note that waits for a ride."""
+        """Commit rows of a call, with every note that waits for a ride."""
         self._notes.pop(note.row.task, None)
         riding = self._take_notes()
-        rows = [row] if note.durable else [note.row, row]
+        rows = rows if note.durable else (note.row, *rows)
         items = [Writes(note.namespace, note.checkpoint, rows), *_grouped(riding)]
         await self.write(host, items, written=written)
         note.durable = True

@@ -131,8 +131,11 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     _note_order(call, record)
     call.task = record.task
     _report_same(call, verdict)
+    if record.in_doubt:
+        call.doubt = record
+        return None
     if not record.finished:
-        call.in_doubt, call.waited = record.in_doubt, record.waiting
+        call.waited = record.waiting
         return None
     if _runs_anew(call, record):
         return None
@@ -213,8 +216,13 @@ def _report_same(call: Call, verdict: Same) -> None:
             "position", _summary(record), call.summary, "reused by its position, as on_divergence says"
         )
     if record.in_doubt:
+        settled = {"rerun": "runs again", "ask": "a human is asked"}
+        next_step = settled.get(str(call.definition.in_doubt), "it is verified")
         report.add(
-            "in_doubt", _summary(record), call.summary, "it had started when the process died: runs again"
+            "in_doubt",
+            _summary(record),
+            call.summary,
+            f"it had started when the process died: {next_step}",
         )
 
 

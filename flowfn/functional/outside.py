@@ -11,10 +11,10 @@ from flowfn.definition import Definition
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.drive import drive
-from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.engine.run import Run, Settings
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.futures import Future
-from flowfn.hosts.threads import ThreadHost
+from flowfn.invocation import blocking_hosts, loop_hosts
 from flowfn.pregel.program import Program
 from flowfn.serde import DEFAULT
 
@@ -31,8 +31,7 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
     definition = definition.unrecorded
     if definition.is_async:
         return _on_loop(definition, args, kwargs)
-    threads = ThreadHost()
-    run = Run(_NOTHING, Hosts(threads, threads), None, RunConfig(), Settings(), DEFAULT)
+    run = Run(_NOTHING, blocking_hosts(), None, RunConfig(), Settings(), DEFAULT)
     return Future.of(drive(attempt(Call(run, None, definition, args, kwargs))))
 
 
@@ -47,13 +46,11 @@ def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]
             f"task {definition.name!r} is async: await it inside a coroutine, or call its plain function by "
             f"asyncio.run({definition.name}.func(...))"
         ) from None
-    from flowfn.hosts.loop import LoopHost
-
-    host = LoopHost()
-    run = Run(_NOTHING, Hosts(host, host.threads, host), None, RunConfig(), Settings(), DEFAULT)
+    hosts = loop_hosts()
+    run = Run(_NOTHING, hosts, None, RunConfig(), Settings(), DEFAULT)
     call = Call(run, None, definition, args, kwargs)
-    future = host.future(lambda: attempt(call))
-    host.start(future)
+    future: Future[Any] = hosts.own.future(lambda: attempt(call))
+    hosts.own.start(future)
     return future
 
 

@@ -23,7 +23,7 @@ def now() -> datetime:
     """The time, in UTC; inside a run recorded, so that a resumed run sees the same."""
     from datetime import UTC, datetime
 
-    return _once("flowfn.now", lambda: datetime.now(UTC))
+    return _once("flowfn.now", lambda: datetime.fromtimestamp(_clock(), UTC))
 
 
 def uuid4() -> UUID:
@@ -111,7 +111,7 @@ def sleep(seconds: float) -> Any:
 
     In a coroutine write `await sleep(seconds)`; elsewhere `sleep(seconds)` blocks.
     """
-    until = _once("flowfn.sleep", lambda: time.time() + seconds)
+    until = _once("flowfn.sleep", lambda: _clock() + seconds)
     frame = current_frame.get()
     if frame is not None and frame.run.rehearsal is not None and until > frame.run.host.now():
         frame.run.rehearsal.stop(frame, "it sleeps")
@@ -129,6 +129,12 @@ def sleep(seconds: float) -> Any:
     else:
         time.sleep(seconds)
     return None
+
+
+def _clock() -> float:
+    """Seconds since the epoch, as the run that the code is part of counts them."""
+    frame = current_frame.get()
+    return time.time() if frame is None else frame.run.host.now()
 
 
 def _on_event_loop() -> bool:

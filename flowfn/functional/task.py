@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 import wrapt
 
 from flowfn.context import current_frame
-from flowfn.definition import Definition, InDoubt, OnCodeChange, OnDivergence, define
+from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options, define
 from flowfn.futures import Future
-from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 
 P = ParamSpec("P")
@@ -102,7 +101,7 @@ class Task(_Wrapper[P, R]):
         version: str | None = None,
         on_code_change: OnCodeChange | None = None,
         on_divergence: OnDivergence | None = None,
-        in_doubt: InDoubt | None = None,
+        in_doubt: InDoubtPolicy | None = None,
     ) -> Task[P, R]:
         """The same task with other options, for one call or for many; None leaves an option as it is."""
         changes: dict[str, Any] = {
@@ -118,9 +117,9 @@ class Task(_Wrapper[P, R]):
             "in_doubt": in_doubt,
         }
         given = {name: value for name, value in changes.items() if value is not None}
-        check_option("on_code_change", on_code_change, OnCodeChange)
-        check_option("on_divergence", on_divergence, OnDivergence)
-        return Task(self._self_definition.with_options(**given))
+        definition = self._self_definition.with_options(**given)
+        check_options(definition)
+        return Task(definition)
 
     if TYPE_CHECKING:
 
@@ -260,7 +259,8 @@ def task(
     version: str | None = None,
     on_code_change: OnCodeChange = "reuse",
     on_divergence: OnDivergence | None = None,
-    in_doubt: InDoubt = "rerun",
+    in_doubt: InDoubtPolicy = "rerun",
+    transaction: Any = None,
 ) -> _Decorator: ...
 def task(
     function: Any = None,
@@ -276,7 +276,8 @@ def task(
     version: str | None = None,
     on_code_change: OnCodeChange = "reuse",
     on_divergence: OnDivergence | None = None,
-    in_doubt: InDoubt = "rerun",
+    in_doubt: InDoubtPolicy = "rerun",
+    transaction: Any = None,
 ) -> Any:
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
@@ -296,7 +297,11 @@ def task(
             reported), "rerun" or "error".
         on_divergence: overrides the entrypoint's for calls of this task.
         in_doubt: what to do with a call that had started and not finished when the process died: it runs again
-            ("rerun", the only policy so far).
+            ("rerun", default), a human is asked ("ask"), or a function says: it gets an `InDoubt`, and returns
+            `Done(value)` or `NotDone()`. Under the last two a call's start costs a commit of its own.
+        transaction: the database that the function writes to: a path (SQLite), a URL (Postgres too), or a function
+            that opens a connection of sqlite3 or psycopg. The parameter `transaction` gets the connection, in a
+            transaction; what is written and that the call is done are committed together, exactly once.
 
     Raises:
         TypeError: an option doesn't fit the function.
@@ -314,6 +319,7 @@ def task(
         "on_code_change": on_code_change,
         "on_divergence": on_divergence,
         "in_doubt": in_doubt,
+        "transaction": transaction,
     }
 
     def decorate(function: Any) -> Any:
@@ -328,12 +334,17 @@ def defined(function: Any, **options: Any) -> Definition:
 
 
 def runnable(definition: Definition, function: Any) -> Definition:
-    """The definition of `function`, or of what collects its items where it is a generator function."""
-    if not definition.is_generator:
-        return definition.with_options(function=function)
-    from flowfn.functional.generators import collecting
+    """The definition of `function`, or of what calls it: to collect a generator's items, or in a transaction."""
+    called = function
+    if definition.is_generator:
+        from flowfn.functional.generators import collecting
 
-    return definition.with_options(function=collecting(function), stands_for=function)
+        called = collecting(called)
+    if definition.transaction is not None:
+        from flowfn.functional.transacting import transacting
+
+        called = transacting(called, definition.transaction, definition.name, definition.is_async)
+    return definition.with_options(function=called, stands_for=None if called is function else function)
 
 
 def plain(function: Any) -> Any:

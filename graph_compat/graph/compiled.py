@@ -246,7 +246,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             raise InvalidUpdateError(
                 "There is no parent graph. A caller's command is for the graph that it calls"
             )
-        if input is None and self.checkpointer in (None, False) and current_frame.get() is None:
+        if input is None and current_frame.get() is None and self._self_setup.saver is None:
             raise EmptyInputError(
                 f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
             )

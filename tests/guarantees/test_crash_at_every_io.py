@@ -26,9 +26,10 @@ from checkpointers import MemorySaver
 from flowfn import RetryPolicy, Workflow, as_completed, current, entrypoint, gather, interrupt, task
 from flowfn.engine.drive import drive
 from flowfn.ports import Commit, Saver, Writes
+from flowfn.testing.processes import Crash, DyingSaver, When, at
 
 from ..worlds import SAVERS
-from .crashing import THREAD, Caller, Crash, Disk, DyingSaver, Job, When, World
+from .crashing import THREAD, Caller, Disk, Job, World
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
 
@@ -221,10 +222,11 @@ def test_a_process_that_dies_again_and_again_gets_there(disk: Any, caller: Calle
 def test_a_thread_that_never_began_is_not_done(disk: Any, dies_at: int) -> None:
     """G2: a process that dies before its first commit leaves no thread that claims to have an answer."""
     place, world = disk(), World()
-    saver = DyingSaver(place.open(), world, dies_at)
+    dead = place.open()
+    saver = DyingSaver(dead, world.was_committed, at(dies_at, "before"))
     with pytest.raises(Crash):
         blocking(world, saver).invoke(3, thread_id=THREAD)
-    place.bury(saver.inner)
+    dead.abandon()
     assert blocking(world, place.open()).thread(THREAD).status != "done"
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from flowfn import NonDeterminismError, Workflow, entrypoint, task
 from flowfn.ports import Saver
+from flowfn.testing.processes import Crash
 
-from .crashing import Crash, Disk, Job, World
+from .crashing import Disk, Job, World
 from .editing import HEAD, Edited, kinds, rows, shown
 
 TWO = """

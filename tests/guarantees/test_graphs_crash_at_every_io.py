@@ -19,10 +19,11 @@ import pytest
 
 from flowfn import RetryPolicy, current, task
 from flowfn.ports import Saver
+from flowfn.testing.processes import Crash, DyingSaver, When, at
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Send, interrupt
 
-from .crashing import THREAD, Caller, Crash, Disk, DyingSaver, Job, When, World
+from .crashing import THREAD, Caller, Disk, Job, World
 
 AT_ONCE = RetryPolicy(initial_interval=0, jitter=False)
 
@@ -250,12 +251,13 @@ def test_no_update_is_streamed_before_it_is_recorded(disk: Any) -> None:
     given: Any = {"n": 3, "outside": {}, "inside": {}, "answers": []}
     for dies_at in count(1):
         place, world = disk(), World()
-        saver, shown = DyingSaver(place.open(), world, dies_at), set[str]()
+        dead = place.open()
+        saver, shown = DyingSaver(dead, world.was_committed, at(dies_at, "before")), set[str]()
         dying = graph(world, saver, on_loop=False)
         with suppress(Crash):
             for _, update in dying.stream(given, thread_id=THREAD, stream_mode="updates", subgraphs=True):
                 shown |= labels(update)
-        place.bury(saver.inner)
+        dead.abandon()
         ran = len(world.executed)
         if not saver.dead:
             break
@@ -263,7 +265,7 @@ def test_no_update_is_streamed_before_it_is_recorded(disk: Any) -> None:
         again = graph(world, next_one, on_loop=False)
         began = again.get_state(thread_id=THREAD).metadata is not None
         again.invoke(None if began else given, thread_id=THREAD)
-        place.bury(next_one)
+        next_one.abandon()
         assert shown.isdisjoint(world.executed[ran:]), f"died at I/O {dies_at}"
     assert dies_at > 15
     assert shown > {"first", "flaky", "joined", "worker 0", "inner first"}

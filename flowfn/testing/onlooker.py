@@ -1,0 +1,89 @@
+"""What an onlooker knows of all lives of a workflow: which calls ran, which were recorded, what its body returned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.engine.identity import ANSWER, ERROR, RETURN, RUN_TASK, instance_id
+from flowfn.ports import Commit, Writes
+
+if TYPE_CHECKING:
+    from flowfn.engine.call import Call
+    from flowfn.report import Report
+
+
+class Execution(NamedTuple):
+    """A call whose function was called: who it is, how people call it, and where it was called."""
+
+    key: str
+    label: str
+    site: str
+
+    def __str__(self) -> str:
+        return f"{self.label} at {self.site}" if self.site else self.label
+
+
+class Onlooker:
+    """Watches the lives of one job. All that it is told of is told it in order."""
+
+    def __init__(self) -> None:
+        self.executions: list[Execution] = []
+        self.recorded: set[str] = set()
+        self.repeated: list[Execution] = []
+        """What ran though its result was recorded."""
+        self.returned: list[Any] = []
+        """What the body returned, life by life, as it comes back from where it is stored."""
+        self.reports: list[Report] = []
+        self.cut_off: set[str] = set()
+        """The calls, by their labels, that were under way when the process died."""
+
+    def runs(self, execution: Execution) -> None:
+        """A function is about to be called."""
+        self.executions.append(execution)
+        if execution.key in self.recorded:
+            self.repeated.append(execution)
+
+    def was_recorded(self, keys: set[str]) -> None:
+        """These calls' results are durable."""
+        self.recorded |= keys
+
+    def returns(self, value: Any) -> None:
+        """The workflow's own function has returned."""
+        self.returned.append(value)
+
+    def resumes(self, report: Report) -> None:
+        """The body begins; the report will say how it differs from the record."""
+        self.reports.append(report)
+
+    def counts(self) -> Counter[str]:
+        """How often each call ran, by what people call it."""
+        return Counter(execution.label for execution in self.executions)
+
+    def cut(self) -> None:
+        """The process has died: what has run and has no record was under way."""
+        self.cut_off = {e.label for e in self.executions if e.key not in self.recorded}
+
+    def place(self, label: str) -> str:
+        """A call by its label, and where it was called; "" where it never ran."""
+        return next((str(execution) for execution in self.executions if execution.label == label), "")
+
+
+def execution_of(call: Call) -> Execution:
+    """A call as an onlooker keeps it."""
+    run = call.run
+    key = instance_id(run.thread, run.namespace, run.checkpoint.id, call.task)
+    if call.parent is None:
+        return Execution(key, call.definition.name, "")
+    return Execution(key, f"{call.info.name}({call.info.arguments})", call.site)
+
+
+def recorded_in(commit: Commit) -> set[str]:
+    """The calls whose results a commit has."""
+    return {
+        instance_id(commit.thread, item.namespace, item.checkpoint, row.task)
+        for item in commit.items
+        if isinstance(item, Writes)
+        for row in item.rows
+        if row.task != RUN_TASK and (row.channel in (RETURN, ERROR, ANSWER) or (row.path and row.index >= 0))
+    }

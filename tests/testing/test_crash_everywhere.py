@@ -1,0 +1,312 @@
+"""`crash_everywhere` and `always_replay` pass what is sound, and name the line of what isn't."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, now, sleep, task
+from flowfn.testing import always_replay, crash_everywhere
+from graph_compat.graph import END, START, StateGraph
+
+from . import shop
+
+Check = Callable[..., Any]
+
+EACH = pytest.mark.parametrize("check", [crash_everywhere, always_replay])
+
+ANSWER = ["receipt of ada", "receipt of bob", "receipt of eve", "receipt of kim", "yes"]
+
+
+def failure(check: Check, *args: Any, **options: Any) -> str:
+    """What a check says of a workflow that it finds unsound."""
+    with pytest.raises(AssertionError) as caught:
+        check(*args, **options)
+    return str(caught.value)
+
+
+def test_a_sound_workflow_passes() -> None:
+    """It dies before and after each write; the report says what it came to, how often it died, and what ran."""
+    report = crash_everywhere(shop.sound, ["ada", "bob", "eve"], answers="yes")
+    assert report.answer == ANSWER
+    assert report.points > 30
+    ran = {re.sub(r"order='.+'", "order=…", label): times for label, times in report.executions.items()}
+    assert ran == {
+        "charge(customer='ada')": 1,
+        "charge(customer='bob')": 1,
+        "charge(customer='eve')": 1,
+        "confirm(question='all of them?')": 2,  # it asks, and begins anew with the answer
+        "child(customer='kim')": 1,
+        "charge(customer='kim', order=…)": 1,
+    }
+
+
+def test_a_sound_workflow_is_killed() -> None:
+    """With `kill=True` it is a process that dies, by SIGKILL, and the state of this one stays as it is."""
+    shop.CHARGED.clear()
+    report = crash_everywhere(shop.asks, "ada", answers="yes", kill=True)
+    assert report.answer == "receipt of ada"
+    assert report.points > 10
+    assert shop.CHARGED == []
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_an_async_workflow(kill: bool) -> None:
+    """Coroutines die as functions do."""
+    assert crash_everywhere(shop.sound_async, ["a"], kill=kill).answer == ["A", "receipt of zoe"]
+
+
+async def test_inside_an_event_loop() -> None:
+    """An asyncio test may call it as well."""
+    assert always_replay(shop.sound_async, ["a"]) == ["A", "receipt of zoe"]
+
+
+def test_a_graph() -> None:
+    """A compiled graph is a workflow: its nodes die, and those that finished aren't run again."""
+
+    class State(TypedDict):
+        names: list[str]
+
+    def first(state: State) -> State:
+        return {"names": [*state["names"], "first"]}
+
+    def second(state: State) -> State:
+        return {"names": [*state["names"], str(interrupt("ok?"))]}
+
+    graph = StateGraph(State)
+    graph.add_node("first", first)
+    graph.add_node("second", second)
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    graph.add_edge("second", END)
+    report = crash_everywhere(graph.compile(), {"names": []}, answers="yes")
+    assert report.answer == {"names": ["first", "yes"]}
+
+
+def test_a_workflow_made_in_a_function_is_killed() -> None:
+    """What no name leads to is shipped to the process that dies."""
+    word = "receipt"
+
+    @task
+    def pay(customer: str) -> str:
+        return f"{word} of {customer}"
+
+    @entrypoint(checkpointer="memory://")
+    def flow(customer: str) -> str:
+        return pay(customer).result()
+
+    assert crash_everywhere(flow, "ada", kill=True).answer == "receipt of ada"
+
+
+def test_always_replay_gives_the_answer_and_runs_each_task_once() -> None:
+    """The body is entered again and again; what is recorded doesn't run again."""
+    shop.CHARGED.clear()
+    assert always_replay(shop.sound, ["ada", "bob"], answers="yes", allow_effects=True)[0] == "receipt of ada"
+    watched = ["ada", "bob", "kim"]  # once more, to see what the code does outside the record
+    assert sorted(shop.CHARGED) == sorted(["ada", "bob", "kim", *watched])
+
+
+@EACH
+def test_nobody_waits(check: Check) -> None:
+    """Sleeps and waits between retries take no time, and what they wait for is recorded all the same."""
+
+    @task(retry_policy=RetryPolicy(initial_interval=3600, jitter=False))
+    def flaky(n: int) -> int:
+        if current().attempt == 1:
+            raise ConnectionError(n)
+        return n
+
+    @entrypoint
+    def flow(n: int) -> bool:
+        before = now()
+        sleep(86_400)
+        return flaky(n).result() == n and (now() - before).days == 1
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) is True
+
+
+@EACH
+def test_the_time_of_a_call_is_no_chance(check: Check) -> None:
+    """Section 4, 2: what differs by the clock alone is reused when the run goes on, and so it is here."""
+
+    @task
+    def log(at: datetime) -> str:
+        return "logged"
+
+    @entrypoint
+    def flow(n: int) -> str:
+        return log(datetime.now(UTC)).result()
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) == "logged"
+
+
+# -- planted bugs -----------------------------------------------------------------------------------
+
+
+@EACH
+@pytest.mark.parametrize("name", ["random_id", "random_answer", "random_branch"])
+def test_chance_outside_tasks(check: Check, name: str) -> None:
+    """Whatever is made of it, an argument, an answer or a branch, the line that asks for it is named."""
+    said = failure(check, getattr(shop, name), "ada")
+    assert shop.line_of_bug(name) in said
+
+
+def test_chance_that_becomes_an_argument_names_the_call() -> None:
+    """The message says which call differs, and how."""
+    said = failure(crash_everywhere, shop.random_id, "ada")
+    assert re.search(
+        r"can't tell charge\(customer='ada', order='.*shop\.py:\d+ from the recorded charge", said
+    )
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("charges_in_the_body", "charges_in_the_body"), ("charge_before_a_question", "charges_and_asks")],
+)
+def test_an_effect_before_a_question(check: Check, name: str, line: str) -> None:
+    """A charge in a body, or in a task before it asks, is made again with the answer: its line is named."""
+    assert shop.line_of_bug(line) in failure(check, getattr(shop, name), "ada", answers="yes")
+
+
+@EACH
+def test_an_effect_in_a_coroutine(check: Check) -> None:
+    """Coroutines are watched as functions are."""
+    assert shop.line_of_bug("acharges_and_asks") in failure(check, shop.acharge, "ada", answers="yes")
+
+
+@EACH
+def test_an_effect_in_a_node(check: Check) -> None:
+    """A node that asks begins anew as well, in a subgraph too."""
+
+    class State(TypedDict):
+        customer: str
+
+    def ask(state: State) -> State:
+        return {"customer": shop.charges_and_asks.func(state["customer"])}
+
+    inner = StateGraph(State).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+    outer = (
+        StateGraph(State).add_node("inner", inner.compile()).add_edge(START, "inner").add_edge("inner", END)
+    )
+    said = failure(check, outer.compile(), {"customer": "ada"}, answers="yes")
+    assert shop.line_of_bug("charges_and_asks") in said
+
+
+@EACH
+def test_a_file_that_a_body_writes(check: Check, tmp_path: Path) -> None:
+    """What the interpreter audits counts as an effect too."""
+    said = failure(check, shop.writes_a_file, str(tmp_path / "charges"))
+    assert shop.line_of_bug("writes_a_file") in said
+    assert "writes to" in said
+
+
+@EACH
+def test_chance_before_a_question(check: Check) -> None:
+    """It takes no crash to notice: the body is entered again with the answer."""
+    said = failure(check, shop.random_id_and_a_question, "ada", answers="yes")
+    assert shop.line_of_bug("random_id_and_a_question") in said
+
+
+def test_a_planted_bug_is_found_by_kills() -> None:
+    """The process that dies says the same, in the same words."""
+    assert shop.line_of_bug("random_id") in failure(crash_everywhere, shop.random_id, "ada", kill=True)
+
+
+@EACH
+def test_effects_may_be_allowed(check: Check) -> None:
+    """A test that counts in the body says so."""
+    check(shop.charges_in_the_body, "ada", answers="yes", allow_effects=True)
+
+
+def test_a_task_whose_result_is_lost_is_found() -> None:
+    """The check of executions can fail: a task that a resumed body leaves out is missed."""
+    lives: list[int] = []
+
+    @task
+    def first() -> int:
+        return 1
+
+    @task
+    def second() -> int:
+        return 2
+
+    @entrypoint
+    def flow(n: int) -> int:
+        lives.append(n)
+        if len(lives) % 2:
+            second().result()
+        return first().result()
+
+    assert "second()" in failure(crash_everywhere, flow, 1, allow_effects=True)
+
+
+# -- what has to be said ----------------------------------------------------------------------------
+
+
+def test_answers_that_differ_from_run_to_run() -> None:
+    """Whether a crash changed them can't be told, unless `same=` says what counts."""
+    said = failure(crash_everywhere, shop.by_idempotency_key, "ada")
+    assert "same=" in said
+    crash_everywhere(shop.by_idempotency_key, "ada", same=lambda one, other: len(one) == len(other))
+
+
+def test_a_question_without_an_answer() -> None:
+    """The question is shown, and what to pass."""
+    with pytest.raises(InvalidInput, match=r"asks 'all of them\?': pass answers="):
+        crash_everywhere(shop.sound, ["ada"])
+
+
+@EACH
+def test_a_call_in_doubt(check: Check) -> None:
+    """G3: what asks before it runs again is told to, where `answers=` is no function."""
+
+    @task(in_doubt="ask")
+    def pay(n: int) -> int:
+        return n
+
+    @entrypoint
+    def flow(n: int) -> int:
+        return pay(n).result() + pay(n + 1).result()
+
+    found = check(flow, 1)
+    assert getattr(found, "answer", found) == 3
+
+
+def test_answers_by_question() -> None:
+    """A function says what a human answers to which question."""
+    answers = {"all of them?": "yes", "who says so?": "kim"}
+    assert always_replay(shop.sound, ["ada"], answers=answers.get)[-1] == "kim"
+
+
+@EACH
+def test_the_error_of_a_workflow_is_its_own(check: Check) -> None:
+    """A workflow that fails without a crash fails with its own error."""
+
+    @entrypoint
+    def fails(n: int) -> int:
+        raise ZeroDivisionError(n)
+
+    with pytest.raises(ZeroDivisionError):
+        check(fails, 1)
+
+
+def test_what_is_no_workflow() -> None:
+    """A task, or a function, is refused by name."""
+    with pytest.raises(InvalidInput, match="is no workflow"):
+        crash_everywhere(partial(print), 1)
+
+
+def test_its_own_checkpointer_is_left_alone(tmp_path: Path) -> None:
+    """No run of the test is seen where the workflow keeps its runs."""
+    flow = shop.sound_async.with_checkpointer(tmp_path / "runs.db")
+    crash_everywhere(flow, ["a"])
+    assert not (tmp_path / "runs.db").exists()
