@@ -8,8 +8,8 @@ Output:
       orphan: fetch(url='a') | orphan: fetch(url='b')
     calls swapped: ['page b', 'page a'], ran nothing
     a call in front: ['page new', 'page a', 'page b'], ran new
-    a call removed: ['page b'], ran nothing
-      orphan: fetch(url='a')
+    a function renamed: ['page a', 'page b'], ran b
+      orphan: fetch(url='b')
 """
 
 from collections.abc import Callable
@@ -24,6 +24,9 @@ ran: list[str] = []
 def fetch(url: str) -> str:
     ran.append(url)
     return f"page {url}"
+
+
+download = task(name="download")(fetch.func)
 
 
 def original() -> list[str]:
@@ -43,8 +46,8 @@ def a_call_in_front() -> list[str]:
     return gather(fetch("new"), fetch("a"), fetch("b")).result()
 
 
-def a_call_removed() -> list[str]:
-    return gather(fetch("b")).result()
+def a_function_renamed() -> list[str]:
+    return gather(fetch("a"), download("b")).result()
 
 
 def edited(after: Callable[[], list[str]]) -> None:
@@ -64,5 +67,5 @@ def edited(after: Callable[[], list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    for version in (arguments_changed, calls_swapped, a_call_in_front, a_call_removed):
+    for version in (arguments_changed, calls_swapped, a_call_in_front, a_function_renamed):
         edited(version)
