@@ -70,7 +70,7 @@ def ready(venv: Path) -> bool:
 
 def install(venv: Path) -> None:
     """Make `venv` and put the project into it, editable; the stamp comes last."""
-    say(f"setting up {venv} (once; about a minute)")
+    say(f"setting up {venv} (once; a minute or two)")
     make(venv)
     pip = [script(venv, "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     if run(*pip, "--constraint", ROOT / "constraints.txt", "--editable", f"{ROOT}[dev]"):

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import flowfn.errors
+
 REPO = Path(__file__).resolve().parent.parent
 PACKAGES = ("flowfn", "graph_compat", "checkpointers")
 
@@ -80,6 +82,10 @@ def promised(docstring: str) -> str | None:
 def prints(actual: str, promise: str) -> bool:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     return doctest.OutputChecker().check_output(promise, actual, flags)
+
+
+def is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, flowfn.FlowError)
 
 
 def undocumented(source: str) -> list[str]:
@@ -173,6 +179,16 @@ def test_cookbook_scripts_print_what_they_say(script: Path, run_python: Any) -> 
     done = run_python(script)
     assert done.returncode == 0, done.stderr
     assert prints(done.stdout, promise), f"it printed\n{done.stdout}\nand its docstring says\n{promise}"
+
+
+def test_each_error_has_a_page() -> None:
+    """docs/errors/ says of each error what raises it and what to do, and of nothing else."""
+    errors = {name for name, value in vars(flowfn.errors).items() if is_error(value)}
+    pages = {page.stem: text_of(page) for page in (REPO / "docs" / "errors").glob("[A-Z]*.md")}
+    assert sorted(pages) == sorted(errors), "write docs/errors/NAME.md, as its neighbours are"
+    for name, page in pages.items():
+        headings = re.findall("^#+ .*$", page, re.MULTILINE)
+        assert headings == [f"# {name}", "## What raises it", "## What to do"]
 
 
 # -- the checks can fail ----------------------------------------------------------------------------------

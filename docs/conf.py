@@ -1,0 +1,88 @@
+"""How Sphinx builds the documentation: `python -m sphinx -W -b html docs build/docs` (extra `docs`).
+
+Rule: pages are Markdown that also reads well in the repository, so only index pages have directives. What can be
+taken from the code is: the reference from docstrings, the cookbook's page from its scripts.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+REPO = Path(__file__).resolve().parent.parent
+sys.path.append(str(REPO))  # last: an installed flowfn comes first
+
+import flowfn  # noqa: E402
+
+project = "flowfn"
+author = "flowfn contributors"
+version = release = flowfn.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_title = f"flowfn {version}"
+html_copy_source = False
+
+myst_heading_anchors = 3
+default_role = "code"  # docstrings have `names` in single backticks
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_member_order = "groupwise"
+autodoc_typehints = "none"  # the signature has what a reader needs; the rest is for type checkers
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+
+class Cookbook(SphinxDirective):
+    """`{cookbook}`: each script of `cookbook/` under a heading, in order."""
+
+    def run(self) -> list[nodes.Node]:
+        found: list[nodes.Node] = []
+        for script in sorted((REPO / "cookbook").glob("*.py")):
+            self.env.note_dependency(str(script))
+            source = script.read_text("utf-8")
+            opening = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+            section = nodes.section(ids=[script.stem.replace("_", "-")], names=[script.stem])
+            self.state.document.note_explicit_target(section)
+            section += nodes.title(text=f"{script.stem[:2]}  {opening.rstrip('.')}")
+            section += nodes.literal_block(source, source, language="python")
+            found.append(section)
+        return found
+
+
+LINKS_OUT = [
+    (re.compile(r"\]\((?:\.\./)+cookbook/(\w+)\.py\)"), r"](#\1)"),
+    (re.compile(r"\]\((?:\.\./)+cookbook\)"), "](/cookbook.md)"),
+    (re.compile(r"\]\((?:\.\./)+graph_compat/COMPATIBILITY\.md\)"), "](/reference/compatibility.md)"),
+]
+"""Where a link out of docs/, right in the repository, leads in what is built."""
+
+
+def lead_links_to_pages(app: Any, name: str, source: list[str]) -> None:
+    for pattern, target in LINKS_OUT:
+        source[0] = pattern.sub(target, source[0])
+
+
+def leave_errors_to_their_page(
+    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """`flowfn` exports the errors, and `flowfn.errors` documents them."""
+    is_error = isinstance(obj, type) and issubclass(obj, BaseException)
+    return True if is_error and app.env.docname != "reference/errors" else None
+
+
+def describe_entrypoint(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """`entrypoint` is an object that is called, so that `entrypoint.final` can be on it: its call has the docstring."""
+    if name == "flowfn.entrypoint":
+        lines[:] = (inspect.getdoc(type(obj).__call__) or "").splitlines()
+
+
+def setup(app: Any) -> None:
+    app.add_directive("cookbook", Cookbook)
+    app.connect("source-read", lead_links_to_pages)
+    app.connect("autodoc-process-docstring", describe_entrypoint, priority=400)  # before napoleon's
+    app.connect("autodoc-skip-member", leave_errors_to_their_page)
