@@ -42,8 +42,8 @@ PUBLIC = {
     "checkpoint.memory": "InMemorySaver MemorySaver PersistentDict",
     "checkpoint.sqlite": "SqliteSaver",
     "checkpoint.sqlite.aio": "AsyncSqliteSaver",
-    "checkpoint.postgres": "PostgresSaver ShallowPostgresSaver",
-    "checkpoint.postgres.aio": "AsyncPostgresSaver AsyncShallowPostgresSaver",
+    "checkpoint.postgres": "BasePostgresSaver Conn PostgresSaver ShallowPostgresSaver",
+    "checkpoint.postgres.aio": "AsyncPostgresSaver AsyncShallowPostgresSaver Conn",
     "checkpoint.serde.base": "SerializerProtocol UntypedSerializerProtocol CipherProtocol SerializerCompat "
     "maybe_add_typed_methods",
     "checkpoint.serde.jsonplus": "JsonPlusSerializer InvalidModuleError",
@@ -79,6 +79,7 @@ PUBLIC = {
 EVENTS = "stream events v3 are not supported"
 FILES = "SqliteSaver"
 SHALLOW = "use PostgresSaver"
+CONNECTION = "name psycopg's type"
 SERVER = "the hosted server is not supported"
 OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
@@ -97,7 +98,15 @@ DIFFERENT = {  # names of which graph_compat takes less, and why
     "types.Interrupt.from_ns": "ids of questions are made by runs",
     **dict.fromkeys(["graph.add_messages", "graph.message.add_messages"], "an unknown argument is refused"),
     **dict.fromkeys(
-        ["store.sqlite.SqliteStore", "store.sqlite.AsyncSqliteStore", "store.sqlite.aio.AsyncSqliteStore"],
+        [
+            *(
+                "store.sqlite.SqliteStore",
+                "store.sqlite.AsyncSqliteStore",
+                "store.sqlite.aio.AsyncSqliteStore",
+            ),
+            *("store.postgres.PostgresStore", "store.postgres.AsyncPostgresStore"),
+            "store.postgres.aio.AsyncPostgresStore",
+        ],
         "values are stored in flowfn's own form, which no `deserializer` of another one reads",
     ),
     "store.base.NamespacePath": "a literal type of one string more than `str` says no more than `str`",
@@ -115,7 +124,9 @@ LEFT_OUT = {
     "pregel.remote.RemoteException": SERVER,
     "runtime.BaseUser": SERVER,
     "checkpoint.memory.PersistentDict": FILES,
-    "checkpoint.postgres.ShallowPostgresSaver": SHALLOW,
+    **{f"checkpoint.postgres.{name}": SHALLOW for name in ("BasePostgresSaver", "ShallowPostgresSaver")},
+    "checkpoint.postgres.Conn": CONNECTION,
+    "checkpoint.postgres.aio.Conn": CONNECTION,
     "checkpoint.postgres.aio.AsyncShallowPostgresSaver": SHALLOW,
 }
 

@@ -43,4 +43,13 @@ class PostgresSaver(checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # t
 
 SHALLOW = "it kept no past: use PostgresSaver"
 
-__getattr__ = left_out(__name__, {"ShallowPostgresSaver": SHALLOW})
+CONNECTION = "a saver is opened by its URL; to speak of a connection, name psycopg's type"
+
+__getattr__ = left_out(
+    __name__,
+    {
+        "ShallowPostgresSaver": SHALLOW,
+        "BasePostgresSaver": "its queries are LangGraph's: use PostgresSaver",
+        "Conn": CONNECTION,
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, TypeVar
 
-from graph_compat.checkpoint.postgres import SHALLOW, PostgresSaver
+from graph_compat.checkpoint.postgres import CONNECTION, SHALLOW, PostgresSaver
 from graph_compat.left_out import left_out
 
 __all__ = ["AsyncPostgresSaver"]
@@ -35,4 +35,4 @@ class AsyncPostgresSaver(PostgresSaver):
         """Does nothing: opening the database creates what it lacks."""
 
 
-__getattr__ = left_out(__name__, {"AsyncShallowPostgresSaver": SHALLOW})
+__getattr__ = left_out(__name__, {"AsyncShallowPostgresSaver": SHALLOW, "Conn": CONNECTION})
