@@ -5,6 +5,7 @@ taken from the code is: the reference from docstrings, the cookbook's page from 
 """
 
 import ast
+import concurrent.futures
 import inspect
 import re
 import sys
@@ -67,12 +68,14 @@ def lead_links_to_pages(app: Any, name: str, source: list[str]) -> None:
         source[0] = pattern.sub(target, source[0])
 
 
-def leave_errors_to_their_page(
-    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
-) -> bool | None:
-    """`flowfn` exports the errors, and `flowfn.errors` documents them."""
-    is_error = isinstance(obj, type) and issubclass(obj, BaseException)
-    return True if is_error and app.env.docname != "reference/errors" else None
+def left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """`flowfn` exports the errors, and `flowfn.errors` documents them. A `Future` is for its user what Python's is: the
+    rest of it is between the engine and itself.
+    """
+    if isinstance(obj, type) and issubclass(obj, BaseException):
+        return None if app.env.docname == "reference/errors" else True
+    owner = getattr(getattr(obj, "fget", obj), "__qualname__", "").rpartition(".")[0]
+    return True if owner == "Future" and not hasattr(concurrent.futures.Future, name) else None
 
 
 def describe_entrypoint(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -85,4 +88,4 @@ def setup(app: Any) -> None:
     app.add_directive("cookbook", Cookbook)
     app.connect("source-read", lead_links_to_pages)
     app.connect("autodoc-process-docstring", describe_entrypoint, priority=400)  # before napoleon's
-    app.connect("autodoc-skip-member", leave_errors_to_their_page)
+    app.connect("autodoc-skip-member", left_out)

@@ -31,6 +31,12 @@ CALLS: dict[str, tuple[str, tuple[Any, ...], Any]] = {
     "15_subgraph_with_memory": ("graph", ({"report": {}},), None),
     "16_time_travel": ("graph", ({},), None),
     "18_exactly_once": ("pay", (["ada", "eve"],), None),
+    "23_nightly_job": ("night", ("mon",), None),
+    "26_saga": ("trip", (["flight", "hotel"],), None),
+    "27_rate_limited_fan_out": ("fan_out", (4,), None),
+    "31_workflows_of_workflows": ("book", (1,), None),
+    "32_streaming": ("reply", (3,), None),
+    "33_forms_and_deadlines": ("order", (4000,), {"approved": True, "cents": 3500}),
 }
 """By script: its workflow, the arguments, and what a human says."""
 
