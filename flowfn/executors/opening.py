@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import Executor
 from typing import Any
@@ -71,3 +72,14 @@ def _made(name: str) -> Executor:
     from flowfn.executors.ray import RayExecutor
 
     return RayExecutor(name if rest else None)
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads and connections."""
+    global _opening
+    _opening = threading.Lock()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -108,10 +108,11 @@ class _Slot:
 
     def kill(self, future: Future[Any]) -> bool:
         with self._lock:
-            if self._running is not future or self._process is None:
+            if self._running is not future:
                 return False
             self._doomed = True
-            self._process.kill()
+            if self._process is not None:
+                self._process.kill()
             return True
 
     def _loop(self) -> None:
@@ -124,8 +125,12 @@ class _Slot:
         """Have the process do a job, and settle its future."""
         reply: bytes | None = None
         lost: Exception | None = None
+        with self._lock:
+            self._running = job.future
         try:
-            pipe = self._ready(job.future)
+            pipe = self._ready()
+            if self._doomed:
+                raise EOFError
             pipe.send_bytes(job.body)
             if pipe.poll(job.timeout):
                 reply = pipe.recv_bytes()
@@ -142,7 +147,10 @@ class _Slot:
         else:
             job.future.set_exception(WorkerDied(f"its process ended with exit code {code}"))
 
-    def _ready(self, future: Future[Any]) -> Connection[Any, Any]:
+    def _ready(self) -> Connection[Any, Any]:
+        """The pipe of a process that lives and waits for a job."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()  # it died while it had nothing to do
         if self._process is None:
             ours, theirs = Pipe()
             with theirs:
@@ -153,8 +161,6 @@ class _Slot:
             self._pipe = ours
             ours.send(sys.path)
             ours.recv_bytes()  # it has started
-        with self._lock:
-            self._running = future
         assert self._pipe is not None
         return self._pipe
 
@@ -162,7 +168,8 @@ class _Slot:
         """End the process, killing it if it is doomed; its exit code."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
-        doomed, self._doomed = self._doomed, False
+        with self._lock:
+            doomed, self._doomed = self._doomed, False
         if process is None or pipe is None:
             return None
         if doomed:
