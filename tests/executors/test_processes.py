@@ -42,8 +42,7 @@ def test_a_worker_that_died_idle_costs_nobody_an_attempt(one: ProcessExecutor) -
     """A worker that is killed while it has nothing to do is replaced before the next function."""
     pid = one.submit(os.getpid).result()
     os.kill(pid, signal.SIGKILL)
-    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-        time.sleep(0.001)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert one.submit(os.getpid).result() != pid
 
 
