@@ -119,7 +119,7 @@ class Call:
     @property
     def leaves(self) -> bool:
         """Whether its attempts are made on an executor: a task's, where one is named."""
-        if self.node is not None or not self.definition.counted:
+        if self.node is not None or not self.definition.counted or self.definition.transaction is not None:
             return False
         return self.definition.executor is not None or self.run.settings.executor is not None
 
