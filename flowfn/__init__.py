@@ -40,7 +40,9 @@ from flowfn.errors import (
     ThreadBusy,
     UnknownCheckpoint,
     UnknownThread,
+    UnshippableError,
     UntrustedTypeError,
+    WorkerDied,
 )
 from flowfn.functional.entrypoint import Entrypoint, entrypoint
 from flowfn.functional.final import final
@@ -112,7 +114,9 @@ __all__ = [
     "ThreadBusy",
     "UnknownCheckpoint",
     "UnknownThread",
+    "UnshippableError",
     "UntrustedTypeError",
+    "WorkerDied",
     "Workflow",
     "as_completed",
     "current",

@@ -1,7 +1,7 @@
 """The configuration of one call: LangGraph's `RunnableConfig` keys, read once into fields.
 
 Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
-`recursion_limit`, `max_concurrency`, `tags`, `metadata`, `run_id`. Unknown top-level keys belong to
+`recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`. Unknown top-level keys belong to
 others (callbacks, run_name) and are handed on untouched.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from flowfn.errors import InvalidInput
+from flowfn.executors.opening import check_executor
 
 Durability = Literal["sync", "async", "exit"]
 """When an outcome is committed: before anybody sees it, in the background, or when the run stops."""
@@ -41,6 +42,7 @@ class RunConfig:
     checkpoint_map: Mapping[str, str] = field(default_factory=dict)
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
+    executor: Any = None
 
     @property
     def replays(self) -> dict[str, str]:
@@ -66,6 +68,7 @@ class RunConfig:
             metadata={**around.metadata, **self.metadata},
             configurable={**around.configurable, **self.configurable},
             rest={**around.rest, **self.rest},
+            executor=around.executor if self.executor is None else self.executor,
             checkpoint_id=None,
             checkpoint_map={},
         )
@@ -135,6 +138,7 @@ def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) 
         configurable.get("checkpoint_map") or {},
         {key: value for key, value in configurable.items() if key not in _COORDINATES},
         given,
+        check_executor(given.pop("executor", None)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame as Frame
+    from flowfn.runtime import Runtime as Runtime
 
 
 class World(Protocol):
@@ -28,3 +29,6 @@ class World(Protocol):
 
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
+
+shipped: ContextVar[Runtime[Any] | None] = ContextVar("flowfn.shipped", default=None)
+"""On a worker, where there is no frame: what the attempt that was sent there may know of itself."""

@@ -50,6 +50,8 @@ class Definition:
     cache: CachePolicy | None = None
     place: Any = None
     """The cache for its results, a path or a URL of one; None leaves that to the run."""
+    executor: Any = None
+    """An executor, or the name of one; None leaves that to the run."""
     timeout: float | TimeoutPolicy | None = None
     key: Callable[..., Any] | str | Sequence[str] | None = None
     ignore: tuple[str, ...] = ()
@@ -59,7 +61,6 @@ class Definition:
     in_doubt: InDoubtPolicy = "rerun"
     transaction: Any = None
     """The database in a transaction of which it runs; see `functional/transacting.py`."""
-    executor: Any = None
     is_workflow: bool = False
     """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
     counted: bool = True

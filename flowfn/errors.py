@@ -223,6 +223,14 @@ class LeaseLost(SaverError):
     """Another run took the thread over; this one may write no more."""
 
 
+class WorkerDied(FlowError, ConnectionError):
+    """The worker that ran a task died, or was lost, before it had a result: a failed attempt, which may be retried."""
+
+
+class UnshippableError(FlowError, TypeError):
+    """A task, or what it was called with, can't be sent to a worker, or can't be loaded there."""
+
+
 class CacheError(FlowError, RuntimeError):
     """A cache can't be used, or can't be asked that. A run takes a failing cache as a miss, and logs it."""
 
@@ -269,3 +277,7 @@ class Drained(Signal):
 
 class Cancelled(Signal):
     """Unwinds user code whose run was cancelled or taken over."""
+
+
+class Stopped(Signal):
+    """Ends an attempt on a worker whose future was cancelled."""

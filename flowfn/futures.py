@@ -76,6 +76,8 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         self._tell: Callable[[Future[R]], Any] | None = None
         self.seen = False
         """Whether anybody has looked at the outcome."""
+        self.stop: Callable[[], bool] | None = None
+        """Stops what runs on a worker; says whether it could."""
 
     @classmethod
     def of(cls, value: R, order: int | None = None) -> Future[R]:
@@ -196,9 +198,9 @@ class Future(concurrent.futures.Future[R], Generic[R]):
             self._place()
 
     def cancel(self) -> bool:
-        """Cancel a task that nobody has started, or one that runs on the event loop.
+        """Cancel a task that nobody has started, or one that runs on the event loop or on a worker process.
 
-        A sync task that runs can't be stopped: False.
+        A sync task that runs on a thread can't be stopped: False.
         """
         if self.take() is not None or self._place is not None:
             self.abandon()

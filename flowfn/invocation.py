@@ -222,6 +222,13 @@ async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -
         raise setup.translated(trimmed(error)) from error.__cause__
 
 
+def _settings(setup: Setup, order: Order) -> Settings:
+    """A workflow's settings for one call."""
+    settings = replace(setup.ready, context=setup.context_of(order.context))
+    executor = order.config.executor
+    return settings if executor is None else replace(settings, executor=executor)
+
+
 async def prepare(
     setup: Setup, order: Order, hosts: Hosts, watch: Any = None, started: Started | None = None
 ) -> Ending:
@@ -241,7 +248,7 @@ async def prepare(
     try:
         saver = setup.saver
         journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
-        settings = replace(setup.ready, context=setup.context_of(order.context))
+        settings = _settings(setup, order)
         run = Run(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
         )
@@ -277,7 +284,7 @@ async def nest(
     recorded: bool = True,
 ) -> Ending:
     """Run as a part of the run that calls: on its thread, in a namespace of its own."""
-    settings = replace(setup.ready, context=setup.context_of(order.context))
+    settings = _settings(setup, order)
     config = order.config.under(frame.run.config)
     run = nested(setup.program, settings, frame, hosts.own, config, remembers=remembers, recorded=recorded)
     _equip(run, order)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, shipped
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -159,9 +159,12 @@ def current() -> Runtime[Any]:
         RuntimeError: no task or entrypoint is running here.
     """
     frame = current_frame.get()
-    if frame is None:
+    if frame is not None:
+        return frame.runtime
+    runtime = shipped.get()
+    if runtime is None:
         raise RuntimeError("no task is running here: current() is for code inside a @task or an @entrypoint")
-    return frame.runtime
+    return runtime
 
 
 def get_stream_writer() -> StreamWriter:

@@ -53,13 +53,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What a run is given.
     "flowfn.logs": set(),
     "flowfn.validation": set(),
-    "flowfn.config": NOUNS,
+    "flowfn.config": NOUNS | {"flowfn.executors.opening"},
     "flowfn.serde": NOUNS | {"flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.digest", "flowfn.futures", "flowfn.logs"}
     | {"flowfn.context", "flowfn.names"},
-    "flowfn.context": {"flowfn.engine.frame"},
+    "flowfn.executors": NOUNS | {"flowfn.context", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
+    "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive"},
     # What a run does.
@@ -80,6 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.config",
         "flowfn.caching",
         "flowfn.delta",
+        "flowfn.executors",
         "flowfn.logs",
         "flowfn.runtime",
         "flowfn.validation",
@@ -141,7 +143,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.drawing", "flowfn.logs", "flowfn.ports"}
+    | {"flowfn.drawing", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
     | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("flowfn", "checkpointers", "flowfn.caching", "flowfn.stores")
+PACKAGES = ("flowfn", "checkpointers", "flowfn.caching", "flowfn.executors", "flowfn.stores")
 
 PUBLIC = {
     "flowfn": [
@@ -64,7 +64,9 @@ PUBLIC = {
         "ThreadBusy",
         "UnknownCheckpoint",
         "UnknownThread",
+        "UnshippableError",
         "UntrustedTypeError",
+        "WorkerDied",
         "Workflow",
         "as_completed",
         "current",
@@ -103,6 +105,7 @@ PUBLIC = {
         "default_cache",
         "open_cache",
     ],
+    "flowfn.executors": ["DaskExecutor", "ProcessExecutor", "RayExecutor", "open_executor"],
     "flowfn.encryption": [
         "DecryptionError",
         "EncryptedCache",

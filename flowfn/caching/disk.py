@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from datetime import timedelta
 from functools import cache, cached_property
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from flowfn.caching.budgets import bytes_budget, seconds_budget
@@ -47,6 +50,8 @@ class DiskCache:
         self.max_bytes = bytes_budget(max_bytes)
         self.max_age = seconds_budget(max_age)
         self.lease = lease
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
 
     @cached_property
     def _rows(self) -> Any:
@@ -112,10 +117,11 @@ class DiskCache:
 
     def close(self) -> None:
         """Close the database; the next use opens it again."""
-        for name in ("_rows", "_claims"):
-            database = self.__dict__.pop(name, None)
-            if database is not None:
-                database.close()
+        with self._lock:
+            for name in ("_rows", "_claims"):
+                database = self.__dict__.pop(name, None)
+                if database is not None:
+                    database.close()
 
     def _asked(self, question: Callable[[Any], T]) -> T:
         return self._tried(lambda: question(self._rows))
@@ -123,10 +129,20 @@ class DiskCache:
     def _tried(self, action: Callable[[], T]) -> T:
         import diskcache
 
+        if self._pid != os.getpid():  # forked: the parent's connections and lock are the parent's
+            self._lock, self._pid = threading.RLock(), os.getpid()
+            for name in ("_rows", "_claims"):
+                _abandoned.append(self.__dict__.pop(name, None))
         try:
-            return action()
+            with self._lock:
+                return action()
         except (sqlite3.Error, OSError, ValueError, TypeError, diskcache.Timeout) as error:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            if self._pid == os.getpid():
+                self.close()
 
     def __reduce__(self) -> Any:
         return _opened, (self.path, self.max_bytes, self.max_age, self.lease)
@@ -143,7 +159,9 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
     from diskcache import Cache
 
     os.makedirs(path, mode=0o700, exist_ok=True)
-    return Cache(
+    with closing(_connected(path)) as connection:
+        connection.execute("PRAGMA schema_version")  # raises where the file is no database
+    rows = Cache(
         path,
         timeout=_LOCK_SECONDS,
         disk=_bytes_only(),
@@ -152,6 +170,21 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
         eviction_policy="least-recently-stored" if max_bytes else "none",
         disk_min_file_size=2**62,
     )
+    rows.close()
+    rows._local = SimpleNamespace(pid=os.getpid(), con=_connected(path))
+    for name in ("sqlite_cache_size", "sqlite_mmap_size", "sqlite_synchronous"):
+        rows.reset(name, getattr(rows, name), update=False)
+    return rows
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    """The one connection that all threads use, in turn: diskcache's own, one for each, are closed by nobody."""
+    file = os.path.join(path, "cache.db")
+    return sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+_abandoned: list[Any] = []
+"""A parent's connections, which a forked child neither uses nor closes."""
 
 
 @cache

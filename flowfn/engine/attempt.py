@@ -22,7 +22,7 @@ from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.engine.sources import keep as keep_sources
-from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout
+from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
@@ -148,7 +148,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
             frame = Frame(call.run, call, number, started)
             return await _once(frame, host)
         except FlowError as error:
-            if not isinstance(error, TaskTimeout):
+            if not isinstance(error, TaskTimeout | WorkerDied):
                 raise
             failure: Exception = error
         except Exception as error:
@@ -173,7 +173,11 @@ async def _once(frame: Frame, host: Host) -> Any:
         if frame.attempt == 1 and definition.marks_start:
             await mark_start(call, host)
         kwargs = injected(frame) if definition.filled else call.kwargs
-        if definition.is_async:
+        if call.leaves:
+            from flowfn.engine.elsewhere import call_there
+
+            value = await call_there(frame, host, kwargs)
+        elif definition.is_async:
             value = await host.call_async(definition.function, call.args, kwargs, call.timeout)
         else:
             value = await host.call(definition.function, call.args, kwargs, call.timeout)

@@ -117,6 +117,13 @@ class Call:
         error.add_note(f"During task with name '{self.definition.name}' and id '{self.id}'")
 
     @property
+    def leaves(self) -> bool:
+        """Whether its attempts are made on an executor: a task's, where one is named."""
+        if self.node is not None or not self.definition.counted or self.definition.transaction is not None:
+            return False
+        return self.definition.executor is not None or self.run.settings.executor is not None
+
+    @property
     def is_handler(self) -> bool:
         """Whether it handles the error of another node's task."""
         return self.node_task is not None and isinstance(self.node_task.input, Failure)

@@ -42,6 +42,7 @@ def nested(
     inherited = replace(
         settings,
         cache=run.settings.cache if settings.cache in (MISSING, None) else settings.cache,
+        executor=run.settings.executor if settings.executor is None else settings.executor,
         store=settings.store if settings.store is not None else run.settings.store,
         context=settings.context if settings.context is not None else run.settings.context,
     )

@@ -65,6 +65,8 @@ class Settings:
     retry: tuple[RetryPolicy, ...] = ()
     cache: Any = MISSING
     """A `Cache`, a path or a URL; MISSING stands for `default_cache()`, None for no cache."""
+    executor: Any = None
+    """Where tasks run that name no executor themselves; None for threads, or the event loop."""
     store: Any = None
     context: Any = None
     positional: bool = False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
+from flowfn.executors.opening import check_executor
 from flowfn.functional.final import final
 from flowfn.functional.task import (
     _unused,
@@ -83,6 +84,11 @@ class Entrypoint(_Wrapper[P, R], Workflow[P, R]):
         """The same workflow, keeping its runs elsewhere: in a saver, a path, a URL, or (None) nowhere."""
         check_checkpointer(checkpointer)
         options = {**self._self_options, "checkpointer": checkpointer}
+        return Entrypoint(self.__wrapped__, self._self_definition, options)
+
+    def with_executor(self, executor: Any) -> Entrypoint[P, R]:
+        """The same workflow, whose tasks run elsewhere: on an executor, or one that is named; see `entrypoint`."""
+        options = {**self._self_options, "executor": check_executor(executor)}
         return Entrypoint(self.__wrapped__, self._self_definition, options)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -176,6 +182,7 @@ class _EntrypointFactory:
         cache_policy: CachePolicy | None = None,
         retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
         timeout: float | timedelta | None = None,
+        executor: Any = None,
         durability: Durability = "sync",
         on_busy: OnBusy = "wait",
         on_divergence: OnDivergence = "doubt",
@@ -193,6 +200,7 @@ class _EntrypointFactory:
         cache_policy: CachePolicy | None = None,
         retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
         timeout: float | timedelta | None = None,
+        executor: Any = None,
         durability: Durability = "sync",
         on_busy: OnBusy = "wait",
         on_divergence: OnDivergence = "doubt",
@@ -215,6 +223,9 @@ class _EntrypointFactory:
             retry_policy: for the workflow and for each task without its own; a task's retries are within the
                 workflow's.
             timeout: seconds (or a `timedelta`) for one attempt at the whole function.
+            executor: where tasks run that name none themselves: a `concurrent.futures.Executor`, "processes",
+                "dask://host:port" or "ray://host:port". Default: "threads", or the event loop. A run's config may name
+                another: `{"executor": …}`.
             durability: when an outcome is committed: "sync" before anybody sees it, "async" in the background,
                 "exit" when the run ends, fails or waits.
             on_busy: what a second caller on a busy thread does: "wait", "reject" (`ThreadBusy`), or "cancel" the
@@ -226,12 +237,13 @@ class _EntrypointFactory:
 
         Raises:
             TypeError: what is decorated is no function.
-            InvalidInput: `cache=` is no cache, path or URL.
+            InvalidInput: `cache=` is no cache, or `executor=` no executor.
         """
         options = {
             "checkpointer": checkpointer,
             "store": store,
             "cache": check_cache(cache),
+            "executor": check_executor(executor),
             "durability": durability,
             "on_busy": on_busy,
             "on_divergence": on_divergence,

@@ -264,6 +264,7 @@ def _setup(
             on_divergence=options["on_divergence"],
             retry=definition.retry,
             cache=MISSING if options["cache"] is None else options["cache"],
+            executor=options["executor"],
             store=options["store"],
         ),
         is_async=definition.is_async,

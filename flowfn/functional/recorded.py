@@ -87,7 +87,7 @@ def interrupt(
     frame = current_frame.get()
     if frame is None:
         raise RuntimeError(
-            "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one"
+            "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one, not on a worker"
         )
     deadline = None if timeout is None and default is MISSING else _deadline(timeout, default)
     caller = sys._getframe(1)

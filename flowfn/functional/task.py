@@ -15,6 +15,7 @@ import wrapt
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options, define
+from flowfn.executors.opening import check_executor
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 
@@ -96,6 +97,7 @@ class Task(_Wrapper[P, R]):
         cache_policy: CachePolicy | None = None,
         cache: Any = None,
         timeout: float | timedelta | None = None,
+        executor: Any = None,
         key: Callable[..., Any] | str | Sequence[str] | None = None,
         ignore: Sequence[str] | None = None,
         version: str | None = None,
@@ -109,6 +111,7 @@ class Task(_Wrapper[P, R]):
             "cache": cache_policy,
             "place": check_cache(cache),
             "timeout": timeout_seconds(timeout),
+            "executor": check_executor(executor),
             "key": key,
             "ignore": None if ignore is None else tuple(ignore),
             "version": version,
@@ -254,6 +257,7 @@ def task(
     cache_policy: CachePolicy | None = None,
     cache: Any = None,
     timeout: float | timedelta | None = None,
+    executor: Any = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     version: str | None = None,
@@ -271,6 +275,7 @@ def task(
     cache_policy: CachePolicy | None = None,
     cache: Any = None,
     timeout: float | timedelta | None = None,
+    executor: Any = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     version: str | None = None,
@@ -288,7 +293,10 @@ def task(
         cache_policy: reuse results across runs, threads and processes.
         cache: where they are kept, and then there is a policy: a cache of `flowfn.caching`, the path of a folder, or a
             URL. Default: the entrypoint's `cache=`, else what FLOWFN_CACHE names, else this process's memory.
-        timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread.
+        timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread, and
+            worker processes killed.
+        executor: where it runs: a `concurrent.futures.Executor`, "threads", "processes", "dask://host:port" or
+            "ray://host:port". Default: the entrypoint's `executor=`, else threads, or the event loop.
         key: what identifies a call instead of all its arguments: a parameter, several, or a function of the
             arguments.
         ignore: parameters that don't count in a call's identity.
@@ -305,7 +313,7 @@ def task(
 
     Raises:
         TypeError: an option doesn't fit the function.
-        InvalidInput: `cache=` is no cache, path or URL.
+        InvalidInput: `cache=` is no cache, or `executor=` no executor.
         ValueError: a timeout that isn't positive.
     """
     options: dict[str, Any] = {
@@ -313,6 +321,7 @@ def task(
         "cache": CachePolicy() if cache_policy is None and cache is not None else cache_policy,
         "place": check_cache(cache),
         "timeout": timeout_seconds(timeout),
+        "executor": check_executor(executor),
         "key": key,
         "ignore": (ignore,) if isinstance(ignore, str) else tuple(ignore),
         "version": version,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.errors import AsyncInBlockingRun, TaskTimeout
+from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
 from flowfn.futures import Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
@@ -127,7 +127,7 @@ class ThreadHost:
                 self._active += 1
 
     def abort(self, future: Future[Any]) -> bool:
-        return False
+        return future.stop is not None and future.stop()
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; run in place what nobody has taken."""
@@ -254,6 +254,8 @@ def _settle(future: Future[Any], job: Job) -> None:
     """Run a taken job to its end on this thread."""
     try:
         value = drive(job())
+    except Stopped:
+        future.abandon()
     except BaseException as error:
         future.set_exception(error)
     else:

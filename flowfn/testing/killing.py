@@ -39,7 +39,7 @@ def crash_by_kill(job: Job, same: Callable[[Any, Any], bool] | None, allow_effec
     """
     if not hasattr(os, "fork"):
         raise InvalidInput("kill=True needs a system with fork() and SIGKILL: leave it out here")
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
 
     workflow = job.workflow
     if isinstance(workflow, Entrypoint) and "<locals>" in workflow.func.__qualname__:

@@ -27,8 +27,9 @@ import pytest
 from flowfn import NonDeterminismError, Workflow, current, entrypoint, gather, interrupt, task
 from flowfn.engine.identity import ERROR, RETURN, instance_id
 from flowfn.ports import Commit, Saver, Writes
+from flowfn.testing.processes import Crash
 
-from .crashing import Crash, Disk, Job, World, answer_to
+from .crashing import Disk, Job, World, answer_to
 
 EXAMPLES = int(os.environ.get("FLOWFN_EXAMPLES", "1000"))
 PARTS = 4

@@ -1,0 +1,80 @@
+"""An attempt at a task that doesn't run on this process's threads, but on an executor.
+
+Everything else about it stays here: its identity, its record, its retries, its time. Code on a worker has no
+run around it: a task that it calls is part of its attempt, and it can't ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.injection import runtime_of
+from flowfn.errors import InvalidInput
+from flowfn.executors.opening import open_executor
+from flowfn.executors.shipping import pack, portable, unpack
+from flowfn.executors.waiting import await_for, wait_for
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.call import Call
+    from flowfn.engine.frame import Frame
+    from flowfn.ports import Host
+    from flowfn.runtime import Runtime
+
+
+async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
+    """Make an attempt where the task, or else its run, says, and return its value.
+
+    Raises:
+        WorkerDied: its worker was lost.
+        TaskTimeout: its time was up.
+        UnshippableError: it can't travel to another process.
+        Exception: the function's own.
+    """
+    call, definition = frame.call, frame.call.definition
+    named = definition.executor if definition.executor is not None else call.run.settings.executor
+    executor = open_executor(named)
+    if executor is None:
+        there = host.call_async if definition.is_async else host.call
+        return await there(definition.function, call.args, kwargs, call.timeout)
+    if isinstance(executor, ThreadPoolExecutor) and not definition.is_async:
+        function = partial(copy_context().run, definition.function)
+        return await host.call(_on_pool, (executor, function, call.args, kwargs), {}, call.timeout)
+    runtime = runtime_of(frame)
+    sent = {**kwargs, **_replaced(definition, kwargs, runtime)}
+    payload = pack(definition.function, call.args, sent, runtime, call.run.serde)
+    if definition.is_async:
+        data = await host.call_async(await_for, (executor, payload, definition.name), {}, call.timeout)
+    else:
+        waiting = (executor, payload, definition.name, call.timeout, partial(_stoppable, call))
+        data = await host.call(wait_for, waiting, {}, None)
+    return unpack(data, call.run.serde)
+
+
+def _on_pool(executor: Executor, function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function on a thread of a pool of the user's: nothing has to travel."""
+    return executor.submit(function, *args, **kwargs).result()
+
+
+def _replaced(definition: Definition, kwargs: dict[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
+    """What the function asks the engine for, as it can travel.
+
+    Raises:
+        InvalidInput: it asks for the stream, which stays here.
+    """
+    if "writer" in definition.filled:
+        raise InvalidInput(
+            f"task {definition.name!r} names the parameter 'writer', and on an executor there is no stream: "
+            "return the data, or run it with executor='threads'"
+        )
+    return {"runtime": portable(runtime)} if "runtime" in definition.filled and "runtime" in kwargs else {}
+
+
+def _stoppable(call: Call, stop: Callable[[], bool]) -> None:
+    """Let whoever cancels the call's future stop the attempt."""
+    if call.future is not None:
+        call.future.stop = stop

@@ -1,0 +1,114 @@
+"""An attempt given to an executor, and waited for, on a thread or on an event loop.
+
+Rule: a worker that died is a failed attempt (`WorkerDied`), and one whose time is up, or whose caller was
+cancelled, is stopped where the executor can. Nothing is given out twice: that is the retry policy's to decide.
+
+Beside `submit`, an executor may have `submit_within(timeout, function, *args)`, which counts the time from when
+the function starts, `stop(future)`, and `lost`, the errors that mean a dead worker.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+
+from flowfn.errors import FlowError, Stopped, TaskTimeout, UnshippableError, WorkerDied
+from flowfn.executors.shipping import perform
+
+Bytes = Future[bytes]
+
+
+def wait_for(
+    executor: Executor,
+    payload: bytes,
+    name: str,
+    timeout: float | None,
+    started: Callable[[Callable[[], bool]], None],
+) -> bytes:
+    """Have an attempt made, and block until it has ended; `started` is told how to stop it meanwhile.
+
+    Raises:
+        TaskTimeout: it took longer than `timeout` seconds, and was stopped where the executor can.
+        WorkerDied: its worker was lost.
+        Stopped: it was stopped.
+        UnshippableError: the executor could not run it.
+    """
+    future, left = _submitted(executor, payload, timeout, name)
+    stopped = threading.Event()
+
+    def stop() -> bool:
+        stopped.set()
+        if not stop_future(executor, future):
+            stopped.clear()
+        return stopped.is_set()
+
+    started(stop)
+    try:
+        concurrent.futures.wait([future], left)
+    except BaseException:
+        stop_future(executor, future)
+        raise
+    if not future.done():
+        raise _late(name, timeout, stop_future(executor, future))
+    if stopped.is_set() or future.cancelled():
+        raise Stopped
+    error = future.exception()
+    if isinstance(error, TimeoutError):
+        raise _late(name, timeout, True)
+    if error is not None:
+        raise _judged(executor, name, error) from error
+    return future.result()
+
+
+async def await_for(executor: Executor, payload: bytes, name: str) -> bytes:
+    """`wait_for` on an event loop; a cancellation stops the attempt where the executor can."""
+    import asyncio
+
+    future, _ = _submitted(executor, payload, None, name)
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        stop_future(executor, future)
+        raise
+    except Exception as error:
+        raise _judged(executor, name, error) from error
+
+
+def stop_future(executor: Executor, future: Bytes) -> bool:
+    """Keep an attempt from starting, or stop it; False if it goes on."""
+    stop = getattr(executor, "stop", None)
+    return future.cancel() or (stop is not None and bool(stop(future)))
+
+
+def _submitted(
+    executor: Executor, payload: bytes, timeout: float | None, name: str
+) -> tuple[Bytes, float | None]:
+    """The attempt's future, and how long to wait for it."""
+    try:
+        if timeout is not None and hasattr(executor, "submit_within"):
+            return executor.submit_within(timeout, perform, payload), None
+        return executor.submit(perform, payload), timeout
+    except Exception as error:
+        raise _judged(executor, name, error) from error
+
+
+def _judged(executor: Executor, name: str, error: BaseException) -> Exception:
+    """An executor's own error as flowfn's: a function's errors come back as data."""
+    if isinstance(error, (WorkerDied, BrokenExecutor, *getattr(executor, "lost", ()))):
+        return WorkerDied(f"the worker that ran {name}() died, or was lost: {error}")
+    if isinstance(error, FlowError):
+        return error
+    return UnshippableError(f"{type(executor).__name__} could not run {name}(): {error!r}")
+
+
+def _late(name: str, timeout: float | None, killed: bool) -> TaskTimeout:
+    assert timeout is not None
+    what = "its worker was stopped" if killed else "it was left behind on its worker"
+    return TaskTimeout(
+        f"{name!r} took longer than its timeout of {timeout:g} s, and {what}",
+        name=name,
+        elapsed=timeout,
+        timeout=timeout,
+    )

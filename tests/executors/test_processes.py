@@ -1,0 +1,119 @@
+"""`ProcessExecutor` by itself: an executor whose workers can die, or be killed, one at a time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+from flowfn import WorkerDied
+from flowfn.executors import ProcessExecutor
+
+
+@pytest.fixture
+def one() -> Iterator[ProcessExecutor]:
+    """An executor of one worker."""
+    with ProcessExecutor(1) as executor:
+        yield executor
+
+
+def test_results_and_errors(one: ProcessExecutor) -> None:
+    """A function's value comes back, and so does its error; one worker does one after another."""
+    assert list(one.map(lambda x: x + 1, range(3))) == [1, 2, 3]
+    with pytest.raises(ZeroDivisionError):
+        one.submit(lambda: 1 / 0).result()
+    assert len({one.submit(os.getpid).result() for _ in range(3)}) == 1
+
+
+def test_a_dead_worker_is_replaced(one: ProcessExecutor) -> None:
+    """What it did is lost, and nothing else."""
+    doomed, after = one.submit(os._exit, 7), one.submit(os.getpid)
+    with pytest.raises(WorkerDied, match="exit code 7"):
+        doomed.result()
+    assert after.result() != os.getpid()
+
+
+def test_a_worker_that_died_idle_costs_nobody_an_attempt(one: ProcessExecutor) -> None:
+    """A worker that is killed while it has nothing to do is replaced before the next function."""
+    pid = one.submit(os.getpid).result()
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert one.submit(os.getpid).result() != pid
+
+
+def test_time_is_up(one: ProcessExecutor) -> None:
+    """The process is killed, and what waits behind it gets another."""
+    late, after = one.submit_within(0.1, time.sleep, 600), one.submit_within(60, os.getpid)
+    with pytest.raises(TimeoutError):
+        late.result()
+    assert after.result() != os.getpid()
+
+
+def test_stopping_before_the_process_is_up(one: ProcessExecutor) -> None:
+    """A function can be stopped from the moment that a worker has it, also while the process starts."""
+    future = one.submit(time.sleep, 600)
+    while not future.running():
+        time.sleep(0)
+    while not one.stop(future):
+        time.sleep(0)
+    with pytest.raises(WorkerDied):
+        future.result()
+    assert one.submit(int, "3").result() == 3
+
+
+def test_what_waits_can_be_cancelled(one: ProcessExecutor) -> None:
+    """A function that no worker has is cancelled, and never runs."""
+    running, waiting = one.submit(time.sleep, 600), one.submit(os._exit, 1)
+    assert waiting.cancel()
+    while not one.stop(running):
+        time.sleep(0)
+    with pytest.raises(CancelledError):
+        waiting.result()
+    assert one.submit(int, "3").result() == 3
+
+
+def test_after_shutdown() -> None:
+    """What was submitted is done, and nothing more is taken; the processes are gone."""
+    executor = ProcessExecutor(2)
+    futures = [executor.submit(os.getpid) for _ in range(8)]
+    executor.shutdown()
+    for pid in {future.result() for future in futures}:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    with pytest.raises(RuntimeError, match="shut down"):
+        executor.submit(os.getpid)
+
+
+def test_workers_die_with_their_parent(tmp_path: Path, installed: Path) -> None:
+    """The parent is killed: its worker ends in the middle of what it does."""
+    (tmp_path / "parent.py").write_text(
+        "import os, time\n"
+        "from flowfn.executors import ProcessExecutor\n"
+        "def work():\n"
+        "    print(os.getpid(), flush=True)\n"
+        "    time.sleep(600)\n"
+        "ProcessExecutor(1).submit(work).result()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "parent.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    parent.kill()
+    assert parent.communicate()[0] == ""  # the pipe ends when the worker has ended too
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_no_workers(count: int) -> None:
+    """An executor without workers would never do anything."""
+    with pytest.raises(ValueError, match="at least 1"):
+        ProcessExecutor(count)
