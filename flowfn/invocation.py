@@ -17,13 +17,13 @@ from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
 from flowfn.engine.nesting import execute_nested, nested
-from flowfn.engine.root import Ending, Fresh, Resume, lead, take_lease
+from flowfn.engine.root import Ending, Fresh, Resume, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, Suspended, UnknownThread
 from flowfn.hosts.threads import ThreadHost
 from flowfn.logs import logger
 from flowfn.options import check_option
-from flowfn.ports import Begin, Host, Lease, Saver
+from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.pregel.program import Program
 from flowfn.pregel.view import view
 from flowfn.serde import DEFAULT
@@ -149,7 +149,10 @@ Names = Collection[str] | None
 
 @dataclass(slots=True)
 class Order:
-    """The arguments of a call, read; `lease` where the thread is held already."""
+    """The arguments of a call, read; `lease` where the thread is held already.
+
+    `goes_on`: where the thread's unfinished run is of this very call, it is gone on with.
+    """
 
     input: Any
     config: RunConfig
@@ -160,6 +163,7 @@ class Order:
     interrupt_before: Names = None
     interrupt_after: Names = None
     control: RunControl | None = None
+    goes_on: bool = False
 
 
 class Started:
@@ -248,6 +252,8 @@ async def prepare(
     try:
         saver = setup.saver
         journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
+        if order.goes_on and saver is not None and journal is not None:
+            given = await _continued(saver, journal.lease, given, hosts.own)
         settings = _settings(setup, order)
         run = Run(
             setup.program, hosts, journal, order.config, settings, DEFAULT if saver is None else saver.serde
@@ -326,6 +332,18 @@ def _commanded(setup: Setup, command: Command[Any]) -> Resume:
         return Resume(command, setup.commands)
     begin = Begin(setup.name, setup.call(command))
     return Resume(command, setup.commands, Fresh(setup.writes(command), begin))
+
+
+async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:
+    """What a call makes of the thread that it has just taken; before that, another call could still change it."""
+    try:
+        row = await on_saver(saver, host, saver.thread, lease.thread)
+    except BaseException:
+        saver.release(lease)
+        raise
+    if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
+        return given
+    return Resume(None) if (row.workflow, row.call) == given.begin else given
 
 
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:

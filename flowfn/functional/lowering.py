@@ -22,7 +22,7 @@ from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
 from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
 from flowfn.logs import logger
-from flowfn.ports import UNFINISHED, Begin, Lease
+from flowfn.ports import Begin, Lease
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue
@@ -81,9 +81,7 @@ class Lowered:
     def call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A direct call on a thread that the caller names."""
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        row = None if self.setup.saver is None else self.setup.saver.thread(thread)
-        same = row is not None and (row.workflow, row.call) == given.begin and row.status in UNFINISHED
-        order = Order(None if same else given, RunConfig(thread))
+        order = Order(given, RunConfig(thread), goes_on=True)
         if self.definition.is_async:
             return self._await_on(order)
         return _unwrapped(run_blocking(self.setup, order), order)

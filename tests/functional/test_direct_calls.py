@@ -1,6 +1,7 @@
 """A direct call goes on with the unfinished run of the very same call, else it starts anew (section 3)."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -189,3 +190,26 @@ def test_what_is_no_checkpointer_is_refused(wrong: Any) -> None:
     """A checkpointer is a saver, a path or a URL; anything else is a TypeError that says so."""
     with pytest.raises(TypeError, match=r"Pass a saver, a path such as \"runs.db\", or a URL"):
         entrypoint(checkpointer=wrong)(lambda x: x)(1)
+
+
+def test_a_call_on_a_thread_decides_once_it_has_the_thread(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another call left there while this one waited for the lease is gone on with, not begun anew (G1)."""
+    wf, claim = flaky(world), world.saver.claim
+
+    def fail() -> None:
+        another = World(world.kind, world.saver)
+        with pytest.raises(ConnectionError):
+            another.call(wf.thread("t"), 1)
+        another.close()
+
+    def late(thread: str, **options: Any) -> Any:
+        monkeypatch.setattr(world.saver, "claim", claim)
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(fail).result()
+        return claim(thread, **options)
+
+    monkeypatch.setattr(world.saver, "claim", late)
+    assert world.call(wf.thread("t"), 1) == 3
+    assert world.ran == [1, 2]
