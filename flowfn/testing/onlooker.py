@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.identity import ANSWER, ERROR, RETURN, RUN_TASK, instance_id
+from flowfn.engine.identity import ANSWER, RETURN, RUN_TASK, instance_id
 from flowfn.ports import Commit, Writes
 
 if TYPE_CHECKING:
@@ -79,11 +79,14 @@ def execution_of(call: Call) -> Execution:
 
 
 def recorded_in(commit: Commit) -> set[str]:
-    """The calls whose results a commit has."""
+    """The calls whose results a commit has.
+
+    An error is none: until the code that called is known to have gone on after it, the task may run again.
+    """
     return {
         instance_id(commit.thread, item.namespace, item.checkpoint, row.task)
         for item in commit.items
         if isinstance(item, Writes)
         for row in item.rows
-        if row.task != RUN_TASK and (row.channel in (RETURN, ERROR, ANSWER) or (row.path and row.index >= 0))
+        if row.task != RUN_TASK and (row.channel in (RETURN, ANSWER) or (row.path and row.index >= 0))
     }
