@@ -194,6 +194,14 @@ def test_links_lead_somewhere() -> None:
     assert {path: links for path, links in found.items() if links} == {}
 
 
+def test_the_readme_lists_the_cookbook() -> None:
+    """Each script is in the README, so that somebody finds it."""
+    readme = text_of(REPO / "README.md")
+    assert [
+        path.name for path in (REPO / "cookbook").glob("*.py") if f"(cookbook/{path.name})" not in readme
+    ] == []
+
+
 def test_each_error_has_a_page() -> None:
     """docs/errors/ says of each error what raises it and what to do, and of nothing else."""
     errors = {name for name, value in vars(flowfn.errors).items() if is_error(value)}
