@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation: `python -m sphinx -W -b html docs build/docs` (extra `docs`).
 
 Rule: pages are Markdown that also reads well in the repository, so only index pages have directives. What can be
-taken from the code is: the reference from docstrings, the cookbook's page from its scripts.
+taken from the code is: the reference from docstrings and `--help`, the cookbook's page from its scripts.
 """
 
 import ast
@@ -9,16 +9,20 @@ import concurrent.futures
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+from typer.main import get_command
+from typer.testing import CliRunner
 
 REPO = Path(__file__).resolve().parent.parent
 sys.path.append(str(REPO))  # last: an installed flowfn comes first
 
 import flowfn  # noqa: E402
+from flowfn.cli.app import app as command_line  # noqa: E402
 
 project = "flowfn"
 author = "flowfn contributors"
@@ -55,6 +59,27 @@ class Cookbook(SphinxDirective):
         return found
 
 
+class Commands(SphinxDirective):
+    """`{commands}`: what each command of `flowfn` says of itself under `--help`."""
+
+    def run(self) -> list[nodes.Node]:
+        return [self._section(words) for words in commands(get_command(command_line), ())]
+
+    def _section(self, words: tuple[str, ...]) -> nodes.Node:
+        page = CliRunner().invoke(command_line, [*words, "--help"], prog_name="flowfn").stdout
+        section = nodes.section(ids=["-".join(("flowfn", *words))])
+        section += nodes.title(text=" ".join(("flowfn", *words)))
+        section += nodes.literal_block(page, page, language="text")
+        return section
+
+
+def commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The words of a command, and of those below it."""
+    yield words
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, (*words, name))
+
+
 LINKS_OUT = [
     (re.compile(r"\]\((?:\.\./)+cookbook/(\w+)\.py\)"), r"](#\1)"),
     (re.compile(r"\]\((?:\.\./)+cookbook\)"), "](/cookbook.md)"),
@@ -85,6 +110,7 @@ def describe_entrypoint(app: Any, what: str, name: str, obj: Any, options: Any, 
 
 
 def setup(app: Any) -> None:
+    app.add_directive("commands", Commands)
     app.add_directive("cookbook", Cookbook)
     app.connect("source-read", lead_links_to_pages)
     app.connect("autodoc-process-docstring", describe_entrypoint, priority=400)  # before napoleon's

@@ -23,6 +23,7 @@ REPO = Path(__file__).resolve().parent.parent
 PACKAGES = ("flowfn", "graph_compat", "checkpointers")
 
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 OPT_OUT = re.compile(r"# not run: \S+")
 
 # Written so that they don't match themselves.
@@ -66,6 +67,11 @@ def documents() -> list[Block]:
     """Every fenced block of the README and of docs/."""
     paths = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
     return [block for path in paths for block in blocks(text_of(path), str(path.relative_to(REPO)))]
+
+
+def dead_links(text: str, folder: Path) -> list[str]:
+    """The links of a document to files that don't exist."""
+    return [link for link in LINK.findall(FENCE.sub("", text)) if not (folder / link).exists()]
 
 
 def programs() -> list[Block]:
@@ -181,6 +187,21 @@ def test_cookbook_scripts_print_what_they_say(script: Path, run_python: Any) -> 
     assert prints(done.stdout, promise), f"it printed\n{done.stdout}\nand its docstring says\n{promise}"
 
 
+def test_links_lead_somewhere() -> None:
+    """What a Markdown file links to in the repository is there."""
+    pages = [path for path in files() if path.suffix == ".md"]
+    found = {str(path.relative_to(REPO)): dead_links(text_of(path), path.parent) for path in pages}
+    assert {path: links for path, links in found.items() if links} == {}
+
+
+def test_the_readme_lists_the_cookbook() -> None:
+    """Each script is in the README, so that somebody finds it."""
+    readme = text_of(REPO / "README.md")
+    assert [
+        path.name for path in (REPO / "cookbook").glob("*.py") if f"(cookbook/{path.name})" not in readme
+    ] == []
+
+
 def test_each_error_has_a_page() -> None:
     """docs/errors/ says of each error what raises it and what to do, and of nothing else."""
     errors = {name for name, value in vars(flowfn.errors).items() if is_error(value)}
@@ -222,6 +243,12 @@ def test_a_promise_is_compared_without_white_space_and_with_gaps() -> None:
     assert prints("hello, Ada\n0.2 seconds\n", promise)
     assert not prints("hello, Bob\n0.2 seconds\n", promise)
     assert promised("Says hello.") is None
+
+
+def test_a_dead_link_is_found() -> None:
+    """Other sites, anchors and code don't count."""
+    text = "[a](README.md#top) [b](gone.md) [c](https://x.example) [d](#top)\n```python\nx[0](y)\n```\n"
+    assert dead_links(text, REPO) == ["gone.md"]
 
 
 def test_a_missing_docstring_is_found() -> None:

@@ -28,7 +28,7 @@ def crash_everywhere(
     Args:
         workflow: an `@entrypoint`, or a compiled graph, whose only argument is its input. Its own checkpointer isn't
             touched.
-        *args, **kwargs: what it is called with.
+        args, kwargs: what it is called with.
         answers: what a human says to its questions: a function of the question's value, or one answer to all. A call
             in doubt is run again, unless a function says otherwise.
         kill: let a child process be killed with SIGKILL, rather than let the saver fail in this one. The functions
