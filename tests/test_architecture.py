@@ -94,6 +94,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.invocation": NOUNS
     | {
         "flowfn.caching.opening",
+        "flowfn.events",
+        "flowfn.watching",
         "flowfn.runtime",
         "flowfn.definition",
         "flowfn.engine",
@@ -113,13 +115,20 @@ MAY_IMPORT: dict[str, set[str]] = {
         "checkpointers",
     },
     "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events", "flowfn.options", "flowfn.pregel"},
+    "flowfn.rewinding": NOUNS | {"flowfn.engine.identity", "flowfn.ports"},
     "flowfn.state": NOUNS
-    | {"flowfn.invocation"}
+    | {"flowfn.invocation", "flowfn.rewinding"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
     | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
+    # Those who watch runs.
+    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
+    "flowfn.watching.calls": NOUNS
+    | {"flowfn.events", "flowfn.engine.call", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.watching.progress": NOUNS | {"flowfn.events", "flowfn.rendering", "flowfn.watching"},
+    "flowfn.watching.tree": {"flowfn.reading", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
     "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
@@ -165,6 +174,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.caching", "flowfn.reading", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
+    | {"flowfn.config", "flowfn.hosts.ids", "flowfn.rendering", "flowfn.state", "flowfn.watching"}
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.errors"},
     "flowfn.postgres": {"flowfn.errors"},
@@ -227,6 +237,7 @@ LAZY = {
     "rich",
     "typer",
     "psycopg",
+    "IPython",
     "langchain_core",
     "cairosvg",
     "grandalf",
@@ -234,7 +245,7 @@ LAZY = {
 }
 """What flowfn loads only inside the function that needs it."""
 
-LOADING = {"flowfn.cli", "flowfn.postgres"}
+LOADING = {"flowfn.cli", "flowfn.postgres", "flowfn.watching.tree"}
 """But for these, which nobody imports without need."""
 
 DRAWERS = {"utils", "util", "helpers", "misc", "common"}

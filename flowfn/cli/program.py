@@ -59,6 +59,23 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
     return {each._self_setup.name: each._self_setup for each in found if isinstance(each, Workflow)}
 
 
+def only(target: str) -> AnyWorkflow:
+    """The workflow of `app.py:name`, or the only one of `app.py`.
+
+    Raises:
+        Usage: there is no such file, no such workflow in it, or several.
+        WorkflowFailed: the script raised while it was imported.
+    """
+    file, name = _split(target)
+    module = imported(file)
+    if name:
+        return _named(module, name)
+    found = {workflow._self_setup.name: workflow for workflow in _workflows(module).values()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    raise Usage(f"{file} has the workflows {_listed(module)}: name one, as {file}:NAME")
+
+
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:
     """The workflow on that database, whatever its checkpointer; a saver that has it open is kept."""
     own = workflow._self_setup.checkpointer
