@@ -41,7 +41,8 @@ class CallView:
     `status` is `done`, `failed`, `asked`, `answered`, `waiting`, `running`, or `in_doubt`: under way when the run died.
     `decision` is what was said of it, and by whom, when it was in doubt.
     `started` is in seconds since the epoch, `seconds` how long it took, None while it hasn't ended; 0.0 stands for
-    less than a millisecond.
+    less than a millisecond. `known` is the last outcome that there was when the call was made, `place` its own: each as
+    the step of the superstep and a number within it.
     """
 
     name: str
@@ -57,6 +58,8 @@ class CallView:
     started: float | None = None
     seconds: float | None = None
     attempts: int = 1
+    known: tuple[int, int] = (0, 0)
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ class _Run:
             started=call.started,
             seconds=call.seconds,
             attempts=call.attempts,
+            known=(loaded.checkpoint.step, call.born),
+            place=None if call.order is None else (loaded.checkpoint.step, call.order),
         )
 
     def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:

@@ -62,10 +62,12 @@ class RecordedCall:
         "answered_by",
         "arguments",
         "attempts",
+        "born",
         "calls",
         "decision",
         "id",
         "name",
+        "order",
         "seconds",
         "site",
         "started",
@@ -93,6 +95,10 @@ class RecordedCall:
             self.seconds = timing.ended - timing.started if timing else 0.0
         self.attempts: int = timing.attempts if timing else 1
         """How many attempts it took."""
+        self.born: int = info.born if info is not None else 0
+        """How many outcomes the run had when it was called."""
+        self.order: int | None = record.index if record.finished else None
+        """Which of them is its own."""
         self.calls = calls
         self._record = record
 

@@ -11,7 +11,8 @@ from flowfn.values import MISSING, Answers, Command, StateSnapshot
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
-    from flowfn.ports import Saver
+    from flowfn.drawing.timeline import Timeline
+    from flowfn.ports import Saver, ThreadRow
     from flowfn.workflow import Workflow
 
 P = ParamSpec("P")
@@ -112,10 +113,24 @@ class Thread(Generic[P, R]):
         from flowfn.drawing.journey import journey
         from flowfn.reading import view
 
+        return journey(view(self._saver, self._row()), xray)
+
+    def timeline(self) -> Timeline:
+        """When the calls of the thread's last run ran, as a Gantt chart: `draw_text`, `draw_svg`, `draw_mermaid`.
+
+        Raises:
+            UnknownThread: nobody has used the thread.
+        """
+        from flowfn.drawing.timeline import timeline
+        from flowfn.reading import view
+
+        return timeline(view(self._saver, self._row()))
+
+    def _row(self) -> ThreadRow:
         row = self._saver.thread(self.id)
         if row is None:
             raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
-        return journey(view(self._saver, row), xray)
+        return row
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows."""

@@ -132,7 +132,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
     "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
-    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading"},
+    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.drawing.timeline": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.drawing.waits": {"flowfn.reading", "flowfn.rendering"},
     "flowfn.thread": NOUNS
     | {
         "flowfn.config",
@@ -174,7 +176,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.caching", "flowfn.reading", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
-    | {"flowfn.config", "flowfn.hosts.ids", "flowfn.rendering", "flowfn.state", "flowfn.watching"}
+    | {
+        "flowfn.config",
+        "flowfn.drawing",
+        "flowfn.hosts.ids",
+        "flowfn.rendering",
+        "flowfn.state",
+        "flowfn.watching",
+    }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.errors"},
     "flowfn.postgres": {"flowfn.errors"},

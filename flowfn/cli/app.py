@@ -14,6 +14,7 @@ from flowfn.cli import (
     housekeeping,
     listing,
     past,
+    picturing,
     program,
     running,
     tailing,
@@ -79,6 +80,8 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
 app.command("tail")(tailing.command)
 app.command("state")(past.state)
 app.command("history")(past.history)
+app.command("graph")(picturing.graph)
+app.command("timeline")(picturing.show_timeline)
 
 
 @app.command("diff")
