@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
-    "flowfn.logs": set(),
+    "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening"},
     "flowfn.serde": NOUNS | {"flowfn.ports"},
@@ -127,6 +127,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
     "flowfn.watching.calls": NOUNS
     | {"flowfn.events", "flowfn.engine.call", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.watching.lines": NOUNS
+    | {"flowfn.engine.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
+    "flowfn.watching.telemetry": NOUNS | {"flowfn.engine.call", "flowfn.events", "flowfn.watching"},
     "flowfn.watching.progress": NOUNS | {"flowfn.events", "flowfn.rendering", "flowfn.watching"},
     "flowfn.watching.tree": {"flowfn.reading", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
@@ -248,6 +251,7 @@ LAZY = {
     "psycopg",
     "IPython",
     "langchain_core",
+    "opentelemetry",
     "cairosvg",
     "grandalf",
     "yaml",

@@ -7,6 +7,7 @@ raises is heard of in the log and told no more; the run goes on. Where nobody wa
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,6 +40,14 @@ def audience(stream: Any, progress: bool) -> Watcher | None:
         from flowfn.watching.progress import screen
 
         watchers += screen()
+    if "opentelemetry" in sys.modules:
+        from flowfn.watching.telemetry import telemetry
+
+        watchers += telemetry()
+    if logger.isEnabledFor(logging.DEBUG):
+        from flowfn.watching.lines import log_event
+
+        watchers.append(log_event)
     if watchers:
         return _Audience(watchers, None if stream is None else stream.post)
     return None if stream is None else stream.post

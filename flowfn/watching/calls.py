@@ -24,7 +24,7 @@ from flowfn.rendering import render
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
 
-__all__ = ["Heard"]
+__all__ = ["Heard", "around", "is_root"]
 
 
 class _Branch:
@@ -137,11 +137,12 @@ class Heard:
             branch = self._by_call[call] = _Branch(
                 name, _arguments(call), site, call.task, "running", self._clock()
             )
-            around = _around(call)
-            if call.node is not None and call.run.program.lone:
-                branch.branches = self._branches if around is None else self._branch(around).branches
+            caller = around(call)
+            siblings = self._branches if caller is None else self._branch(caller).branches
+            if is_root(call):
+                branch.branches = siblings
             else:
-                (self._branches if around is None else self._branch(around).branches).append(branch)
+                siblings.append(branch)
         return branch
 
     def _finish(self, branch: _Branch, event: TaskFinished) -> None:
@@ -158,10 +159,15 @@ class Heard:
             branch.status = "cancelled"
 
 
-def _around(call: Call) -> Call | None:
+def around(call: Call) -> Call | None:
     """The call that a call is part of."""
     frame = call.parent or call.run.frame
     return None if frame is None else frame.call
+
+
+def is_root(call: Call) -> bool:
+    """Whether a call is a workflow itself, as the only node of its program."""
+    return call.node is not None and call.run.program.lone
 
 
 def _arguments(call: Call) -> str:
