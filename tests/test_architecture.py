@@ -126,10 +126,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
     "flowfn.watching.calls": NOUNS
-    | {"flowfn.events", "flowfn.engine.call", "flowfn.reading", "flowfn.rendering"},
+    | {"flowfn.events", "flowfn.engine.call", "flowfn.pregel", "flowfn.reading", "flowfn.rendering"},
     "flowfn.watching.lines": NOUNS
     | {"flowfn.engine.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
-    "flowfn.watching.telemetry": NOUNS | {"flowfn.engine.call", "flowfn.events", "flowfn.watching"},
+    "flowfn.watching.telemetry": NOUNS
+    | {"flowfn.engine.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
     "flowfn.watching.progress": NOUNS | {"flowfn.events", "flowfn.rendering", "flowfn.watching"},
     "flowfn.watching.tree": {"flowfn.reading", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -184,11 +185,15 @@ def collect_garbage(
         typer.Option("--keep", min=1, help="Of other threads keep so many checkpoints per namespace."),
     ] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forget what nobody needs any more. Threads in use, and unfinished ones, are never deleted."""
     done = housekeeping.collect(
         choose(db), now(), keep, None if older is None else housekeeping.age(older), dry=dry
     )
+    if as_json:
+        print_json({**asdict(done), "dry_run": dry})
+        return
     would = "would go" if dry else "gone"
     output().print(
         f"{done.threads} threads and {done.checkpoints} checkpoints of others {would}; {done.busy} in use"
@@ -212,10 +217,14 @@ def import_run(
     source: Annotated[Path, typer.Argument(metavar="RUN.FLOW", help="What `flowfn export` wrote.")],
     db: Db = None,
     id: Annotated[str | None, typer.Option("--as", metavar="THREAD", help="Another id than its own.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Take in a thread from a file; the database is made where there is none."""
     made = housekeeping.import_run(source, choose(None) if db is None else place(db), id)
-    output().print(printable(made), soft_wrap=True)
+    if as_json:
+        print_json({"thread": made})
+    else:
+        output().print(printable(made), soft_wrap=True)
 
 
 @app.command("import-langgraph")
@@ -229,13 +238,17 @@ def import_langgraph(
     script: Annotated[
         Path | None, typer.Option("--with", metavar="APP.PY", help="The script whose types are stored in it.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Take over the threads of a LangGraph database; those that are there already stay as they are."""
     from flowfn.cli.importing import lines, take_over
 
     threads = take_over(place(source), place(to), script)
-    for line in lines(threads):
-        output().print(printable(line), soft_wrap=True)
+    if as_json:
+        print_json([asdict(thread) for thread in threads])
+    else:
+        for line in lines(threads):
+            output().print(printable(line), soft_wrap=True)
     if any(thread.problem is not None for thread in threads):
         if script is None:
             errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)

@@ -88,7 +88,9 @@ def _connected(url: str) -> PostgresSaver:
 
 @contextmanager
 def writing(place: Place) -> Iterator[Saver]:
-    """The database, opened to be written to."""
+    """The database, opened to be changed: one that is there."""
+    with reading(place):
+        pass  # says what is wrong with it, and makes nothing
     with closing(open_saver(place)) as saver:
         yield with_keys(saver)
 

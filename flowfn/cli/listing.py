@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Annotated
@@ -16,6 +15,7 @@ from rich.live import Live
 from flowfn.cli.as_json import listed
 from flowfn.cli.database import choose, reading
 from flowfn.cli.failures import Usage
+from flowfn.cli.housekeeping import age
 from flowfn.cli.options import Db, Json
 from flowfn.cli.showing import Questions, now, thread_table
 from flowfn.cli.terminal import output, print_json
@@ -23,8 +23,6 @@ from flowfn.ports import Saver, ThreadRow
 from flowfn.reading import open_questions, status_of
 
 STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def command(
@@ -45,14 +43,14 @@ def command(
     for name in status or ():
         if name not in STATUSES:
             raise Usage(f"--status {name!r} is none of {', '.join(STATUSES)}")
-    age = None if since is None else _age(since)
+    oldest = None if since is None else age(since)
     place = choose(db)
 
     def wanted(row: ThreadRow) -> bool:
         return (
             (not status or status_of(row) in status)
             and (workflow is None or _is_of(row, workflow))
-            and (age is None or now() - datetime.fromisoformat(row.updated_at) <= age)
+            and (oldest is None or now() - datetime.fromisoformat(row.updated_at) <= oldest)
         )
 
     def look() -> list[tuple[ThreadRow, Questions]]:
@@ -75,13 +73,6 @@ def _with_questions(
 
 def _is_of(row: ThreadRow, workflow: str) -> bool:
     return fnmatchcase(row.workflow, workflow) or fnmatchcase(row.workflow.rpartition(".")[2], workflow)
-
-
-def _age(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text)
-    if found is None:
-        raise Usage(f"--since {text!r} is no age: write a number and s, m, h or d, such as 2h")
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
 
 
 def _show_live(

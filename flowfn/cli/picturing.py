@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,7 +42,7 @@ def graph(
     as_json: Json = False,
 ) -> None:
     """Draw the way that a thread's last run took, or what a workflow may do."""
-    drawn = program.only(what).get_graph(xray=xray) if _is_script(what) else _way_of(what, db, xray)
+    drawn = _of_program(what, xray) if _is_script(what) else _way_of(what, db, xray)
     if as_json:
         print_json(drawn.to_json())
     else:
@@ -64,6 +64,12 @@ def show_timeline(
 
 def _is_script(what: str) -> bool:
     return what.partition(":")[0].endswith(".py") or Path(what).is_file()
+
+
+def _of_program(what: str, xray: bool) -> Graph:
+    workflow: Any = program.only(what)
+    graph: Graph = workflow.get_graph(xray=xray)
+    return graph
 
 
 def _way_of(thread: str, db: str | None, xray: bool) -> Graph:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,8 @@ from flowfn.cli.outcome import progress, tell
 from flowfn.cli.terminal import errors, printable
 from flowfn.errors import Interrupted
 from flowfn.events import Event, RunStarted
+from flowfn.functional.entrypoint import Entrypoint
+from flowfn.hosts.ids import new_id
 from flowfn.watching import watched_by
 
 
@@ -38,12 +41,12 @@ def command(
     """Run a workflow, showing its progress; an unfinished run of the same call is gone on with."""
     workflow = program.only(script)
     if db is not None:
-        workflow = workflow.with_checkpointer(with_keys(open_saver(place(db))))
-    args, kwargs = arguments(words or (), workflow)
+        workflow = program.keeping(workflow, with_keys(open_saver(place(db))))
+    call = _call(workflow, words or (), thread)
     told = _Told()
     with watched_by(told), progress():
         try:
-            result = _called(workflow, thread, args, kwargs)
+            result = call()
         except Interrupted as waits:
             if waits.thread_id:
                 _advise(f"answer it: flowfn answer {waits.thread_id} ANSWER {script}")
@@ -70,10 +73,15 @@ class _Told:
             self.began, self.thread = True, event.thread
 
 
-def _called(
-    workflow: program.AnyWorkflow, thread: str | None, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
-    call = workflow if thread is None else workflow.thread(thread)
+def _call(workflow: program.AnyWorkflow, words: Sequence[str], thread: str | None) -> Callable[[], Any]:
+    """What calls the workflow: an entrypoint as its function is called, a graph with its input."""
+    if not isinstance(workflow, Entrypoint):
+        return partial(_invoked, workflow, _input(words), thread)
+    args, kwargs = arguments(words, workflow)
+    return partial(_called, workflow if thread is None else workflow.thread(thread), args, kwargs)
+
+
+def _called(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     result = call(*args, **kwargs)
     return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 
@@ -82,11 +90,34 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
+def _invoked(graph: program.AnyWorkflow, given: Any, thread: str | None) -> Any:
+    """What a graph returns.
+
+    Raises:
+        Interrupted: it waits for answers.
+    """
+    keeps = graph._self_setup.checkpointer is not None
+    name = new_id() if thread is None and keeps else thread
+    result = asyncio.run(graph.ainvoke(given, thread_id=name))
+    asked = result.get("__interrupt__") if isinstance(result, dict) else None
+    if asked:
+        raise Interrupted("the graph waits for answers", tuple(asked), name or "")
+    return result
+
+
+def _input(words: Sequence[str]) -> Any:
+    if len(words) != 1:
+        raise Usage(
+            f"a graph takes one argument, its input, such as '{{\"messages\": []}}': {len(words)} were given"
+        )
+    return _value(words[0], None)
+
+
 def _advise(how: str) -> None:
     errors().print(printable(f"flowfn: {how}"), soft_wrap=True)
 
 
-def arguments(words: Sequence[str], workflow: program.AnyWorkflow) -> tuple[list[Any], dict[str, Any]]:
+def arguments(words: Sequence[str], workflow: Entrypoint[Any, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Typed words as arguments: `NAME=ARG` where the function has such a parameter, else by position."""
     definition = workflow._self_definition
     parameters = {parameter.name: parameter for parameter in definition.parameters}

@@ -18,13 +18,14 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
+from flowfn.pregel.program import HIDDEN
 from flowfn.reading import CallView
 from flowfn.rendering import render
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
 
-__all__ = ["Heard", "around", "is_root"]
+__all__ = ["Heard", "around", "is_shown"]
 
 
 class _Branch:
@@ -108,7 +109,7 @@ class Heard:
             self.workflow, self.thread = event.workflow, event.thread
         elif isinstance(event, RunEnded):
             self._end(event)
-        elif isinstance(event, NodeReused):
+        elif isinstance(event, NodeReused) and HIDDEN not in event.task.node.tags:
             self._branches.append(_Branch(event.task.name, "", "", event.id, "reused", None))
         elif isinstance(event, TaskStarted):
             self._branch(event.call)
@@ -139,10 +140,10 @@ class Heard:
             )
             caller = around(call)
             siblings = self._branches if caller is None else self._branch(caller).branches
-            if is_root(call):
-                branch.branches = siblings
-            else:
+            if is_shown(call):
                 siblings.append(branch)
+            else:
+                branch.branches = siblings
         return branch
 
     def _finish(self, branch: _Branch, event: TaskFinished) -> None:
@@ -165,9 +166,11 @@ def around(call: Call) -> Call | None:
     return None if frame is None else frame.call
 
 
-def is_root(call: Call) -> bool:
-    """Whether a call is a workflow itself, as the only node of its program."""
-    return call.node is not None and call.run.program.lone
+def is_shown(call: Call) -> bool:
+    """Whether a call is one that its program's author knows of: no workflow as its own only node, nothing hidden."""
+    if call.node is None:
+        return not call.definition.hidden
+    return not call.run.program.lone and HIDDEN not in call.node.tags
 
 
 def _arguments(call: Call) -> str:

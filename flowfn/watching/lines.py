@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flowfn.errors import Suspended
 from flowfn.events import Event, RunEnded, RunStarted, TaskFinished, TaskRetried, TaskReused, TaskStarted
 from flowfn.logs import logger
-from flowfn.watching.calls import is_root
+from flowfn.watching.calls import is_shown
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
@@ -22,7 +22,7 @@ def log_event(event: Event) -> None:
     elif isinstance(event, RunEnded):
         came_to = repr(event.error) if event.error else "questions" if event.interrupts else "a result"
         logger.debug("run ended with %s", came_to, extra={"flowfn_thread": event.thread})
-    elif isinstance(event, TaskStarted | TaskFinished | TaskRetried | TaskReused) and not is_root(event.call):
+    elif isinstance(event, TaskStarted | TaskFinished | TaskRetried | TaskReused) and is_shown(event.call):
         logger.debug("%s %s", event.call.definition.name, _said(event), extra=_ids(event.call))
 
 

@@ -37,7 +37,8 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
-from flowfn.watching.calls import around, is_root
+from flowfn.pregel.program import HIDDEN
+from flowfn.watching.calls import around, is_shown
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram, MeterProvider
@@ -142,7 +143,7 @@ class Telemetry:
 
     def _task_started(self, event: TaskStarted) -> None:
         call = event.call
-        if is_root(call):
+        if not is_shown(call):
             return
         from opentelemetry.trace import set_span_in_context
 
@@ -194,6 +195,8 @@ class Telemetry:
         self._count(call.definition.name, "reused")
 
     def _node_reused(self, event: NodeReused) -> None:
+        if HIDDEN in event.task.node.tags:
+            return
         if self._run is not None:
             self._run.span.add_event("reused", {"flowfn.task": event.task.name, "flowfn.task_id": event.id})
         self._count(event.task.name, "reused")

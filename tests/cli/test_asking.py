@@ -67,8 +67,8 @@ def test_no_terminal_no_form(flowfn: Any, shop: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_the_answer_typed_is_given(flowfn: Any, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`flowfn answer THREAD APP.PY` in a terminal asks, and goes on."""
-    typed = io.StringIO("true\n")
+    """`flowfn answer THREAD APP.PY` in a terminal asks what the question's type says, and goes on."""
+    typed = io.StringIO("perhaps\ny\n")
     monkeypatch.setattr(typed, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin", typed)
     ran = flowfn("answer", "asks-1", "app.py")

@@ -119,3 +119,47 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
+
+
+GRAPHS = """
+import operator
+from typing import Annotated, TypedDict
+from graph_compat.graph import END, START, StateGraph
+from graph_compat.types import interrupt
+
+class State(TypedDict):
+    words: Annotated[list, operator.add]
+
+def greet(state: State) -> dict:
+    return {"words": ["hello"]}
+
+def ask(state: State) -> dict:
+    return {"words": [interrupt("who?")]}
+
+built = StateGraph(State).add_node(greet).add_node(ask)
+built.add_edge(START, "greet").add_edge("greet", "ask").add_edge("ask", END)
+greeter = built.compile()
+"""
+
+
+def test_graphs_run_too(flowfn: Any, jobs: Path) -> None:
+    """With their input as the one argument; a question of theirs is answered as any other."""
+    (jobs / "graphs.py").write_text(GRAPHS)
+    db = ("--db", "graphs.db")
+    ran = flowfn("run", "graphs.py", '{"words": ["so"]}', "--thread", "g", *db)
+    assert ran.code == 3
+    assert ran.out.startswith("question: who? (id ")
+    answered = json.loads(flowfn("answer", "g", "ann", "graphs.py:greeter", "--json", *db).out)
+    assert (answered["status"], answered["result"]) == ("done", {"words": ["so", "hello", "ann"]})
+    refused = flowfn("run", "graphs.py", *db)
+    assert (refused.code, "takes one argument, its input" in refused.err) == (2, True)
+
+
+def test_two_graphs_of_one_name(flowfn: Any, jobs: Path) -> None:
+    """What is recorded doesn't say which of them it was: it has to be said."""
+    (jobs / "graphs.py").write_text(GRAPHS + "other = built.compile()\n")
+    db = ("--db", "graphs.db")
+    assert flowfn("run", "graphs.py:other", '{"words": []}', "--thread", "g", *db).code == 3
+    ran = flowfn("resume", "g", "graphs.py", *db)
+    assert (ran.code, "name one of greeter, other" in ran.err) == (2, True)
+    assert flowfn("resume", "g", "graphs.py:other", *db).code == 3

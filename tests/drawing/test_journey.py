@@ -152,7 +152,17 @@ def test_many_calls_side_by_side_are_two_nodes() -> None:
 
 def call(name: str, start: float, seconds: float, known: int, place: int, *under: CallView) -> CallView:
     return CallView(
-        name, "", name, "done", None, under, name, start, seconds, known=(0, known), place=(0, place)
+        name,
+        "",
+        name,
+        "done",
+        None,
+        under,
+        id=name,
+        started=start,
+        seconds=seconds,
+        known=(0, known),
+        place=(0, place),
     )
 
 

@@ -15,7 +15,9 @@ from flowfn.reading import CallView, ThreadView
 def call(
     name: str, start: float, seconds: float | None, *under: CallView, status: str = "done", **more: Any
 ) -> CallView:
-    return CallView(name, "", "app.py:1", status, None, under, name, 100.0 + start, seconds, **more)
+    return CallView(
+        name, "", "app.py:1", status, None, under, id=name, started=100.0 + start, seconds=seconds, **more
+    )
 
 
 def drawn(*calls: CallView) -> Timeline:

@@ -206,3 +206,24 @@ def test_a_watcher_that_fails_is_told_no_more(world: World, caplog: pytest.LogCa
         assert world.invoke(flow, 1) == 1
     assert len(told) == 1
     assert "is told no more" in caplog.text
+
+
+def test_nodes_of_a_graph_are_shown() -> None:
+    """Each with the calls that it made; what no author wrote isn't."""
+    from typing import TypedDict
+
+    from graph_compat.graph import END, START, StateGraph
+
+    double = task(lambda x: 2 * x, name="double")
+
+    class State(TypedDict):
+        x: int
+
+    def step(state: State) -> dict[str, int]:
+        return {"x": double(state["x"]).result()}
+
+    graph: Any = StateGraph(State).add_node(step).add_edge(START, "step").add_edge("step", END)
+    heard = Heard()
+    with watched_by(heard):
+        assert graph.compile().invoke({"x": 1}) == {"x": 2}
+    assert outline(heard.calls) == [("step", "done", [("double", "done", [])])]
