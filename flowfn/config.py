@@ -1,8 +1,8 @@
 """The configuration of one call: LangGraph's `RunnableConfig` keys, read once into fields.
 
 Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
-`recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`, `progress`. Unknown top-level keys belong to
-others (callbacks, run_name) and are handed on untouched.
+`recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`, `progress`. Unknown top-level keys
+belong to others (callbacks, run_name) and are handed on untouched.
 """
 
 from __future__ import annotations
