@@ -15,7 +15,7 @@ from typing import Any
 from flowfn.engine.answers import read_pending
 from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, task_uuid
 from flowfn.errors import DecryptionError, FlowError
-from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
+from flowfn.ports import Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
 from flowfn.state import RecordedCall, recorded_calls
 from flowfn.values import Interrupt
@@ -167,9 +167,9 @@ class _Run:
         """What the run returned; of a graph, its state."""
         channels = self.found[""][-1].checkpoint.values if "" in self.found else {}
         values = {
-            name: _or_unreadable(partial(self.serde.loads, data))
+            name: _value_of(self.serde, stored)
             for name, stored in channels.items()
-            if (data := stored.whole()) is not None and (name == RESULT or not name.startswith("__"))
+            if stored.value is not None and (name == RESULT or not name.startswith("__"))
         }
         return values.get(RESULT, values or None)
 
@@ -201,6 +201,17 @@ def describe(error: Any) -> str:
 
 def _questions(serde: Serializer, head: Loaded) -> tuple[Interrupt, ...]:
     return tuple(pending.interrupt for pending in read_pending(serde, head.writes))
+
+
+def _value_of(serde: Serializer, stored: Versioned) -> Any:
+    """A channel's value, with its changes."""
+
+    def read() -> Any:
+        whole = stored.whole()
+        assert whole is not None
+        return serde.loads(whole)
+
+    return _or_unreadable(read)
 
 
 def _or_unreadable(read: Callable[[], Any]) -> Any:
@@ -264,9 +275,9 @@ def _moment(serde: Serializer, loaded: Loaded, before: Loaded | None) -> Moment:
     then = {} if before is None else before.checkpoint.versions
     names = {name: _CHANNELS.get(name, name) for name in row.versions if _is_shown(name)}
     values = {
-        shown: _or_unreadable(partial(serde.loads, data))
+        shown: _value_of(serde, row.values[name])
         for name, shown in names.items()
-        if name in row.values and (data := row.values[name].whole()) is not None
+        if name in row.values and row.values[name].value is not None
     }
     changed = (shown for name, shown in names.items() if row.versions[name] != then.get(name))
     calls = sum(1 for record in Ledger(loaded.writes, serde).records.values() if record.info is not None)

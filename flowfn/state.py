@@ -403,6 +403,7 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
 
     Raises:
         UnknownCheckpoint: there is nothing to copy.
+        DecryptionError: it is encrypted, and the saver has no key.
         UnknownCall: `before` is no call of the run, or several.
         InvalidInput: the thread exists already.
     """
@@ -413,6 +414,7 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
     loaded = load(saver, where)
     if loaded is None:
         raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
+    saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
     old = saver.thread(loaded.thread)
     begin = None if old is None else Begin(old.workflow, old.call)
     status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"

@@ -25,6 +25,8 @@ _COLUMNS = 60
 _NAME = 40
 _ROW, _LEFT, _WIDTH = 22, 300, 700
 
+_QUESTIONS = ("asked", "answered")
+
 _COLOURS = {
     "done": "#7bc794",
     "answered": "#7bc794",
@@ -71,11 +73,14 @@ class Timeline:
             for bar in line.bars:
                 first = min(round(bar.start * scale), columns)
                 last = max(min(round((bar.start + bar.seconds) * scale), columns), first + 1)
-                mark = "?" if bar.status in ("asked", "answered") else "▓" if bar.critical else "█"
+                mark = "?" if bar.status in _QUESTIONS else "▓" if bar.critical else "█"
                 room[first:last] = mark * (last - first)
-            took = duration(sum(bar.seconds for bar in line.bars))
+            work = [bar.seconds for bar in line.bars if bar.status not in _QUESTIONS]
+            took = duration(sum(work)) if work else ""
             name = _cut("  " * line.depth + line.label)
-            rows.append(f"{name:<{_NAME}} |{''.join(room[: columns + 1]).rstrip():<{columns + 1}}| {took}")
+            rows.append(
+                f"{name:<{_NAME}} |{''.join(room[: columns + 1]).rstrip():<{columns + 1}}| {took}".rstrip()
+            )
         return "\n".join(rows)
 
     def draw_mermaid(self) -> str:

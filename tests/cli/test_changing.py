@@ -36,3 +36,21 @@ def test_cancel(flowfn: Any, shop: Path) -> None:
     assert flowfn("cancel", "asks-1").out == "asks-1  cancelled\n"
     assert json.loads(flowfn("cancel", "paid", "--json").out) == {"thread": "paid", "status": "done"}
     assert flowfn("cancel", "nobody").code == 2
+
+
+def test_an_encrypted_thread_needs_its_key(
+    flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G5: each row is sealed to its place, so that a copy made without the key would be lost; it is refused."""
+    from checkpointers import EncryptedSaver, SqliteSaver
+    from flowfn import entrypoint
+    from flowfn.encryption import KeyRing
+
+    monkeypatch.chdir(tmp_path)
+    saver = EncryptedSaver(SqliteSaver("runs.db"), KeyRing({"a": b"k" * 32}))
+    entrypoint(checkpointer=saver, name="keeps")(lambda x: x).invoke(["secret"], thread_id="t")
+    saver.close()
+    assert "result: <encrypted>" in flowfn("state", "t").out
+    ran = flowfn("fork", "t", "--to", "copy")
+    assert (ran.code, "set FLOWFN_KEY" in ran.err) == (2, True)
+    assert [row["id"] for row in json.loads(flowfn("ls", "--json").out)] == ["t"]

@@ -52,6 +52,7 @@ def test_for_a_terminal() -> None:
         .splitlines()
     )
     assert head == "t  app.flow  4.0s"
+    assert [row.rpartition("|")[2].strip() for row in rows] == ["2.0s", "1.0s", "", "2.0s", "1.0s", "<1ms"]
     bars = {row.split("|")[0].strip(): row.split("|")[1] for row in rows}
     assert bars == {
         "fetch()": "▓▓▓▓     ",
