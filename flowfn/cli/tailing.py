@@ -68,12 +68,15 @@ def _live(seen: Iterator[ThreadView]) -> ThreadView:
 def _lines(seen: Iterator[ThreadView]) -> ThreadView:
     console = output()
     told: set[tuple[str, str]] = set()
+    first = ""
     for found in seen:
-        if not told:
+        if not first:
+            first = status_of(found.row)
             console.print(thread_head(found.row), soft_wrap=True)
         for call in ended(found.calls, told):
             console.print(call_text(call), soft_wrap=True)
-        told.add(("", ""))
+    if status_of(found.row) != first:
+        console.print(thread_head(found.row), soft_wrap=True)
     for line in thread_ending(found):
         console.print(line, soft_wrap=True)
     return found

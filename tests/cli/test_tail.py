@@ -9,8 +9,10 @@ import pytest
 
 from checkpointers import SqliteSaver
 from flowfn import entrypoint, task
+from flowfn.cli import tailing
 from flowfn.cli.tailing import ended, watched
-from flowfn.reading import view
+from flowfn.ports import ThreadRow
+from flowfn.reading import ThreadView, view
 
 
 def test_each_call_that_ended_has_a_line(flowfn: Any, shop: Path) -> None:
@@ -67,3 +69,11 @@ def test_a_run_is_followed_until_it_ends(tmp_path: Path) -> None:
     ]
     assert looks == [("running", ["x=0", "x=1"]), ("done", ["x=2", "x=3"])]
     saver.close()
+
+
+def test_the_last_line_says_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that was killed while it was watched leaves nothing else to say."""
+    running = ThreadRow("t", "app.flow", "", "running", "somebody", "", "")
+    views = [ThreadView(row) for row in (running, running, running._replace(owner=None))]
+    tailing._lines(iter(views))
+    assert capsys.readouterr().out.splitlines() == ["t  app.flow  running", "t  app.flow  killed"]
