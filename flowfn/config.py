@@ -1,8 +1,8 @@
 """The configuration of one call: LangGraph's `RunnableConfig` keys, read once into fields.
 
 Known keys: `configurable` (with `thread_id`, `checkpoint_id`, `checkpoint_ns`, and the user's own),
-`recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`. Unknown top-level keys belong to
-others (callbacks, run_name) and are handed on untouched.
+`recursion_limit`, `max_concurrency`, `executor`, `tags`, `metadata`, `run_id`, `progress`. Unknown top-level keys
+belong to others (callbacks, run_name) and are handed on untouched.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class RunConfig:
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
     executor: Any = None
+    progress: bool = False
+    """Whether the run shows itself, where somebody may see it."""
 
     @property
     def replays(self) -> dict[str, str]:
@@ -126,6 +128,7 @@ def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) 
         )
     thread = thread_id if thread_id is not None else inner
     limit = given.pop("recursion_limit", None)
+    progress = given.pop("progress", False)
     return RunConfig(
         None if thread is None else _thread_id(thread),
         configurable.get("checkpoint_id"),
@@ -139,6 +142,7 @@ def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) 
         {key: value for key, value in configurable.items() if key not in _COORDINATES},
         given,
         check_executor(given.pop("executor", None)),
+        bool(progress),
     )
 
 

@@ -238,6 +238,10 @@ class CacheError(FlowError, RuntimeError):
 # -- what a direct call of a workflow raises ------------------------------------------------------
 
 
+class UnknownCall(FlowError, LookupError):
+    """A call is named that isn't there, or several go by the name."""
+
+
 class Interrupted(FlowError):
     """A directly called workflow waits for answers.
 

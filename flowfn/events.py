@@ -4,7 +4,10 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 
 | event | when |
 |---|---|
+| `RunStarted` | a run holds its thread, and begins or goes on |
+| `RunEnded` | it is over: with a value, an error, or questions |
 | `TaskStarted` | a call begins to execute (not where its record is reused) |
+| `TaskRetried` | an attempt at it failed, and another follows |
 | `TaskFinished` | its outcome is recorded: a value, an error, or neither where it waits for an answer |
 | `TaskReused` | a recorded value was handed back |
 | `NodeReused` | a node of the superstep had finished in an earlier attempt |
@@ -31,12 +34,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run of `workflow` begins, or goes on, on `thread`, which is empty where no past is kept."""
+
+    namespace: str
+    thread: str
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run is over: with `value`, with `error`, or waiting for the answers to `interrupts`."""
+
+    namespace: str
+    thread: str
+    value: Any = MISSING
+    error: BaseException | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskStarted:
     """A call begins to execute, in superstep `step`."""
 
     namespace: str
     step: int
     call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRetried:
+    """The attempt of number `attempt` (from 1) failed with `error`; the next begins in `delay` seconds."""
+
+    namespace: str
+    step: int
+    call: Call
+    attempt: int
+    error: BaseException
+    delay: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +171,10 @@ class Custom:
 
 
 Event = (
-    TaskStarted
+    RunStarted
+    | RunEnded
+    | TaskStarted
+    | TaskRetried
     | TaskFinished
     | TaskReused
     | NodeReused

@@ -20,6 +20,7 @@ from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.root import Ending, Fresh, Resume, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, Suspended, UnknownThread
+from flowfn.events import RunEnded, RunStarted
 from flowfn.hosts.threads import ThreadHost
 from flowfn.logs import logger
 from flowfn.options import check_option
@@ -29,6 +30,7 @@ from flowfn.pregel.view import view
 from flowfn.serde import DEFAULT
 from flowfn.traceback import trimmed
 from flowfn.values import MISSING, Checkpoint, Command, StateUpdate, Write
+from flowfn.watching import audience
 
 __all__ = [
     "Ending",
@@ -71,6 +73,8 @@ class Setup:
     on_busy: OnBusy = "wait"
     stream_mode: str | Sequence[str] = "updates"
     context_schema: type[Any] | None = None
+    progress: bool = False
+    """Whether its runs show themselves, where somebody may see it."""
     is_async: bool = False
     """Whether a blocking caller is turned away before anything runs."""
     writes: Callable[[Any], Sequence[Write]]
@@ -248,6 +252,7 @@ async def prepare(
         frame.run.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
+    post = audience(watch, order.config.progress or setup.progress)
     token = current_frame.set(None)
     try:
         saver = setup.saver
@@ -261,17 +266,30 @@ async def prepare(
         _equip(run, order)
         if order.control is not None:
             run.control = order.control
+        run.post = post
         if watch is not None:
-            run.post, run.pause = watch.post, watch.pause
+            run.pause = watch.pause
         if started is not None:
             started.run = run
         try:
-            return await setup.lead(run, given, order)
+            return await _led(setup, run, given, order)
         finally:
             if run.report:
                 logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)
     finally:
         current_frame.reset(token)
+
+
+async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
+    """Lead a run, and tell whoever watches that it begins and how it ends."""
+    run.tell(RunStarted(run.namespace, run.thread, setup.name))
+    try:
+        ending = await setup.lead(run, given, order)
+    except BaseException as error:
+        run.tell(RunEnded(run.namespace, run.thread, error=error))
+        raise
+    run.tell(RunEnded(run.namespace, run.thread, ending.value, None, ending.interrupts))
+    return ending
 
 
 def _is_part_of(frame: Frame, config: RunConfig) -> bool:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import count
 from typing import Any
 
 from flowfn.engine.answers import read_pending
 from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, task_uuid
 from flowfn.errors import DecryptionError, FlowError
-from flowfn.ports import Loaded, Saver, Serializer, ThreadRow
+from flowfn.ports import Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
 from flowfn.state import RecordedCall, recorded_calls
 from flowfn.values import Interrupt
@@ -39,6 +40,9 @@ class CallView:
 
     `status` is `done`, `failed`, `asked`, `answered`, `waiting`, `running`, or `in_doubt`: under way when the run died.
     `decision` is what was said of it, and by whom, when it was in doubt.
+    `started` is in seconds since the epoch, `seconds` how long it took, None while it hasn't ended; 0.0 stands for
+    less than a millisecond. `known` is the last outcome that there was when the call was made, `place` its own: each as
+    the step of the superstep and a number within it.
     """
 
     name: str
@@ -50,6 +54,12 @@ class CallView:
     answered_by: str | None = None
     answered_at: datetime | None = None
     decision: str = ""
+    id: str = ""
+    started: float | None = None
+    seconds: float | None = None
+    attempts: int = 1
+    known: tuple[int, int] = (0, 0)
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +131,23 @@ class _Run:
         below = tuple(self._shown(loaded, under) for under in call.calls) + self._workflow_of(loaded, call)
         status = self._status(call.status, below)
         result = _or_unreadable(lambda: call.result)
-        said = call.answered_by, call.answered_at, call.decision
-        return CallView(call.name, call.arguments, call.site, status, result, below, *said)
+        return CallView(
+            call.name,
+            call.arguments,
+            call.site,
+            status,
+            result,
+            below,
+            answered_by=call.answered_by,
+            answered_at=call.answered_at,
+            decision=call.decision,
+            id=call.id,
+            started=call.started,
+            seconds=call.seconds,
+            attempts=call.attempts,
+            known=(loaded.checkpoint.step, call.born),
+            place=None if call.order is None else (loaded.checkpoint.step, call.order),
+        )
 
     def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:
         """What ran in the namespace of a call, which has one where it called another workflow."""
@@ -142,7 +167,7 @@ class _Run:
         """What the run returned; of a graph, its state."""
         channels = self.found[""][-1].checkpoint.values if "" in self.found else {}
         values = {
-            name: _or_unreadable(partial(self.serde.loads, stored.value))
+            name: _value_of(self.serde, stored)
             for name, stored in channels.items()
             if stored.value is not None and (name == RESULT or not name.startswith("__"))
         }
@@ -178,6 +203,17 @@ def _questions(serde: Serializer, head: Loaded) -> tuple[Interrupt, ...]:
     return tuple(pending.interrupt for pending in read_pending(serde, head.writes))
 
 
+def _value_of(serde: Serializer, stored: Versioned) -> Any:
+    """A channel's value, with its changes."""
+
+    def read() -> Any:
+        whole = stored.whole()
+        assert whole is not None
+        return serde.loads(whole)
+
+    return _or_unreadable(read)
+
+
 def _or_unreadable(read: Callable[[], Any]) -> Any:
     try:
         return read()
@@ -191,3 +227,75 @@ def _flat(calls: Sequence[CallView]) -> Iterator[CallView]:
     for call in calls:
         yield call
         yield from _flat(call.calls)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A checkpoint: what the thread held when it was made.
+
+    `values` is by channel; of an entrypoint `input`, `result` and `previous`. `changed` names the channels whose
+    values its superstep changed, `calls` counts what was recorded on the way from it to the next.
+    """
+
+    id: str
+    parent: str | None
+    namespace: str
+    step: int
+    source: str
+    created_at: str
+    metadata: Any
+    values: dict[str, Any]
+    changed: tuple[str, ...]
+    calls: int
+
+
+def moment(saver: Saver, thread: str, namespace: str = "") -> Moment | None:
+    """The last checkpoint of a thread; None where there is none."""
+    return next(moments(saver, thread, namespace, 1), None)
+
+
+def moments(saver: Saver, thread: str, namespace: str = "", limit: int | None = None) -> Iterator[Moment]:
+    """The checkpoints of a thread, the last committed first."""
+    older = iter(saver.history(thread, namespace, limit=None if limit is None else limit + 1))
+    found = next(older, None)
+    for _ in range(limit) if limit is not None else count():
+        if found is None:
+            return
+        before = next(older, None)
+        yield _moment(saver.serde, found, before)
+        found = before
+
+
+_CHANNELS = {"__start__": "input", RESULT: "result", "__previous__": "previous"}
+"""What the channels of an entrypoint are called here."""
+
+
+def _moment(serde: Serializer, loaded: Loaded, before: Loaded | None) -> Moment:
+    row = loaded.checkpoint
+    then = {} if before is None else before.checkpoint.versions
+    names = {name: _CHANNELS.get(name, name) for name in row.versions if _is_shown(name)}
+    values = {
+        shown: _value_of(serde, row.values[name])
+        for name, shown in names.items()
+        if name in row.values and row.values[name].value is not None
+    }
+    changed = (shown for name, shown in names.items() if row.versions[name] != then.get(name))
+    calls = sum(1 for record in Ledger(loaded.writes, serde).records.values() if record.info is not None)
+    metadata = _or_unreadable(partial(serde.loads, row.metadata))
+    return Moment(
+        row.id,
+        row.parent,
+        row.namespace,
+        row.step,
+        row.source,
+        row.created_at,
+        metadata,
+        values,
+        tuple(changed),
+        calls,
+    )
+
+
+def _is_shown(channel: str) -> bool:
+    """Whether a channel holds what its program's author put there."""
+    return channel in _CHANNELS or not channel.startswith(("__", "to:", "branch:", "join:"))

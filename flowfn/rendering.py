@@ -1,4 +1,4 @@
-"""Arguments in one short line, for people.
+"""Arguments in one short line, and texts and durations, for people.
 
 Rule: rendering never raises and never costs more for a bigger value: it looks at the first few items
 of the first few levels, and says `…` for the rest.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["render", "render_value"]
+__all__ = ["duration", "printable", "render", "render_value"]
 
 _MAX_ITEMS = 4
 _MAX_DEPTH = 3
@@ -98,3 +98,23 @@ def _fields(value: Any) -> dict[str, Any] | None:
     if hasattr(type(value), "__pydantic_fields__"):
         return dict(vars(value))
     return None
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelled out: a record can't steer the terminal that shows it."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: `<1ms`, `12ms`, `1.2s`, `3m05s`, `2h03m` or `9d04h`."""
+    if seconds < 0.001:
+        return "<1ms"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f}ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours < 24 else f"{hours // 24}d{hours % 24:02}h"

@@ -23,7 +23,7 @@ from flowfn.engine.identity import (
     task_uuid,
 )
 from flowfn.engine.journal import checkpoint_row, decode_checkpoint
-from flowfn.errors import ThreadBusy, UnknownCheckpoint, UnknownPart
+from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
     UNFINISHED,
@@ -35,6 +35,7 @@ from flowfn.ports import (
     Loaded,
     Saver,
     Status,
+    Versioned,
     WriteRow,
     Writes,
 )
@@ -44,6 +45,7 @@ from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
+from flowfn.rewinding import rewound
 from flowfn.streams import gathered, located
 from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, StateUpdate, Write
 
@@ -59,11 +61,16 @@ class RecordedCall:
         "answered_at",
         "answered_by",
         "arguments",
+        "attempts",
+        "born",
         "calls",
         "decision",
         "id",
         "name",
+        "order",
+        "seconds",
         "site",
+        "started",
         "status",
     )
 
@@ -79,6 +86,19 @@ class RecordedCall:
         self.answered_at: datetime | None = record.answered.get("at")
         self.decision = record.decision
         """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
+        timing = record.timing
+        self.started: float | None = None if info is None else timing.started if timing else info.at
+        """When its first attempt began, in seconds since the epoch."""
+        self.seconds: float | None = None
+        """How long it took, retries included; None for what hasn't ended, and for questions."""
+        if self.status in ("done", "failed"):
+            self.seconds = timing.ended - timing.started if timing else 0.0
+        self.attempts: int = timing.attempts if timing else 1
+        """How many attempts it took."""
+        self.born: int = info.born if info is not None else 0
+        """How many outcomes the run had when it was called."""
+        self.order: int | None = record.index if record.finished else None
+        """Which of them is its own."""
         self.calls = calls
         self._record = record
 
@@ -375,19 +395,36 @@ def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[Wr
     ]
 
 
-def copy_to(saver: Saver, where: RunConfig, thread: str) -> None:
+def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
     """Start a thread with a copy of a checkpoint and of what was recorded under it.
 
-    Open questions are not copied: the run asks them again, under ids of its own.
+    Open questions are not copied: the run asks them again, under ids of its own. With `before`, the copy is of
+    where the last run was before it made that call: an id, a name, or `name#2` for the second of that name.
+
+    Raises:
+        UnknownCheckpoint: there is nothing to copy.
+        DecryptionError: it is encrypted, and the saver has no key.
+        UnknownCall: `before` is no call of the run, or several.
+        InvalidInput: the thread exists already.
     """
+    if saver.thread(thread) is not None:
+        raise InvalidInput(
+            f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
+        )
     loaded = load(saver, where)
     if loaded is None:
         raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
+    saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
     old = saver.thread(loaded.thread)
-    row = replace(loaded.checkpoint, id=new_id(), parent=None, source="fork")
-    rows = [write for write in loaded.writes if write.task != RUN_TASK]
     begin = None if old is None else Begin(old.workflow, old.call)
     status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
+    writes = loaded.writes
+    if before is not None:
+        loaded, writes = rewound(saver, loaded, before)
+        status = "cancelled"  # it goes on when it is told to, and no other call of the workflow adopts it
+    values = {name: Versioned(each.version, each.whole()) for name, each in loaded.checkpoint.values.items()}
+    row = replace(loaded.checkpoint, id=new_id(), parent=None, source="fork", values=values)
+    rows = [write for write in writes if write.task != RUN_TASK]
     items: list[CheckpointRow | Writes] = [row, Writes(row.namespace, row.id, rows)]
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, begin, status, release=True))
 

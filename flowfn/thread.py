@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from flowfn.errors import InvalidInput, UnknownThread
+from flowfn.errors import UnknownThread
 from flowfn.report import Report
 from flowfn.values import MISSING, Answers, Command, StateSnapshot
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
-    from flowfn.ports import Saver
+    from flowfn.drawing.timeline import Timeline
+    from flowfn.ports import Saver, ThreadRow
     from flowfn.workflow import Workflow
 
 P = ParamSpec("P")
@@ -112,10 +113,24 @@ class Thread(Generic[P, R]):
         from flowfn.drawing.journey import journey
         from flowfn.reading import view
 
+        return journey(view(self._saver, self._row()), xray)
+
+    def timeline(self) -> Timeline:
+        """When the calls of the thread's last run ran, as a Gantt chart: `draw_text`, `draw_svg`, `draw_mermaid`.
+
+        Raises:
+            UnknownThread: nobody has used the thread.
+        """
+        from flowfn.drawing.timeline import timeline
+        from flowfn.reading import view
+
+        return timeline(view(self._saver, self._row()))
+
+    def _row(self) -> ThreadRow:
         row = self._saver.thread(self.id)
         if row is None:
             raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")
-        return journey(view(self._saver, row), xray)
+        return row
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows."""
@@ -136,26 +151,30 @@ class Thread(Generic[P, R]):
         """`workflow.update_state` on this thread."""
         return self.workflow.update_state(self.config, values, as_node)
 
-    def fork(self, checkpoint_id: str | None = None, *, thread_id: str | None = None) -> Thread[P, R]:
+    def fork(
+        self, checkpoint_id: str | None = None, *, thread_id: str | None = None, before: str | None = None
+    ) -> Thread[P, R]:
         """A new thread that starts with a copy of this one's head, or of the checkpoint given.
 
         What was recorded under the checkpoint is copied with it, so that an unfinished run can be gone on
         with (`fork.resume()`) without running its finished tasks again.
 
+        Args:
+            before: a call of the last run: its id, its name, or `name#2` for the second of that name. The new thread
+                is where the run was before it: the call, and all that was called after it had ended, run anew. What
+                ran beside it is kept.
+
         Raises:
             UnknownCheckpoint: there is none of that id.
-            InvalidInput: the new thread is this one.
+            UnknownCall: `before` is no call of the run, or several.
+            InvalidInput: the new thread exists already.
         """
         from flowfn.config import RunConfig
         from flowfn.hosts.ids import new_id
         from flowfn.state import copy_to
 
         name = new_id() if thread_id is None else thread_id
-        if name == self.id:
-            raise InvalidInput(
-                f"thread {name!r} can't be forked onto itself: pass another thread_id, or none"
-            )
-        copy_to(self._saver, RunConfig(self.id, checkpoint_id), name)
+        copy_to(self._saver, RunConfig(self.id, checkpoint_id), name, before)
         return Thread(self.workflow, name)
 
     def cancel(self) -> None:

@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
-    "flowfn.logs": set(),
+    "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening"},
     "flowfn.serde": NOUNS | {"flowfn.ports"},
@@ -94,6 +94,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.invocation": NOUNS
     | {
         "flowfn.caching.opening",
+        "flowfn.events",
+        "flowfn.watching",
         "flowfn.runtime",
         "flowfn.definition",
         "flowfn.engine",
@@ -113,17 +115,30 @@ MAY_IMPORT: dict[str, set[str]] = {
         "checkpointers",
     },
     "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events", "flowfn.options", "flowfn.pregel"},
+    "flowfn.rewinding": NOUNS | {"flowfn.engine.identity", "flowfn.ports"},
     "flowfn.state": NOUNS
-    | {"flowfn.invocation"}
+    | {"flowfn.invocation", "flowfn.rewinding"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
     | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
+    # Those who watch runs.
+    "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
+    "flowfn.watching.calls": NOUNS
+    | {"flowfn.events", "flowfn.engine.call", "flowfn.pregel", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.watching.lines": NOUNS
+    | {"flowfn.engine.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
+    "flowfn.watching.telemetry": NOUNS
+    | {"flowfn.engine.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
+    "flowfn.watching.progress": NOUNS | {"flowfn.events", "flowfn.rendering", "flowfn.watching"},
+    "flowfn.watching.tree": {"flowfn.reading", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
     "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
-    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading"},
+    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.drawing.timeline": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
+    "flowfn.drawing.waits": {"flowfn.reading", "flowfn.rendering"},
     "flowfn.thread": NOUNS
     | {
         "flowfn.config",
@@ -165,6 +180,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.caching", "flowfn.reading", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
+    | {
+        "flowfn.config",
+        "flowfn.drawing",
+        "flowfn.hosts.ids",
+        "flowfn.rendering",
+        "flowfn.state",
+        "flowfn.watching",
+    }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.errors"},
     "flowfn.postgres": {"flowfn.errors"},
@@ -227,14 +250,16 @@ LAZY = {
     "rich",
     "typer",
     "psycopg",
+    "IPython",
     "langchain_core",
+    "opentelemetry",
     "cairosvg",
     "grandalf",
     "yaml",
 }
 """What flowfn loads only inside the function that needs it."""
 
-LOADING = {"flowfn.cli", "flowfn.postgres"}
+LOADING = {"flowfn.cli", "flowfn.postgres", "flowfn.watching.tree"}
 """But for these, which nobody imports without need."""
 
 DRAWERS = {"utils", "util", "helpers", "misc", "common"}

@@ -62,6 +62,7 @@ PUBLIC = {
         "TaskTimeout",
         "Thread",
         "ThreadBusy",
+        "UnknownCall",
         "UnknownCheckpoint",
         "UnknownThread",
         "UnshippableError",

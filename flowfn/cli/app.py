@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flowfn.cli import caching, demo, housekeeping, program
-from flowfn.cli.answering import Answer, addressed, user
-from flowfn.cli.as_json import listed, page
-from flowfn.cli.database import VARIABLE, choose, find_thread, place, reading
+from flowfn.cli import (
+    caching,
+    changing,
+    demo,
+    housekeeping,
+    listing,
+    past,
+    picturing,
+    program,
+    running,
+    tailing,
+    version,
+)
+from flowfn.cli.answering import Answer, addressed, asked_for, user
+from flowfn.cli.as_json import page
+from flowfn.cli.database import choose, find_thread, place, reading
 from flowfn.cli.diff import diff_page
-from flowfn.cli.failures import FAILED, WAITS, Usage, WorkflowFailed, report
-from flowfn.cli.showing import now, question_lines, shown, thread_page, thread_table
-from flowfn.cli.terminal import errors, output, printable
-from flowfn.reading import open_questions, status_of, view
-from flowfn.values import Command, Interrupt
-
-STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
+from flowfn.cli.failures import FAILED, report
+from flowfn.cli.options import Db, Json, Script, ThreadId
+from flowfn.cli.outcome import go_on
+from flowfn.cli.showing import now, thread_page
+from flowfn.cli.terminal import errors, output, print_json, printable
+from flowfn.reading import open_questions, view
+from flowfn.values import Command
 
 app = typer.Typer(
     help="Durable Python functions: look at their threads, go on with them, answer them.",
     epilog="Errors are one line; with --traceback, anywhere, they show where they come from.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Db = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        envvar=VARIABLE,
-        metavar="PATH|URL",
-        help="The SQLite file, or postgresql://… Default: the only file in this directory.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, or how it begins.")]
-Script = Annotated[
-    str,
-    typer.Argument(metavar="APP.PY[:NAME]", help="The script that defines the workflow: imported, not run."),
-]
 
 
 def run(arguments: list[str]) -> int:
@@ -69,23 +63,8 @@ def _without_traceback(arguments: list[str]) -> tuple[list[str], bool]:
     return words + arguments[end:], len(words) < end
 
 
-@app.command("ls")
-def list_threads(
-    db: Db = None,
-    status: Annotated[list[str] | None, typer.Option(help=f"Only these: {', '.join(STATUSES)}.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List the threads of a database, the last used first."""
-    for name in status or ():
-        if name not in STATUSES:
-            raise Usage(f"--status {name!r} is none of {', '.join(STATUSES)}")
-    with reading(choose(db)) as saver:
-        rows = [row for row in saver.threads() if not status or status_of(row) in status]
-        threads = [(row, open_questions(saver, row)) for row in rows]
-    if as_json:
-        _print_json([listed(row, questions) for row, questions in threads])
-    else:
-        output().print(thread_table(threads, now()))
+app.command("run")(running.command)
+app.command("ls")(listing.command)
 
 
 @app.command("show")
@@ -94,9 +73,16 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     with reading(choose(db)) as saver:
         found = view(saver, find_thread(saver, thread))
     if as_json:
-        _print_json(page(found))
+        print_json(page(found))
     else:
         output().print(thread_page(found))
+
+
+app.command("tail")(tailing.command)
+app.command("state")(past.state)
+app.command("history")(past.history)
+app.command("graph")(picturing.graph)
+app.command("timeline")(picturing.show_timeline)
 
 
 @app.command("diff")
@@ -105,7 +91,7 @@ def diff_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     with reading(choose(db)) as saver:
         found = view(saver, find_thread(saver, thread))
     if as_json:
-        _print_json(found.report.to_data())
+        print_json(found.report.to_data())
     else:
         output().print(diff_page(found))
 
@@ -123,7 +109,7 @@ def examine_threads(
 
     found = checkups(script, choose(db))
     if as_json:
-        _print_json([listed_checkup(each) for each in found])
+        print_json([listed_checkup(each) for each in found])
     else:
         output().print(checkup_page(found))
     if any(each.verdict == "decide" for each in found):
@@ -131,21 +117,31 @@ def examine_threads(
 
 
 @app.command("resume")
-def resume_thread(thread: ThreadId, script: Script, db: Db = None) -> None:
+def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json = False) -> None:
     """Go on with a thread that failed, was killed or cancelled."""
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)
     workflow = program.find(script, row.workflow)
     workflow = program.on_database(workflow, path)
-    _go_on(workflow, row.id, None)
+    go_on(workflow, row.id, None, as_json=as_json)
 
 
 @app.command("answer")
 def answer_thread(
     thread: ThreadId,
-    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="JSON, or text where it isn't JSON.")],
-    script: Script,
+    answer: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ANSWER]", help="JSON, or text where it isn't JSON. Default: asked for in the terminal."
+        ),
+    ],
+    script: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="APP.PY[:NAME]", help="The script that defines the workflow: imported, not run."
+        ),
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", help="The id of the question, or how it begins.")] = None,
     key: Annotated[str | None, typer.Option("--key", help="The key of the question.")] = None,
     text: Annotated[
@@ -155,17 +151,24 @@ def answer_thread(
         str | None, typer.Option("--by", help="Who answers. Default: you, as this machine knows you.")
     ] = None,
     db: Db = None,
+    as_json: Json = False,
 ) -> None:
     """Answer the open question of a thread, and go on with it."""
+    given, script = (None, answer) if script is None else (answer, script)
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)
     workflow = program.find(script, row.workflow)
     with reading(path) as saver:  # after the import: a question may be of one of the script's types
         questions = open_questions(saver, row)
-    resume = addressed(Answer(answer, as_text=text, id=id, key=key), row, questions)
+    named = Answer(given or "", as_text=text, id=id, key=key)
+    resume = asked_for(named, row, questions) if given is None else addressed(named, row, questions)
     workflow = program.on_database(workflow, path)
-    _go_on(workflow, row.id, Command(resume=resume, by=by or user()))
+    go_on(workflow, row.id, Command(resume=resume, by=by or user()), as_json=as_json)
+
+
+app.command("fork")(changing.fork)
+app.command("cancel")(changing.cancel)
 
 
 @app.command("gc")
@@ -182,11 +185,15 @@ def collect_garbage(
         typer.Option("--keep", min=1, help="Of other threads keep so many checkpoints per namespace."),
     ] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forget what nobody needs any more. Threads in use, and unfinished ones, are never deleted."""
     done = housekeeping.collect(
         choose(db), now(), keep, None if older is None else housekeeping.age(older), dry=dry
     )
+    if as_json:
+        print_json({**asdict(done), "dry_run": dry})
+        return
     would = "would go" if dry else "gone"
     output().print(
         f"{done.threads} threads and {done.checkpoints} checkpoints of others {would}; {done.busy} in use"
@@ -210,10 +217,14 @@ def import_run(
     source: Annotated[Path, typer.Argument(metavar="RUN.FLOW", help="What `flowfn export` wrote.")],
     db: Db = None,
     id: Annotated[str | None, typer.Option("--as", metavar="THREAD", help="Another id than its own.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Take in a thread from a file; the database is made where there is none."""
     made = housekeeping.import_run(source, choose(None) if db is None else place(db), id)
-    output().print(printable(made), soft_wrap=True)
+    if as_json:
+        print_json({"thread": made})
+    else:
+        output().print(printable(made), soft_wrap=True)
 
 
 @app.command("import-langgraph")
@@ -227,36 +238,23 @@ def import_langgraph(
     script: Annotated[
         Path | None, typer.Option("--with", metavar="APP.PY", help="The script whose types are stored in it.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Take over the threads of a LangGraph database; those that are there already stay as they are."""
     from flowfn.cli.importing import lines, take_over
 
     threads = take_over(place(source), place(to), script)
-    for line in lines(threads):
-        output().print(printable(line), soft_wrap=True)
+    if as_json:
+        print_json([asdict(thread) for thread in threads])
+    else:
+        for line in lines(threads):
+            output().print(printable(line), soft_wrap=True)
     if any(thread.problem is not None for thread in threads):
         if script is None:
             errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)
         raise typer.Exit(FAILED)
 
 
-def _go_on(workflow: program.AnyWorkflow, thread: str, command: Command[Any] | None) -> None:
-    """Resume a thread, and print its result or what it asks next."""
-    try:
-        result = asyncio.run(workflow.ainvoke(command, thread_id=thread, on_busy="reject"))
-    except Exception as error:
-        raise WorkflowFailed(f"thread {thread!r} failed") from error
-    questions: list[Interrupt] = result.get("__interrupt__", []) if isinstance(result, dict) else []
-    if questions:
-        for line in question_lines(questions):
-            output().print(line)
-        raise typer.Exit(WAITS)
-    output().print(printable(shown(result)))
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
-
-
 app.command("demo")(demo.command)
 app.add_typer(caching.app, name="cache")
+app.command("version")(version.command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from flowfn.ports import ThreadRow
@@ -23,26 +24,49 @@ def page(view: ThreadView) -> dict[str, Any]:
     return {
         **listed(view.row, questions),
         "calls": [_call(call) for call in view.calls],
-        "questions": None if isinstance(questions, Unreadable) else [_question(each) for each in questions],
-        "result": _value(view.result),
+        "questions": asked(questions),
+        "result": plain(view.result),
         "error": None if view.error is None else describe(view.error),
         "report": view.report.to_data() if view.report.resumed else None,
     }
 
 
-def _call(call: CallView) -> dict[str, Any]:
+def outcome(thread: str, result: Any, questions: Sequence[Interrupt]) -> dict[str, Any]:
+    """What a run came to that ended well, or that waits for answers."""
+    return {
+        "thread": thread,
+        "status": "interrupted" if questions else "done",
+        "result": None if questions else plain(result),
+        "questions": asked(questions),
+    }
+
+
+def asked(questions: Sequence[Interrupt] | Unreadable) -> list[dict[str, Any]] | None:
+    """Open questions; None where they can't be read here."""
+    return None if isinstance(questions, Unreadable) else [_question(each) for each in questions]
+
+
+def call_line(call: CallView) -> dict[str, Any]:
+    """A call without those under it."""
     failed = call.status == "failed"
     return {
+        "id": call.id,
         "name": call.name,
         "arguments": call.arguments,
         "site": call.site,
         "status": call.status,
-        "result": None if failed else _value(call.result),
+        "started_at": None if call.started is None else datetime.fromtimestamp(call.started, UTC).isoformat(),
+        "seconds": call.seconds,
+        "attempts": call.attempts,
+        "result": None if failed else plain(call.result),
         "error": describe(call.result) if failed else None,
         "answered_by": call.answered_by,
         "answered_at": None if call.answered_at is None else call.answered_at.isoformat(),
-        "calls": [_call(below) for below in call.calls],
     }
+
+
+def _call(call: CallView) -> dict[str, Any]:
+    return {**call_line(call), "calls": [_call(below) for below in call.calls]}
 
 
 def _question(question: Interrupt) -> dict[str, Any]:
@@ -50,13 +74,13 @@ def _question(question: Interrupt) -> dict[str, Any]:
     return {
         "id": question.id,
         "key": question.key,
-        "value": _value(question.value),
+        "value": plain(question.value),
         "response_schema": question.response_schema,
         "expires_at": None if until is None else until.isoformat(),
     }
 
 
-def _value(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value itself where JSON has it, else how Python shows it."""
     try:
         json.dumps(value)

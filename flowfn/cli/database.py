@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import checkpointers
-from checkpointers import EncryptedSaver, SqliteSaver
+from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.failures import Usage
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import VARIABLE as KEYS
@@ -84,6 +84,15 @@ def _connected(url: str) -> PostgresSaver:
         raise Usage(
             f"{url.partition(':')[0]}://… needs {error.name}: pip install 'flowfn-durable[postgres]'"
         ) from error
+
+
+@contextmanager
+def writing(place: Place) -> Iterator[Saver]:
+    """The database, opened to be changed: one that is there."""
+    with reading(place):
+        pass  # says what is wrong with it, and makes nothing
+    with closing(open_saver(place)) as saver:
+        yield with_keys(saver)
 
 
 def with_keys(saver: Saver) -> Saver:

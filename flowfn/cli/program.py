@@ -19,12 +19,14 @@ from flowfn.cli.database import Place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
+from flowfn.ports import Saver
 from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
-AnyWorkflow = Entrypoint[Any, Any]
+AnyWorkflow = Workflow[Any, Any]
+"""An entrypoint, or a graph."""
 AnyTask = Task[Any, Any]
 
 
@@ -59,14 +61,39 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
     return {each._self_setup.name: each._self_setup for each in found if isinstance(each, Workflow)}
 
 
+def only(target: str) -> AnyWorkflow:
+    """The workflow of `app.py:name`, or the only one of `app.py`.
+
+    Raises:
+        Usage: there is no such file, no such workflow in it, or several.
+        WorkflowFailed: the script raised while it was imported.
+    """
+    file, name = _split(target)
+    module = imported(file)
+    if name:
+        return _named(module, name)
+    found = {id(workflow): workflow for workflow in _workflows(module).values()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    raise Usage(f"{file} has the workflows {_listed(module)}: name one, as {file}:NAME")
+
+
 def on_database(workflow: AnyWorkflow, place: Place) -> AnyWorkflow:
     """The workflow on that database, whatever its checkpointer; a saver that has it open is kept."""
     own = workflow._self_setup.checkpointer
     if _is_on(own.saver if isinstance(own, EncryptedSaver) else own, place):
         return workflow
-    if isinstance(own, EncryptedSaver):
-        return workflow.with_checkpointer(EncryptedSaver(place, own.keys))
-    return workflow.with_checkpointer(with_keys(open_saver(place)))
+    encrypted = isinstance(own, EncryptedSaver)
+    return keeping(workflow, EncryptedSaver(place, own.keys) if encrypted else with_keys(open_saver(place)))
+
+
+def keeping(workflow: AnyWorkflow, saver: Saver) -> AnyWorkflow:
+    """The workflow with another checkpointer; a graph's is set, as nobody else uses it in this process."""
+    if isinstance(workflow, Entrypoint):
+        return workflow.with_checkpointer(saver)
+    graph: Any = workflow
+    graph.checkpointer = saver
+    return workflow
 
 
 def _is_on(saver: object, place: Place) -> bool:
@@ -156,15 +183,19 @@ def _named(module: ModuleType, name: str) -> AnyWorkflow:
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, Entrypoint):
+    if not isinstance(found, Workflow):
         raise Usage(f"{name!r} is no workflow of {module.__file__}: it has {_listed(module)}")
     return found
 
 
 def _recorded(module: ModuleType, recorded: str) -> AnyWorkflow:
-    for workflow in _workflows(module).values():
-        if workflow._self_setup.name == recorded:
-            return workflow
+    found = {name: each for name, each in _workflows(module).items() if each._self_setup.name == recorded}
+    if len(set(map(id, found.values()))) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise Usage(
+            f"{module.__file__} has several workflows {recorded!r}: name one of {', '.join(sorted(found))}"
+        )
     raise Usage(
         f"the thread is of workflow {recorded!r}, and {module.__file__} has {_listed(module)}: "
         "pass the script that defines it, or SCRIPT:NAME where it was renamed"
@@ -172,7 +203,7 @@ def _recorded(module: ModuleType, recorded: str) -> AnyWorkflow:
 
 
 def _workflows(module: ModuleType) -> dict[str, AnyWorkflow]:
-    return {name: found for name, found in vars(module).items() if isinstance(found, Entrypoint)}
+    return {name: found for name, found in vars(module).items() if isinstance(found, Workflow)}
 
 
 def _listed(module: ModuleType) -> str:

@@ -10,28 +10,15 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-from rich.tree import Tree
 
 from flowfn.cli.terminal import printable
 from flowfn.ports import ThreadRow
-from flowfn.reading import CallView, ThreadView, Unreadable, describe, status_of
+from flowfn.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.report import Report
 from flowfn.values import Interrupt
+from flowfn.watching.tree import call_tree, status_text
 
 Questions = Sequence[Interrupt] | Unreadable
-
-_STYLES = {
-    "done": "green",
-    "answered": "green",
-    "running": "cyan",
-    "interrupted": "yellow",
-    "asked": "yellow",
-    "waiting": "yellow",
-    "failed": "red",
-    "killed": "red",
-    "in_doubt": "red",
-    "cancelled": "dim",
-}
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
@@ -44,7 +31,7 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
     for row, questions in threads:
         count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
         age = age_of(row, now)
-        table.add_row(_text(row.id), _text(row.workflow), _status(status_of(row)), age, count)
+        table.add_row(_text(row.id), _text(row.workflow), status_text(status_of(row)), age, count)
     return table
 
 
@@ -63,13 +50,17 @@ def duration(seconds: float) -> str:
 
 def thread_page(view: ThreadView) -> RenderableType:
     """All that is known of a thread's last run."""
-    return Group(
-        _call_tree(view),
+    return Group(call_tree(thread_head(view.row), view.calls), *thread_ending(view))
+
+
+def thread_ending(view: ThreadView) -> list[Text]:
+    """What a thread's last run came to."""
+    return [
         *question_lines(view.questions),
         *([_labelled("result", shown(view.result), "green")] if view.result is not None else []),
         *([_labelled("error", describe(view.error), "red")] if view.error is not None else []),
         *_report_lines(view.report),
-    )
+    ]
 
 
 def question_lines(questions: Questions) -> list[Text]:
@@ -96,27 +87,10 @@ def shown(value: Any) -> str:
         return repr(value)
 
 
-def _call_tree(view: ThreadView) -> Tree:
-    row = view.row
-    tree = Tree(
-        Text.assemble(printable(row.id), "  ", printable(row.workflow), "  ", _status(status_of(row)))
-    )
-    for call in view.calls:
-        _grow(tree, call)
-    return tree
-
-
-def _grow(tree: Tree, call: CallView) -> None:
-    label = Text.assemble(printable(f"{call.name}({call.arguments})"), "  ", _status(call.status))
-    if call.status == "failed":
-        label.append(f"  {printable(describe(call.result))}", style="red")
-    if call.answered_by is not None:
-        label.append(f"  by {printable(call.answered_by)}", style="dim")
-    if call.decision:
-        label.append(f"  {printable(call.decision)}", style="dim")
-    branch = tree.add(label)
-    for below in call.calls:
-        _grow(branch, below)
+def thread_head(row: ThreadRow) -> Text:
+    """A thread in a line: its id, its workflow, how it stands."""
+    status = status_text(status_of(row))
+    return Text.assemble(printable(row.id), "  ", printable(row.workflow), "  ", status)
 
 
 def _report_lines(report: Report) -> list[Text]:
@@ -128,10 +102,6 @@ def _report_lines(report: Report) -> list[Text]:
 
 def _labelled(label: str, text: str, style: str) -> Text:
     return Text.assemble((f"{label}: ", style), printable(text))
-
-
-def _status(status: str) -> Text:
-    return Text(status, style=_STYLES.get(status, ""))
 
 
 def _text(text: str) -> Text:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 from rich.console import Console
+
+from flowfn.rendering import printable as printable
 
 _WIDE = 10_000
 
@@ -20,11 +23,11 @@ def errors() -> Console:
     return _console(sys.stderr)
 
 
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """A value as JSON, on the output; without an indent in one line."""
+    print(json.dumps(value, indent=indent), flush=True)
+
+
 def _console(stream: Any) -> Console:
     width = None if stream.isatty() else _WIDE
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-
-
-def printable(text: str) -> str:
-    """The text with control characters spelled out: a record can't steer the terminal that shows it."""
-    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)

@@ -36,7 +36,7 @@ COLOURS = {
 _STYLE = (
     "text{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12.5px;text-anchor:middle;fill:#222}"
     ".small{font-size:10px;fill:#666}path{fill:none;stroke:#555}.maybe{stroke-dasharray:4 3}"
-    "rect{fill:#f2f0ff;stroke:#8c7ae6}"
+    "rect{fill:#f2f0ff;stroke:#8c7ae6}.critical{stroke:#c0392b;stroke-width:2.5}"
 )
 _ARROW = (
     '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
@@ -71,7 +71,9 @@ def _label(node: Node) -> str:
 def _details(node: Node) -> str:
     """What its metadata says in a line."""
     scalars = {
-        name: value for name, value in (node.metadata or {}).items() if isinstance(value, str | int | float)
+        name: value
+        for name, value in (node.metadata or {}).items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
     }
     return ", ".join(f"{name.strip('_')} {value}" for name, value in scalars.items())
 
@@ -84,6 +86,8 @@ def _node(node: Node, centre: Point, width: float) -> Iterator[str]:
     x, y, details = centre.x - width / 2, centre.y - _HEIGHT / 2, _details(node)
     colour = COLOURS.get(str((node.metadata or {}).get("status")))
     style = f' style="fill:{colour}"' if colour else ""
+    if (node.metadata or {}).get("critical") is True:
+        style += ' class="critical"'
     radius = _HEIGHT / 2 if node.id.startswith("__") and node.id.endswith("__") else 6
     yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" rx="{radius:.0f}"{style}/>'
     yield _text(centre.x, centre.y + (-1 if details else 4), _label(node))

@@ -20,10 +20,10 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
-from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.keeping import failure_rows, timing_rows, write_rows
 from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout, WorkerDied
-from flowfn.events import TaskFinished, TaskStarted
+from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
 from flowfn.ports import Writes
@@ -131,6 +131,8 @@ async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
 async def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> int:
     """Record an outcome; a backend that can't ends the run, whatever the user code makes of that."""
     assert call.note is not None
+    if timing := timing_rows(journal.serde, call, host.now()):
+        journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
     try:
         return await journal.record(host, call.note, channel, value, call.owner, call.future)
     except SaverError as error:
@@ -141,9 +143,10 @@ async def _record(call: Call, journal: Journal, host: Host, channel: str, value:
 async def _with_retries(call: Call, host: Host) -> Any:
     definition = call.definition
     policies = definition.retry or (call.run.settings.retry if definition.counted else ())
-    started = host.now()
+    call.started = started = host.now()
     number = 1
     while True:
+        call.attempts = number
         try:
             frame = Frame(call.run, call, number, started)
             return await _once(frame, host)
@@ -156,6 +159,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
         delay = decide(policies, number, failure, host.now() - started) if policies else None
         if delay is None:
             raise failure
+        call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))
         await host.sleep(delay)
         if frame.counts:
             await call.run.reread(call.task, host)

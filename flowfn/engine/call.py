@@ -35,6 +35,7 @@ class Call:
         "_info",
         "args",
         "arguments",
+        "attempts",
         "born",
         "cached_as",
         "checkpoint",
@@ -55,6 +56,7 @@ class Call:
         "rides",
         "run",
         "site",
+        "started",
         "task",
         "timeout",
         "triggers",
@@ -102,6 +104,10 @@ class Call:
         """What it, or any call under it, asked in this attempt and has no answer to."""
         self.timeout: Any = definition.timeout
         self.triggers: tuple[str, ...] = ("__pregel_push",)
+        self.started = 0.0
+        """When its first attempt began, in seconds since the epoch; 0 before."""
+        self.attempts = 0
+        """How many attempts at it have begun."""
         self.from_cache = False
         self.cached_as = ""
         """The key of its result in a cache."""

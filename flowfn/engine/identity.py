@@ -38,6 +38,7 @@ SUSPENDED = "__suspended__"
 ANSWERED_BY = "__answered_by__"
 STARTED = "__started__"
 DECISION = "__decision__"
+TIMED = "__timed__"
 
 DOUBT = "in_doubt"
 """The name of the question whether a call in doubt had happened."""
@@ -118,6 +119,14 @@ class CallInfo(NamedTuple):
         return f"{self.name}({self.arguments})"
 
 
+class Timing(NamedTuple):
+    """When a call's first attempt began and its last one ended, in seconds since the epoch, and how many it took."""
+
+    started: float
+    ended: float
+    attempts: int
+
+
 class Record:
     """One call as the journal has it: what it was and what came of it, both still encoded."""
 
@@ -127,6 +136,7 @@ class Record:
         "_info",
         "_serde",
         "_start",
+        "_timed",
         "claimed",
         "failed",
         "index",
@@ -156,6 +166,7 @@ class Record:
         self._start: WriteRow | None = None
         self._decision: WriteRow | None = None
         self._info: WriteRow | CallInfo | None = None
+        self._timed: WriteRow | None = None
         self._serde = serde
 
     def add(self, row: WriteRow, place: int) -> None:
@@ -175,6 +186,8 @@ class Record:
                 self.started, self._start = row.index, row
         elif row.channel == DECISION:
             self._decision = row
+        elif row.channel == TIMED:
+            self._timed = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -184,6 +197,13 @@ class Record:
         if isinstance(self._info, WriteRow):
             self._info = CallInfo(*self._serde.loads(self._info.value))
         return self._info
+
+    @property
+    def timing(self) -> Timing | None:
+        """When it ran; None for what hasn't ended, and for what took no time to speak of."""
+        if self._timed is None or self.outcome is None:
+            return None
+        return Timing(*self._serde.loads(self._timed.value))
 
     @property
     def finished(self) -> bool:

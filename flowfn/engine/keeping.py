@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flowfn.engine.identity import ERROR
+from flowfn.engine.identity import ERROR, TIMED, Timing
 from flowfn.engine.journal import encode
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
@@ -15,6 +15,9 @@ from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
+
+SOON = 0.001
+"""Seconds: what ends sooner, at the first attempt, has no row of its own to say so, which would cost as much again."""
 
 
 def write_rows(serde: Serializer, call: Call) -> list[WriteRow]:
@@ -40,3 +43,10 @@ def failure_rows(
     if handed_over:
         rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
     return rows
+
+
+def timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
+    """When a task that ends now ran, and how often; nothing of one that took no time to speak of."""
+    if not call.attempts or (now - call.started < SOON and call.attempts == 1):
+        return []
+    return [WriteRow(call.task, -9, TIMED, serde.dumps([*Timing(call.started, now, call.attempts)]))]

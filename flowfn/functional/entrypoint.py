@@ -186,6 +186,7 @@ class _EntrypointFactory:
         durability: Durability = "sync",
         on_busy: OnBusy = "wait",
         on_divergence: OnDivergence = "doubt",
+        progress: bool = False,
         name: str | None = None,
     ) -> _EntrypointDecorator: ...
     def __call__(
@@ -204,6 +205,7 @@ class _EntrypointFactory:
         durability: Durability = "sync",
         on_busy: OnBusy = "wait",
         on_divergence: OnDivergence = "doubt",
+        progress: bool = False,
         name: str | None = None,
     ) -> Any:
         """Make a function a workflow: `@entrypoint`, or `@entrypoint(checkpointer="runs.db")`.
@@ -233,6 +235,8 @@ class _EntrypointFactory:
             on_divergence: what to do with a call that differs from its record only in something random: refuse
                 ("doubt"), run it ("rerun"), or take the record by position ("reuse"); "error" refuses every new
                 call while a recorded one of its name is left.
+            progress: show each run as a live tree of its calls, on stderr where that is a terminal, or in a
+                notebook (extra `cli`); elsewhere nothing. For one call: `config={"progress": True}`.
             name: the name in records; default: module and qualified name.
 
         Raises:
@@ -248,6 +252,7 @@ class _EntrypointFactory:
             "on_busy": on_busy,
             "on_divergence": on_divergence,
             "context_schema": context_schema,
+            "progress": progress,
         }
 
         check_checkpointer(checkpointer)

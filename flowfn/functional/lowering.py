@@ -269,6 +269,7 @@ def _setup(
         durability=options["durability"],
         on_busy=options["on_busy"],
         context_schema=options["context_schema"],
+        progress=options["progress"],
         writes=shape.writes,
         updates=lambda checkpoint, updates: _amendment(definition, updates),
         call=lambda given: shape.digest(shape.bound(given)),

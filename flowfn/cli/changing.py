@@ -1,0 +1,52 @@
+"""`flowfn fork` and `flowfn cancel`: what changes a thread without its program."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flowfn.cli.database import choose, find_thread, writing
+from flowfn.cli.options import Db, Json, ThreadId
+from flowfn.cli.terminal import output, print_json, printable
+from flowfn.config import RunConfig
+from flowfn.hosts.ids import new_id
+from flowfn.reading import status_of
+from flowfn.state import cancel as cancel_thread
+from flowfn.state import copy_to
+
+
+def fork(
+    thread: ThreadId,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="CALL", help="Where the run was before this call: its name, NAME#2, or its id."),
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Copy this checkpoint. Default: the last.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="NEW", help="The new thread's id.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Copy a thread to a new one, as it is or as it was before a call; resume goes on from there."""
+    with writing(choose(db)) as saver:
+        id = find_thread(saver, thread).id
+        name = new_id() if to is None else to
+        copy_to(saver, RunConfig(id, checkpoint), name, before)
+        row = saver.thread(name)
+    if as_json:
+        print_json({"thread": name, "of": id, "status": None if row is None else status_of(row)})
+    else:
+        output().print(printable(name))
+
+
+def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
+    """Stop a thread's run, wherever it goes on: it can write no more, and stops at its next task."""
+    with writing(choose(db)) as saver:
+        id = find_thread(saver, thread).id
+        cancel_thread(saver, id)
+        row = saver.thread(id)
+    assert row is not None
+    if as_json:
+        print_json({"thread": id, "status": status_of(row)})
+    else:
+        output().print(printable(f"{id}  {status_of(row)}"))

@@ -1,0 +1,97 @@
+"""`flowfn state` and `flowfn history`: the checkpoints of a thread, read without its program."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from flowfn.cli.as_json import plain
+from flowfn.cli.database import choose, find_thread, reading
+from flowfn.cli.failures import Usage
+from flowfn.cli.options import Db, Json, ThreadId
+from flowfn.cli.showing import shown
+from flowfn.cli.terminal import output, print_json, printable
+from flowfn.reading import Moment, moment, moments
+
+Namespace = Annotated[
+    str, typer.Option("--ns", help="The namespace of a nested workflow. Default: the thread's own.")
+]
+
+
+def state(
+    thread: ThreadId,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="The checkpoint's id, or how it begins. Default: the last."),
+    ] = None,
+    namespace: Namespace = "",
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a thread holds at its last checkpoint, or at an earlier one."""
+    with reading(choose(db)) as saver:
+        id = find_thread(saver, thread).id
+        found = moment(saver, id, namespace) if checkpoint is None else None
+        if checkpoint is not None:
+            found = _picked(list(moments(saver, id, namespace)), checkpoint, id)
+    if found is None:
+        raise Usage(f"thread {id!r} has no checkpoint" + (f" in {namespace!r}" if namespace else ""))
+    if as_json:
+        print_json(_as_json(found))
+        return
+    output().print(printable(_line(found)), soft_wrap=True)
+    for name, value in found.values.items():
+        output().print(printable(f"  {name}: {shown(value)}"), soft_wrap=True)
+
+
+def history(
+    thread: ThreadId,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many.")] = None,
+    namespace: Namespace = "",
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List the checkpoints of a thread, the last one first."""
+    with reading(choose(db)) as saver:
+        found = list(moments(saver, find_thread(saver, thread).id, namespace, limit))
+    if as_json:
+        print_json([_as_json(each) for each in found])
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("CHECKPOINT", "STEP", "MADE BY", "AT", "CALLS", "CHANGED"):
+        table.add_column(name, overflow="fold", justify="right" if name in ("STEP", "CALLS") else "left")
+    for each in found:
+        changed = printable(", ".join(each.changed))
+        at = each.created_at[:19].replace("T", " ")
+        table.add_row(each.id, str(each.step), each.source, at, str(each.calls or ""), changed)
+    output().print(table)
+
+
+def _picked(found: list[Moment], prefix: str, thread: str) -> Moment:
+    meant = [each for each in found if each.id.startswith(prefix)]
+    exact = [each for each in meant if each.id == prefix]
+    if len(exact or meant) == 1:
+        return (exact or meant)[0]
+    problem = f"{len(meant)} checkpoints begin with" if meant else "no checkpoint's id is, or begins with,"
+    raise Usage(f"thread {thread!r}: {problem} {prefix!r}: `flowfn history {thread}` lists them")
+
+
+def _line(each: Moment) -> str:
+    return f"{each.id}  step {each.step}  {each.source}  {each.created_at}"
+
+
+def _as_json(each: Moment) -> dict[str, object]:
+    return {
+        "checkpoint": each.id,
+        "parent": each.parent,
+        "namespace": each.namespace,
+        "step": each.step,
+        "source": each.source,
+        "created_at": each.created_at,
+        "metadata": plain(each.metadata),
+        "calls": each.calls,
+        "changed": list(each.changed),
+        "values": {name: plain(value) for name, value in each.values.items()},
+    }

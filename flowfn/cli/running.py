@@ -1,0 +1,152 @@
+"""`flowfn run`: a workflow of a script, called with arguments that were typed."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from checkpointers import open_saver
+from flowfn.cli import program
+from flowfn.cli.database import place, with_keys
+from flowfn.cli.failures import Usage, WorkflowFailed
+from flowfn.cli.options import Db, Json, Script
+from flowfn.cli.outcome import progress, tell
+from flowfn.cli.terminal import errors, printable
+from flowfn.errors import Interrupted
+from flowfn.events import Event, RunStarted
+from flowfn.functional.entrypoint import Entrypoint
+from flowfn.hosts.ids import new_id
+from flowfn.watching import watched_by
+
+
+def command(
+    script: Script,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ARG | NAME=ARG]...", help="The arguments: JSON, or text where it isn't JSON."
+        ),
+    ] = None,
+    thread: Annotated[str | None, typer.Option(help="The thread to run on. Default: a new one.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Run a workflow, showing its progress; an unfinished run of the same call is gone on with."""
+    workflow = program.only(script)
+    if db is not None:
+        workflow = program.keeping(workflow, with_keys(open_saver(place(db))))
+    call = _call(workflow, words or (), thread)
+    told = _Told()
+    with watched_by(told), progress():
+        try:
+            result = call()
+        except Interrupted as waits:
+            if waits.thread_id:
+                _advise(f"answer it: flowfn answer {waits.thread_id} ANSWER {script}")
+            tell(waits.thread_id, None, waits.interrupts, as_json=as_json)
+            return
+        except Exception as error:
+            if not told.began:
+                raise Usage(f"{script} can't be run so: {error}") from error
+            if told.thread:
+                _advise(f"go on with it: flowfn resume {told.thread} {script}")
+            raise WorkflowFailed(f"{script} failed") from error
+    tell(told.thread, result, (), as_json=as_json)
+
+
+@dataclass
+class _Told:
+    """What a run said of itself."""
+
+    began: bool = False
+    thread: str = ""
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self.began, self.thread = True, event.thread
+
+
+def _call(workflow: program.AnyWorkflow, words: Sequence[str], thread: str | None) -> Callable[[], Any]:
+    """What calls the workflow: an entrypoint as its function is called, a graph with its input."""
+    if not isinstance(workflow, Entrypoint):
+        return partial(_invoked, workflow, _input(words), thread)
+    args, kwargs = arguments(words, workflow)
+    return partial(_called, workflow if thread is None else workflow.thread(thread), args, kwargs)
+
+
+def _called(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    result = call(*args, **kwargs)
+    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def _invoked(graph: program.AnyWorkflow, given: Any, thread: str | None) -> Any:
+    """What a graph returns.
+
+    Raises:
+        Interrupted: it waits for answers.
+    """
+    keeps = graph._self_setup.checkpointer is not None
+    name = new_id() if thread is None and keeps else thread
+    result = asyncio.run(graph.ainvoke(given, thread_id=name))
+    asked = result.get("__interrupt__") if isinstance(result, dict) else None
+    if asked:
+        raise Interrupted("the graph waits for answers", tuple(asked), name or "")
+    return result
+
+
+def _input(words: Sequence[str]) -> Any:
+    if len(words) != 1:
+        raise Usage(
+            f"a graph takes one argument, its input, such as '{{\"messages\": []}}': {len(words)} were given"
+        )
+    return _value(words[0], None)
+
+
+def _advise(how: str) -> None:
+    errors().print(printable(f"flowfn: {how}"), soft_wrap=True)
+
+
+def arguments(words: Sequence[str], workflow: Entrypoint[Any, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Typed words as arguments: `NAME=ARG` where the function has such a parameter, else by position."""
+    definition = workflow._self_definition
+    parameters = {parameter.name: parameter for parameter in definition.parameters}
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    by_position = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+    hints = workflow._self_lowering.shape.hints
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        known = parameters.get(name)
+        if (
+            sign
+            and name.isidentifier()
+            and (takes_any if known is None else known.kind is not known.VAR_POSITIONAL)
+        ):
+            kwargs[name] = _value(value, hints.get(name))
+        else:
+            place = by_position[len(args)] if len(args) < len(by_position) else rest
+            args.append(_value(word, None if place is None else hints.get(place.name)))
+    return args, kwargs
+
+
+def _value(word: str, kind: Any) -> Any:
+    """What a word says: text where text is wanted, else JSON where it is JSON."""
+    if kind is str:
+        return word
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word

@@ -1,0 +1,102 @@
+"""`flowfn tail`: a run of another process, watched while it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+
+from flowfn.cli.as_json import call_line, page
+from flowfn.cli.database import choose, find_thread, reading
+from flowfn.cli.failures import FAILED, WAITS
+from flowfn.cli.options import Db, Json, ThreadId
+from flowfn.cli.showing import thread_ending, thread_head, thread_page
+from flowfn.cli.terminal import output, print_json
+from flowfn.reading import CallView, ThreadView, status_of, view
+from flowfn.watching.tree import call_text
+
+CODES = {"done": 0, "interrupted": WAITS}
+
+
+def command(
+    thread: ThreadId,
+    db: Db = None,
+    as_json: Json = False,
+    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 0.5,
+) -> None:
+    """Watch a run until it ends: a live tree in a terminal, else a line for each call that ends."""
+    place = choose(db)
+    with reading(place) as saver:
+        id = find_thread(saver, thread).id
+
+    def look() -> ThreadView:
+        with reading(
+            place
+        ) as saver:  # anew each time: the run may be the first to write a log beside the file
+            return view(saver, find_thread(saver, id))
+
+    seen = watched(look, every)
+    if as_json:
+        last = _as_json(seen)
+    elif output().is_terminal:
+        last = _live(seen)
+    else:
+        last = _lines(seen)
+    raise typer.Exit(CODES.get(status_of(last.row), FAILED))
+
+
+def watched(look: Any, every: float, wait: Any = time.sleep) -> Iterator[ThreadView]:
+    """What `look` sees, each `every` seconds until nobody runs the thread any more."""
+    while True:
+        seen: ThreadView = look()
+        yield seen
+        if status_of(seen.row) != "running":
+            return
+        wait(every)
+
+
+def _live(seen: Iterator[ThreadView]) -> ThreadView:
+    with Live(console=output(), auto_refresh=False) as live:
+        for found in seen:
+            live.update(thread_page(found), refresh=True)
+    return found
+
+
+def _lines(seen: Iterator[ThreadView]) -> ThreadView:
+    console = output()
+    told: set[tuple[str, str]] = set()
+    first = ""
+    for found in seen:
+        if not first:
+            first = status_of(found.row)
+            console.print(thread_head(found.row), soft_wrap=True)
+        for call in ended(found.calls, told):
+            console.print(call_text(call), soft_wrap=True)
+    if status_of(found.row) != first:
+        console.print(thread_head(found.row), soft_wrap=True)
+    for line in thread_ending(found):
+        console.print(line, soft_wrap=True)
+    return found
+
+
+def _as_json(seen: Iterator[ThreadView]) -> ThreadView:
+    """A line for each call that ends or asks, and one with the whole page at the end."""
+    told: set[tuple[str, str]] = set()
+    for found in seen:
+        for call in ended(found.calls, told):
+            print_json({"call": call_line(call)}, indent=None)
+    print_json({"run": page(found)}, indent=None)
+    return found
+
+
+def ended(calls: Sequence[CallView], told: set[tuple[str, str]]) -> Iterator[CallView]:
+    """The calls that have ended, or ask, since the last look; those within a call come before it."""
+    for call in calls:
+        yield from ended(call.calls, told)
+        key = (call.id, call.status)
+        if call.status not in ("running", "in_doubt", "waiting") and key not in told:
+            told.add(key)
+            yield call

@@ -1,0 +1,179 @@
+"""The calls of a run as they are heard of: events on one side, a tree of `CallView`s on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from flowfn.errors import Signal, Suspended
+from flowfn.events import (
+    Event,
+    NodeReused,
+    RunEnded,
+    RunStarted,
+    TaskFinished,
+    TaskRetried,
+    TaskReused,
+    TaskStarted,
+)
+from flowfn.pregel.program import HIDDEN
+from flowfn.reading import CallView
+from flowfn.rendering import render
+
+if TYPE_CHECKING:
+    from flowfn.engine.call import Call
+
+__all__ = ["Heard", "around", "is_shown"]
+
+
+class _Branch:
+    """A call that was heard of."""
+
+    __slots__ = (
+        "arguments",
+        "attempts",
+        "branches",
+        "id",
+        "name",
+        "result",
+        "seconds",
+        "site",
+        "started",
+        "status",
+    )
+
+    def __init__(self, name: str, arguments: str, site: str, id: str, status: str, now: float | None) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.site = site
+        self.id = id
+        self.status = status
+        self.started = now
+        self.seconds: float | None = None
+        self.attempts = 1
+        self.result: Any = None
+        self.branches: list[_Branch] = []
+
+    def view(self, now: float) -> CallView:
+        running = self.status in ("running", "retried") and self.started is not None
+        return CallView(
+            self.name,
+            self.arguments,
+            self.site,
+            self.status,
+            self.result,
+            tuple(branch.view(now) for branch in self.branches),
+            id=self.id,
+            started=self.started,
+            seconds=now - self.started if running and self.started is not None else self.seconds,
+            attempts=self.attempts,
+        )
+
+
+class Heard:
+    """One run. `status` is that of its thread; `thread` is empty where no past is kept."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.workflow = ""
+        self.thread = ""
+        self.status = "running"
+        self.error: BaseException | None = None
+        self.questions: tuple[Any, ...] = ()
+        self._clock = clock
+        self._began = self._ended = clock()
+        self._lock = Lock()
+        self._branches: list[_Branch] = []
+        self._by_call: dict[Any, _Branch] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Hear an event, on any thread."""
+        with self._lock:
+            self._hear(event)
+
+    @property
+    def calls(self) -> tuple[CallView, ...]:
+        """The calls as they stand, in the order in which they were heard of."""
+        with self._lock:
+            now = self._clock()
+            return tuple(branch.view(now) for branch in self._branches)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far, or took."""
+        return (self._clock() if self.status == "running" else self._ended) - self._began
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self.workflow, self.thread = event.workflow, event.thread
+        elif isinstance(event, RunEnded):
+            self._end(event)
+        elif isinstance(event, NodeReused) and HIDDEN not in event.task.node.tags:
+            self._branches.append(_Branch(event.task.name, "", "", event.id, "reused", None))
+        elif isinstance(event, TaskStarted):
+            self._branch(event.call)
+        elif isinstance(event, TaskRetried):
+            branch = self._branch(event.call)
+            branch.status, branch.attempts = "retried", event.attempt + 1
+        elif isinstance(event, TaskReused):
+            branch = self._branch(event.call)
+            branch.status, branch.started = "reused", None
+        elif isinstance(event, TaskFinished):
+            self._finish(self._branch(event.call), event)
+
+    def _end(self, event: RunEnded) -> None:
+        self._ended = self._clock()
+        self.error, self.questions = event.error, event.interrupts
+        if event.error is None:
+            self.status = "interrupted" if event.interrupts else "done"
+        else:
+            self.status = "cancelled" if isinstance(event.error, Signal) else "failed"
+
+    def _branch(self, call: Call) -> _Branch:
+        """Where a call is in the tree; a workflow's own node is the root, and has no branch to be seen."""
+        branch = self._by_call.get(call)
+        if branch is None:
+            name, site = call.definition.name, call.site
+            branch = self._by_call[call] = _Branch(
+                name, _arguments(call), site, call.task, "running", self._clock()
+            )
+            caller = around(call)
+            siblings = self._branches if caller is None else self._branch(caller).branches
+            if is_shown(call):
+                siblings.append(branch)
+            else:
+                branch.branches = siblings
+        return branch
+
+    def _finish(self, branch: _Branch, event: TaskFinished) -> None:
+        error = event.error
+        if branch.started is not None:
+            branch.seconds = self._clock() - branch.started
+        if error is None:
+            branch.status = "cached" if event.call.from_cache else "done"
+        elif isinstance(error, Suspended):
+            branch.status, branch.seconds = "waiting", None
+        elif isinstance(error, Exception):
+            branch.status, branch.result = "failed", error
+        else:
+            branch.status = "cancelled"
+
+
+def around(call: Call) -> Call | None:
+    """The call that a call is part of."""
+    frame = call.parent or call.run.frame
+    return None if frame is None else frame.call
+
+
+def is_shown(call: Call) -> bool:
+    """Whether a call is one that its program's author knows of: no workflow as its own only node, nothing hidden."""
+    if call.node is None:
+        return not call.definition.hidden
+    return not call.run.program.lone and HIDDEN not in call.node.tags
+
+
+def _arguments(call: Call) -> str:
+    if call.node is not None:
+        return ""
+    return render(call.arguments or call.definition.identifying(call.args, call.kwargs))

@@ -1,0 +1,78 @@
+"""A run's calls as a tree for a terminal, read from its records or heard from its events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+from rich.tree import Tree
+
+from flowfn.reading import CallView, describe
+from flowfn.rendering import duration, printable
+
+__all__ = ["STYLES", "call_text", "call_tree", "status_text"]
+
+STYLES = {
+    "done": "green",
+    "answered": "green",
+    "reused": "green dim",
+    "cached": "green dim",
+    "running": "cyan",
+    "retried": "yellow",
+    "interrupted": "yellow",
+    "asked": "yellow",
+    "waiting": "yellow",
+    "failed": "red",
+    "killed": "red",
+    "in_doubt": "red",
+    "cancelled": "dim",
+}
+
+
+_ENDED_WELL = ("done", "answered", "reused", "cached")
+
+
+def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) -> Tree:
+    """A tree whose root says `head`, with a branch for each call.
+
+    Args:
+        most: of one caller's calls show at most so many one by one, and count the others that ended well.
+    """
+    tree = Tree(head)
+    _grow(tree, calls, most)
+    return tree
+
+
+def _grow(tree: Tree, calls: Sequence[CallView], most: int | None) -> None:
+    shown = calls
+    if most is not None and len(calls) > most:
+        ended = [call for call in calls if call.status in _ENDED_WELL]
+        hidden = ended[: max(len(calls) - most, 0)]
+        for (name, status), count in Counter((call.name, call.status) for call in hidden).items():
+            tree.add(Text.assemble(printable(f"{name}: {count} calls"), "  ", status_text(status)))
+        left_out = set(map(id, hidden))
+        shown = [call for call in calls if id(call) not in left_out]
+    for call in shown:
+        _grow(tree.add(call_text(call)), call.calls, most)
+
+
+def call_text(call: CallView) -> Text:
+    """A call in a line: what was called, how it stands, how long it took, how often it was tried."""
+    text = Text.assemble(printable(f"{call.name}({call.arguments})"), "  ", status_text(call.status))
+    if call.seconds is not None:
+        text.append(f"  {duration(call.seconds)}", style="dim")
+    if call.attempts > 1:
+        text.append(f"  {call.attempts} attempts", style="yellow")
+    if call.status == "failed":
+        text.append(f"  {printable(describe(call.result))}", style="red")
+    if call.answered_by is not None:
+        text.append(f"  by {printable(call.answered_by)}", style="dim")
+    if call.decision:
+        text.append(f"  {printable(call.decision)}", style="dim")
+    return text
+
+
+def status_text(status: str) -> Text:
+    """How something stands, in its colour."""
+    return Text(status, style=STYLES.get(status, ""))

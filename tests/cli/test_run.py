@@ -1,0 +1,165 @@
+"""`flowfn run`: a workflow of a script, with arguments as they are typed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = """
+from flowfn import entrypoint, interrupt, task
+
+@task
+def double(x: int) -> int:
+    return 2 * x
+
+@entrypoint(checkpointer="jobs.db")
+def scale(name: str, x: int, *rest: int, by: int = 1, **more: str) -> list:
+    return [name, double(x).result() * by, list(rest), more]
+
+@entrypoint(checkpointer="jobs.db")
+async def later(x: int) -> int:
+    return await double(x)
+
+@entrypoint(checkpointer="jobs.db")
+def ask(who: str) -> str:
+    return f"{who}: {interrupt('go?')}"
+
+@entrypoint
+def forgets(x: int) -> int:
+    if x < 0:
+        raise ValueError("no negatives")
+    return x
+
+@entrypoint(checkpointer="jobs.db")
+def flaky(path: str) -> int:
+    found = double(1).result()
+    with open(path) as file:
+        return found + len(file.read())
+
+if __name__ == "__main__":
+    raise SystemExit("main ran")
+"""
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with `jobs.py`, and the current one."""
+    (tmp_path / "jobs.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "result"),
+    [
+        (["ink", "2"], ["ink", 4, [], {}]),
+        (["7", "x=3", "by=2"], ["7", 12, [], {}]),
+        (["x=3", "name=a=b"], ["a=b", 6, [], {}]),
+        (["ink", "2", "3", "4"], ["ink", 4, [3, 4], {}]),
+        (["ink", "2", "colour=red"], ["ink", 4, [], {"colour": "red"}]),
+    ],
+)
+def test_words_become_arguments(flowfn: Any, jobs: Path, words: list[str], result: Any) -> None:
+    """By position, or by name where the function has such a parameter; a text stays one where text is wanted."""
+    ran = flowfn("run", "jobs.py:scale", *words)
+    assert (ran.code, json.loads(ran.out)) == (0, result)
+
+
+def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
+    """G7: the command needs no other word for them."""
+    assert flowfn("run", "jobs.py:later", "4").out == "8\n"
+
+
+def test_a_workflow_without_a_past_runs(flowfn: Any, jobs: Path) -> None:
+    """It is recorded nowhere, unless `--db` says where."""
+    assert flowfn("run", "jobs.py:forgets", "4").out == "4\n"
+    assert not (jobs / "jobs.db").exists()
+    assert flowfn("run", "jobs.py:forgets", "4", "--db", "other.db", "--thread", "one").code == 0
+    assert json.loads(flowfn("show", "one", "--db", "other.db", "--json").out)["result"] == 4
+
+
+def test_a_question_is_exit_code_3(flowfn: Any, jobs: Path) -> None:
+    """The question is printed, and how to answer it."""
+    ran = flowfn("run", "jobs.py:ask", "ann", "--thread", "t1")
+    assert ran.code == 3
+    assert ran.out.startswith("question: go? (id ")
+    assert "flowfn answer t1 ANSWER jobs.py:ask" in ran.err
+    assert flowfn("answer", "t1", "yes", "jobs.py").out == "ann: yes\n"
+
+
+def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
+    """Section 3: the same call again goes on where it stopped; the error says so too."""
+    ran = flowfn("run", "jobs.py:flaky", "there")
+    assert (ran.code, ran.out) == (1, "")
+    assert "FileNotFoundError" in ran.err
+    assert "flowfn: go on with it: flowfn resume " in ran.err
+    (jobs / "there").write_text("abc")
+    again = json.loads(flowfn("run", "jobs.py:flaky", "there", "--json").out)
+    assert (again["status"], again["result"]) == ("done", 5)
+    (thread,) = json.loads(flowfn("ls", "--json").out)
+    assert thread["id"] == again["thread"]
+    assert json.loads(flowfn("show", again["thread"], "--json").out)["report"]["reused"] == 1
+
+
+def test_arguments_that_do_not_fit(flowfn: Any, jobs: Path) -> None:
+    """Exit code 2, and nothing is recorded."""
+    assert flowfn("run", "jobs.py:scale", "ink").code == 2
+    ran = flowfn("run", "jobs.py:later", "pen")
+    assert ran.code == 2
+    assert "jobs.py:later can't be run so" in ran.err
+    assert flowfn("ls", "--json").code == 2
+
+
+def test_which_workflow(flowfn: Any, jobs: Path) -> None:
+    """Of several, one has to be named; the error lists them."""
+    ran = flowfn("run", "jobs.py", "1")
+    assert ran.code == 2
+    assert "ask, flaky, forgets, later, scale: name one" in ran.err
+    assert flowfn("run", "jobs.py:double", "1").code == 2
+    (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
+    assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
+
+
+GRAPHS = """
+import operator
+from typing import Annotated, TypedDict
+from graph_compat.graph import END, START, StateGraph
+from graph_compat.types import interrupt
+
+class State(TypedDict):
+    words: Annotated[list, operator.add]
+
+def greet(state: State) -> dict:
+    return {"words": ["hello"]}
+
+def ask(state: State) -> dict:
+    return {"words": [interrupt("who?")]}
+
+built = StateGraph(State).add_node(greet).add_node(ask)
+built.add_edge(START, "greet").add_edge("greet", "ask").add_edge("ask", END)
+greeter = built.compile()
+"""
+
+
+def test_graphs_run_too(flowfn: Any, jobs: Path) -> None:
+    """With their input as the one argument; a question of theirs is answered as any other."""
+    (jobs / "graphs.py").write_text(GRAPHS)
+    db = ("--db", "graphs.db")
+    ran = flowfn("run", "graphs.py", '{"words": ["so"]}', "--thread", "g", *db)
+    assert ran.code == 3
+    assert ran.out.startswith("question: who? (id ")
+    answered = json.loads(flowfn("answer", "g", "ann", "graphs.py:greeter", "--json", *db).out)
+    assert (answered["status"], answered["result"]) == ("done", {"words": ["so", "hello", "ann"]})
+    refused = flowfn("run", "graphs.py", *db)
+    assert (refused.code, "takes one argument, its input" in refused.err) == (2, True)
+
+
+def test_two_graphs_of_one_name(flowfn: Any, jobs: Path) -> None:
+    """What is recorded doesn't say which of them it was: it has to be said."""
+    (jobs / "graphs.py").write_text(GRAPHS + "other = built.compile()\n")
+    db = ("--db", "graphs.db")
+    assert flowfn("run", "graphs.py:other", '{"words": []}', "--thread", "g", *db).code == 3
+    ran = flowfn("resume", "g", "graphs.py", *db)
+    assert (ran.code, "name one of greeter, other" in ran.err) == (2, True)
+    assert flowfn("resume", "g", "graphs.py:other", *db).code == 3
