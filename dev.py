@@ -23,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
 PROBE = "import flowfn, pytest, typer"
+WORKERS = ("-n", "auto", "--maxprocesses", "4")
+"""The tests run side by side, on what cores there are; `test -n 0` runs them in one process."""
 NO_PIP = """\
 this Python cannot make a virtual environment: it has no ensurepip, and no pip that could fetch itself.
 On Debian or Ubuntu: apt install python3-venv. Otherwise run dev.py with another Python."""
@@ -39,7 +41,7 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["demo"]:
         return run(script(environment(), "flowfn"), *arguments)
     if arguments[:1] == ["test"]:
-        return run(script(environment(), "python"), "-P", "-m", "pytest", *arguments[1:])
+        return run(script(environment(), "python"), "-P", "-m", "pytest", *WORKERS, *arguments[1:])
     if arguments[:1] == ["venv"] and len(arguments) == 2:
         make(Path(arguments[1]))
         return 0
