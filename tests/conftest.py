@@ -24,8 +24,14 @@ from .worlds import KINDS, Kind, World
 REPO = Path(__file__).resolve().parent.parent
 INSTALLED = Path(next(iter(flowfn.__path__))).resolve().parent
 
-# A busy machine must not fail an example for having taken long: timings never decide a test.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine must not fail an example for having taken long: timings never decide a test. The examples are the
+# same on each run, so that a failure is of the change at hand; FLOWFN_EXPLORE=1 looks for new ones.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="FLOWFN_EXPLORE" not in os.environ,
+)
 settings.load_profile("untimed")
 
 RunPython = Callable[..., subprocess.CompletedProcess[str]]

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import timedelta
 from functools import cache, cached_property
 from types import SimpleNamespace
@@ -140,9 +140,11 @@ class DiskCache:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
 
     def __del__(self) -> None:
-        with suppress(Exception):
+        try:  # as the interpreter ends, even `suppress` may have gone
             if self._pid == os.getpid():
                 self.close()
+        except Exception:
+            pass
 
     def __reduce__(self) -> Any:
         return _opened, (self.path, self.max_bytes, self.max_age, self.lease)
