@@ -6,9 +6,11 @@ Guarantee: reading creates no file, schema or table, writes to none, and waits f
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import checkpointers
@@ -105,17 +107,29 @@ def _opened(path: Path) -> Iterator[SqliteSaver]:
     """The file, opened to be read.
 
     Without a log beside it nobody has it open, and it is read as it is; that works in a folder that
-    can't be written to, and leaves no log behind.
+    can't be written to, and leaves no log behind. Of a file of an older format a copy is brought up to date.
     """
     has_log = os.path.exists(f"{path.resolve()}-wal")
     address = f"{path.resolve().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
     try:
-        with closing(SqliteSaver(address)) as saver:
-            yield saver
-    except DatabaseReadOnly as error:
-        raise SaverError(f"{path} is empty: no workflow has written to it yet. Name another file.") from error
+        with ExitStack() as stack:
+            yield stack.enter_context(closing(_saver(path, address, stack)))
     except SaverError as error:
         raise type(error)(str(error).replace(address, str(path))) from error
+
+
+def _saver(path: Path, address: str, stack: ExitStack) -> SqliteSaver:
+    try:
+        return SqliteSaver(address)
+    except DatabaseReadOnly as error:
+        copy = Path(stack.enter_context(TemporaryDirectory())) / path.name
+        with closing(sqlite3.connect(address, uri=True)) as old, closing(sqlite3.connect(copy)) as new:
+            if old.execute("PRAGMA user_version").fetchone() == (0,):
+                raise SaverError(
+                    f"{path} is empty: no workflow has written to it yet. Name another file."
+                ) from error
+            old.backup(new)
+        return SqliteSaver(copy)
 
 
 def find_thread(saver: Saver, prefix: str) -> ThreadRow:
