@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import agents, cached, graphs, imports, parallel, report, resume, sequential
+from benchmarks import agents, cached, chat, graphs, imports, parallel, report, resume, sequential
 from benchmarks.harness import measure
 
-FAMILIES = (sequential, parallel, resume, cached, graphs, agents, imports)
+FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, imports)
 
 
 def main() -> None:

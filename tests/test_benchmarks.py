@@ -28,5 +28,7 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W7 fan-out of Sends",
         "W8 agent of 20 rounds, asyncio",
         "W8 agent of 20 rounds, blocking",
+        "W9 chat, a late turn",
+        "W9 chat, its file",
         "W11 import",
     }
