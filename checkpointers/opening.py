@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from checkpointers.base import CheckpointSaver
 from checkpointers.memory import MemorySaver
 from flowfn.ports import Saver
 
@@ -36,6 +37,8 @@ def open_saver(target: Target) -> Saver:
     here, opening it again gives the same saver, so that its leases and its group commit are shared; whoever closes
     it closes it for all. Anything else is a `TypeError`.
     """
+    if isinstance(target, CheckpointSaver):  # asked on each call of a workflow, and a protocol answers slowly
+        return target
     if isinstance(target, str | os.PathLike):
         return _open_url(os.fspath(target))
     from checkpointers.foreign import adapted, is_foreign
