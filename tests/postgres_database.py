@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from checkpointers import PostgresSaver
 
-_TABLES = ("thread", "checkpoint", "value", "write")
+_TABLES = ("thread", "checkpoint", "value", "write", "source")
 
 
 class Database:
@@ -32,7 +32,7 @@ class Database:
         return self._saver
 
     def empty(self) -> None:
-        """Delete all threads, if any saver has made the tables yet."""
+        """Delete all rows, if any saver has made the tables yet."""
         with contextlib.suppress(psycopg.errors.UndefinedTable):
             self.connection.execute(";".join(f"DELETE FROM flowfn.{table}" for table in _TABLES))
 

@@ -43,7 +43,7 @@ async def graph_run(
     result = Result()
     manager = _graph_manager(config, on_loop) if is_loaded() or _wants_tokens(config) else None
     if manager is None or not manager.handlers:
-        if "callbacks" in config.rest:  # an empty list of them, say
+        if manager is not None and "callbacks" in config.rest:  # an empty list of them, say
             config = replace(config, rest={k: v for k, v in config.rest.items() if k != "callbacks"})
         yield config, result
         return

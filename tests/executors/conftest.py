@@ -1,18 +1,29 @@
 """Executors of real worker processes, one of each kind for the whole session."""
 
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flowfn.executors import DaskExecutor, ProcessExecutor, RayExecutor
 
+REPO = Path(__file__).resolve().parents[2]
 KINDS = ("processes", "dask", "ray")
 RAY = "FLOWFN_RAY"
 """Ray's tests run where this is 1: it is large, and CI installs it nowhere."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def importable() -> Iterator[None]:
+    """Workers find the modules of these tests, as they find a script's: where their parent does."""
+    sys.path.append(str(REPO))
+    yield
+    sys.path.remove(str(REPO))
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import functools
 import logging
 import os
 import random
+import threading
 import time
 import uuid
 from collections import Counter
@@ -114,13 +115,18 @@ class Attempt:
     codes: dict[bool, str]
     recorded: Counter[tuple[Key, str]]
     """Per call and code of its scope, the results that there were when it began."""
+    before: Counter[Key] = field(default_factory=Counter)
+    """Per call, how often an attempt before it made it at most."""
     called: Counter[Key] = field(default_factory=Counter)
     ran: Counter[Key] = field(default_factory=Counter)
     seen: set[str] = field(default_factory=set)
 
 
 class Onlooker(World):
-    """Follows all attempts, and notes what the rules don't allow."""
+    """Follows all attempts, and notes what the rules don't allow.
+
+    Threads of a process that has died may still run: what they do happened to nobody.
+    """
 
     def __init__(self, version: Version) -> None:
         super().__init__()
@@ -131,16 +137,22 @@ class Onlooker(World):
         self._running: dict[str, tuple[Key, str]] = {}
         self._recorded: Counter[tuple[Key, str]] = Counter()
         self._counted: set[str] = set()
+        self._called: Counter[Key] = Counter()
+        self._lock = threading.RLock()
 
-    def begins(self) -> None:
+    def begins(self) -> Attempt:
         """The workflow's function is called; the attempt before it has ended."""
         self.ends()
-        self.attempt = Attempt(self.version, self.codes, self._recorded.copy())
+        with self._lock:
+            self.attempt = Attempt(self.version, self.codes, self._recorded.copy(), self._called.copy())
+        return self.attempt
 
     def ends(self, *, whole: bool = True) -> None:
         """Compare an attempt with the model; one that isn't `whole` was killed or refused."""
-        attempt, self.attempt = self.attempt, None
+        with self._lock:
+            attempt, self.attempt = self.attempt, None
         if attempt is not None:
+            self._called |= attempt.called
             for key in attempt.called | attempt.ran:
                 self._compare(attempt, key, whole)
 
@@ -153,12 +165,15 @@ class Onlooker(World):
         assert self.attempt is not None
         self.attempt.called[scope, name, item] += 1
 
-    def executes(self, scope: str, name: str, item: Any) -> str:
+    def executes(self, attempt: Attempt, scope: str, name: str, item: Any) -> str:
         """A task's body runs; what it returns is told from all other results."""
-        assert self.attempt is not None
-        self.runs(f"{name} {item}")
-        self.attempt.ran[scope, name, item] += 1
-        self._running[current().idempotency_key] = ((scope, name, item), self.codes[scope == "root"])
+        key, id = (scope, name, item), current().idempotency_key
+        with self._lock:
+            self._running.setdefault(id, (key, attempt.codes[scope == "root"]))
+            if attempt is self.attempt:
+                self.runs(f"{name} {item}")
+                attempt.ran[key] += 1
+                self._running[id] = (key, attempt.codes[scope == "root"])
         return uuid.uuid4().hex
 
     def was_committed(self, commit: Commit) -> None:
@@ -192,7 +207,8 @@ def may_run(attempt: Attempt, key: Key) -> tuple[int, int]:
         refused = of_this_code and attempt.version.on_divergence == "doubt"
         return (0, 0) if refused else (called, called)
     least = max(0, called - of_any_code)  # rules 1 and 4
-    return least, called if name == FAILS else least
+    # Of equal calls the n-th has the n-th record: where they have become fewer, a record may be of one that has gone.
+    return least, called if name == FAILS or called < attempt.before[key] else least
 
 
 # -- programs as workflows --------------------------------------------------------------------------
@@ -201,6 +217,8 @@ def may_run(attempt: Attempt, key: Key) -> tuple[int, int]:
 def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -> Workflow[Any, Any]:
     """The version of the moment as tasks and a workflow of that colour."""
     version = world.version
+    attempts: list[Attempt] = []
+    """Those of this process."""
 
     def coloured(function: Callable[..., Any]) -> Any:
         if colour == "async":
@@ -216,7 +234,7 @@ def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -
         return await future if colour == "async" else future.result()
 
     async def made(scope: str, name: str, item: Any) -> dict[str, Any]:
-        token = world.executes(scope, name, item)
+        token = world.executes(attempts[-1], scope, name, item)
         for _ in range(schedule.randint(0, 3) if colour == "async" else 0):
             await asyncio.sleep(0)
         return {"name": name, "item": item, "token": token}
@@ -293,11 +311,11 @@ def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -
         ]
 
     async def flow(n: int) -> Any:
-        world.begins()
+        attempts.append(world.begins())
         return await walk(version.plan, "root")
 
     async def flow_edited(n: int) -> Any:
-        world.begins()
+        attempts.append(world.begins())
         found = await walk(version.plan, "root")
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Iterable
@@ -206,7 +207,11 @@ def test_an_async_function_embeds_for_asyncio() -> None:
     assert asyncio.run(use()) == [1.0]
 
 
-def test_a_name_needs_langchain() -> None:
+def test_a_name_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
     """`"provider:model"` is langchain's way."""
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "langchain":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "langchain", None)
     with pytest.raises(InvalidInput, match="langchain"):
         ensure_embeddings("nobody:nothing")
