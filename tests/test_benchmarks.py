@@ -5,7 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.timeout(600)
 def test_every_subject_that_is_installed_gives_a_figure(
     run_python: Any, installed: Path, repo: Path, tmp_path: Path
 ) -> None:
