@@ -37,15 +37,13 @@ def open_saver(target: Target) -> Saver:
     here, opening it again gives the same saver, so that its leases and its group commit are shared; whoever closes
     it closes it for all. Anything else is a `TypeError`.
     """
-    if isinstance(target, CheckpointSaver):  # asked on each call of a workflow, and a protocol answers slowly
-        return target
     if isinstance(target, str | os.PathLike):
         return _open_url(os.fspath(target))
     from checkpointers.foreign import adapted, is_foreign
 
     if is_foreign(target):
         return adapted(target)
-    if isinstance(target, Saver):
+    if isinstance(target, CheckpointSaver | Saver):  # a protocol alone answers slowly
         return target
     raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")
 

@@ -90,7 +90,8 @@ def _between(then: Any, now: Any, path: str) -> Iterator[Change]:
 def _differ(then: Any, now: Any) -> bool:
     if type(then) is not type(now):
         return True
-    return repr(then) != repr(now) if isinstance(then, float | Decimal) else bool(then != now)  # 0.0 == -0.0
+    same = repr(then) == repr(now)  # 0.0 == -0.0, and ValueError(1) has the arguments of ValueError(True)
+    return not same or (not isinstance(then, float | Decimal) and bool(then != now))
 
 
 def _inside(then: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]] | None:

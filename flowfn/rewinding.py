@@ -46,7 +46,17 @@ def _supersteps(saver: Saver, head: Loaded) -> Iterator[Loaded]:
 def _calls(loaded: Loaded, saver: Saver) -> list[Record]:
     """The calls recorded under a checkpoint, in the order in which they were made."""
     records = [record for record in Ledger(loaded.writes, saver.serde).records.values() if record.info]
-    return sorted(records, key=lambda record: (record.info.born, record.info.at) if record.info else (0, 0.0))
+    made = sorted(records, key=lambda record: (record.info.born, record.info.at) if record.info else (0, 0.0))
+    placed: dict[tuple[str, str], list[Record]] = {}
+    for record in made:
+        placed.setdefault(_kind(record), []).append(record)
+    for alike in placed.values():  # several at once are recorded as they begin to run
+        alike.sort(key=lambda record: record.info.position if record.info else 0, reverse=True)
+    return [placed[_kind(record)].pop() for record in made]
+
+
+def _kind(record: Record) -> tuple[str, str]:
+    return (record.info.scope, record.info.qualified) if record.info else ("", "")
 
 
 def _meant(found: list[tuple[Loaded, Record]], call: str, thread: str) -> tuple[Loaded, Record]:
