@@ -51,8 +51,9 @@ def _calls(loaded: Loaded, saver: Saver) -> list[Record]:
     for record in made:
         placed.setdefault(_kind(record), []).append(record)
     for alike in placed.values():  # several at once are recorded as they begin to run
-        alike.sort(key=lambda record: record.info.position if record.info else 0, reverse=True)
-    return [placed[_kind(record)].pop() for record in made]
+        alike.sort(key=lambda record: record.info.position if record.info else 0)
+    following = {kind: iter(alike) for kind, alike in placed.items()}
+    return [next(following[_kind(record)]) for record in made]
 
 
 def _kind(record: Record) -> tuple[str, str]:
