@@ -6,7 +6,7 @@ class of the program's is looked for, so that records are compared without the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice, zip_longest
@@ -42,9 +42,9 @@ class Record:
 
 
 class Opaque:
-    """A value of any other kind: what its form says of it, and how it is shown."""
+    """A value of any other kind: its form, bytes that are the same for the same value only, and how it is shown."""
 
-    def __init__(self, form: Sequence[Any], shown: str) -> None:
+    def __init__(self, form: bytes, shown: str) -> None:
         self.form = form
         self.shown = shown
 
@@ -124,7 +124,7 @@ def _extension(code: int, data: bytes) -> Any:
         return _READ[tag](*parts)
     show = _SHOWN.get(tag)
     named = _short(parts[0]) if parts and isinstance(parts[0], str) else tag
-    return Opaque([tag, *parts], f"<{named}>" if show is None else show(*parts))
+    return Opaque(data, f"<{named}>" if show is None else show(*parts))
 
 
 class _Map(dict[str, Any]):

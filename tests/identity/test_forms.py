@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flowfn.digest import digest
@@ -127,6 +127,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, VALUES)
+@example(ValueError(True), ValueError(1))
 @settings(max_examples=300, deadline=None)
 def test_any_two_values(then: Any, now: Any) -> None:
     """Something is told of exactly those whose digests differ, and nothing ever raises."""
