@@ -11,7 +11,8 @@ Rule: what cannot come back with the same value and type raises `Refused` with t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ormsgpack import Fragment, packb, unpackb
@@ -28,7 +29,8 @@ _MAP = mark(Kind.MAP)
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _PLAIN = _SCALARS | leaves.INERT | {bytes, set, frozenset}
-_NESTS = (list, dict, tuple)
+_NESTS = frozenset({list, dict, tuple})
+_PLAIN_OR_NESTS = _PLAIN | _NESTS
 _MOST_NESTED_SETS = 64
 _MOST_CLASSES = 4096
 _DEPTH_PROBE = b"\x91" * 760
@@ -206,13 +208,16 @@ def _encodable(text: str) -> bool:
 
 def _may_be_flattened(value: Any) -> bool:
     """Whether anything but plain values is in it; it was packed, so it is finite."""
-    if type(value) not in _NESTS:
-        return type(value) not in _PLAIN
-    items = value.values() if type(value) is dict else value
-    kinds = set(map(type, items))
-    if kinds.isdisjoint(_NESTS):
-        return not kinds <= _PLAIN
-    return any(map(_may_be_flattened, items))
+    level: Iterable[Any] = (value,)
+    while level:
+        kinds = set(map(type, level))
+        if not kinds <= _PLAIN_OR_NESTS:
+            return True
+        if kinds.isdisjoint(_NESTS):
+            return False
+        nests = [item for item in level if type(item) in _NESTS]
+        level = list(chain.from_iterable(nest.values() if type(nest) is dict else nest for nest in nests))
+    return False
 
 
 def _raise_signal() -> None:
