@@ -12,7 +12,6 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.injection import runtime_of
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import open_executor
 from flowfn.executors.shipping import pack, portable, unpack
@@ -44,7 +43,7 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
     if isinstance(executor, ThreadPoolExecutor) and not definition.is_async:
         function = partial(copy_context().run, definition.function)
         return await host.call(_on_pool, (executor, function, call.args, kwargs), {}, call.timeout)
-    runtime = runtime_of(frame)
+    runtime = frame.runtime
     sent = {**kwargs, **_replaced(definition, kwargs, runtime)}
     payload = pack(definition.function, call.args, sent, runtime, call.run.serde)
     if definition.is_async:

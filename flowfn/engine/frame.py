@@ -22,6 +22,7 @@ class Frame:
     """What the running code is part of: its run, its scope, its open calls and its questions."""
 
     __slots__ = (
+        "_runtime",
         "attempt",
         "began",
         "call",
@@ -73,6 +74,7 @@ class Frame:
         self.closed = False
         self.slots = run.root.slots if call.definition.counted else None
         self.waits = 0
+        self._runtime: Runtime[Any] | None = None
         self.watch: Callable[[bool], None] | None = None
         """Told of each sign of life, where the time between two is limited."""
 
@@ -104,8 +106,10 @@ class Frame:
 
     @property
     def runtime(self) -> Runtime[Any]:
-        """What its code may know of itself."""
-        return runtime_of(self)
+        """What its code may know of itself; the same object whenever it is asked for."""
+        if self._runtime is None:
+            self._runtime = runtime_of(self)
+        return self._runtime
 
     def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
         """The answer to a question that its code asks; see `engine/interrupts.py`."""

@@ -67,19 +67,33 @@ def writer_of(frame: Frame) -> StreamWriter:
     return write
 
 
+def _previous_of(frame: Frame) -> Any:
+    return frame.run.previous
+
+
+def _kept_runtime_of(frame: Frame) -> Runtime[Any]:
+    return frame.runtime
+
+
+def _store_of(frame: Frame) -> Any:
+    return frame.run.settings.store
+
+
+_FILL: dict[str, Callable[[Frame], Any]] = {
+    "previous": _previous_of,
+    "config": config_of,
+    "runtime": _kept_runtime_of,
+    "store": _store_of,
+    "writer": writer_of,
+}
+"""What fills each parameter that a function may ask for by its name."""
+
+
 def injected(frame: Frame) -> dict[str, Any]:
     """The call's keyword arguments with what its function asks the engine for."""
-    call, run = frame.call, frame.run
-    definition = call.definition
+    call, definition = frame.call, frame.call.definition
     given = definition.bind(call.args, call.kwargs)
-    fill: dict[str, Callable[[], Any]] = {
-        "previous": lambda: run.previous,
-        "config": lambda: config_of(frame),
-        "runtime": lambda: runtime_of(frame),
-        "store": lambda: run.settings.store,
-        "writer": lambda: writer_of(frame),
-    }
-    added = {name: fill[name]() for name in definition.filled if name not in given}
-    if run.previous is None and "previous" in added and definition.has_default("previous"):
+    added = {name: _FILL[name](frame) for name in definition.filled if name not in given}
+    if frame.run.previous is None and "previous" in added and definition.has_default("previous"):
         del added["previous"]
     return {**call.kwargs, **added}

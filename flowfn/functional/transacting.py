@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.engine.injection import runtime_of
 from flowfn.errors import InvalidInput
 from flowfn.serde import DEFAULT
 
@@ -90,7 +89,7 @@ Opener = Callable[[], AbstractAsyncContextManager[Transaction]]
 async def _once(opener: Opener, call: Callable[..., Awaitable[Any]]) -> Any:
     """What the call came to, now or when it was done before."""
     frame = current_frame.get()
-    key = None if frame is None or frame.run.journal is None else runtime_of(frame).idempotency_key
+    key = None if frame is None or frame.run.journal is None else frame.runtime.idempotency_key
     serde = DEFAULT if frame is None else frame.run.serde
     kept = False
     try:

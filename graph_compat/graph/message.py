@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from graph_compat.graph.state import StateGraph
-from graph_compat.langchain.messages import coerced, id_of, identify, is_removal
+from graph_compat.langchain.messages import coerced, id_of, identify, ids_of, is_removal
 from graph_compat.langchain.tokens import tell
 from graph_compat.pushing import push
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
@@ -67,12 +67,12 @@ vars(add_messages)["at_place"] = _at_place
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
-    places = {id_of(message): index for index, message in enumerate(left)}
-    taken = {*places, *map(id_of, right)}
+    places = _places(left)
+    taken = {*places, *ids_of(right)}
     for message in (*(left if None in places else ()), *right):
         taken.add(identify(message, taken, place))
     if None in places:
-        places = {id_of(message): index for index, message in enumerate(left)}
+        places = _places(left)
     last = max(
         (i for i, m in enumerate(right) if id_of(m) == REMOVE_ALL_MESSAGES and is_removal(m)), default=-1
     )
@@ -93,6 +93,11 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
             places[name] = len(merged)
             merged.append(message)
     return [message for message in merged if id_of(message) not in removed] if removed else merged
+
+
+def _places(messages: list[Any]) -> dict[str | None, int]:
+    """Where the message of each id stands; of an id that is there twice, the last."""
+    return dict(zip(ids_of(messages), range(len(messages)), strict=True))
 
 
 def _formatted(messages: list[Any], format: Format) -> list[Any]:

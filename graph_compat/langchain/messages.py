@@ -76,6 +76,11 @@ def id_of(message: Any) -> str | None:
     return message.get("id") if isinstance(message, dict) else message.id
 
 
+def ids_of(messages: Sequence[Any]) -> list[str | None]:
+    """The ids of messages: of all that a state holds, whenever one is added to them."""
+    return [message.get("id") if isinstance(message, dict) else message.id for message in messages]
+
+
 def identify(message: Any, taken: Container[str | None], place: str = "") -> str:
     """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one."""
     known = id_of(message)

@@ -46,7 +46,8 @@ _is_mapping: Callable[[type], bool] = lru_cache(lambda kind: issubclass(kind, Ma
 
 def role_of(message: Any) -> str | None:
     """Who wrote a message: "user", "assistant", "tool", "system"; None for what is no message."""
-    role = message.get("role", message.get("type")) if is_dict(message) else getattr(message, "type", None)
+    dict_form = _is_mapping(type(message))
+    role = message.get("role", message.get("type")) if dict_form else getattr(message, "type", None)
     return _ROLES.get(role, role) if isinstance(role, str) else None
 
 
