@@ -3,7 +3,9 @@
 Importing this is cheap: a backend's driver is imported when its saver is first named.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from flowfn.lazy import lazily
 
 if TYPE_CHECKING:
     from checkpointers.base import CheckpointSaver
@@ -30,27 +32,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CheckpointSaver": "base",
-    "CheckpointTuple": "tuples",
-    "EncryptedSaver": "encrypted",
-    "ForeignSaver": "foreign",
-    "MemorySaver": "memory",
-    "PostgresSaver": "postgres",
-    "SqliteSaver": "sqlite",
-    "export_thread": "run_file",
-    "import_thread": "run_file",
-    "open_saver": "opening",
+    "CheckpointSaver": ".base",
+    "CheckpointTuple": ".tuples",
+    "EncryptedSaver": ".encrypted",
+    "ForeignSaver": ".foreign",
+    "MemorySaver": ".memory",
+    "PostgresSaver": ".postgres",
+    "SqliteSaver": ".sqlite",
+    "export_thread": ".run_file",
+    "import_thread": ".run_file",
+    "open_saver": ".opening",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(globals().keys() | _HOMES.keys())
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -15,8 +15,9 @@ from flowfn.engine.journal import Journal
 from flowfn.engine.rehearsal import Rehearsal, rehearse
 from flowfn.errors import FlowError, NonDeterminismError
 from flowfn.invocation import Run, loop_hosts
-from flowfn.ports import UNFINISHED, Busy, Commit, Lease, Loaded, Saver, SourceKeeper, ThreadRow
+from flowfn.ports import UNFINISHED, Busy, Commit, Lease, Saver, SourceKeeper, ThreadRow
 from flowfn.report import CallSummary, Report
+from flowfn.saver_around import SaverAround
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
@@ -122,15 +123,14 @@ def _names(calls: Iterable[CallSummary | None]) -> str:
     return ", ".join(name if number == 1 else f"{name} ({number})" for name, number in count.items())
 
 
-class _Dry:
+class _Dry(SaverAround):
     """A saver that is read, and writes nothing."""
 
     inline = True
     keeps_deltas = True
 
     def __init__(self, inner: Saver) -> None:
-        self.inner = inner
-        self.serde = inner.serde
+        super().__init__(inner)
         self.kept: set[str] = set()
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
@@ -147,18 +147,6 @@ class _Dry:
 
     def release(self, lease: Lease) -> None:
         return None
-
-    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        return self.inner.load(thread, namespace, checkpoint)
-
-    def history(self, thread: str | None, namespace: str | None = "", **options: Any) -> Iterator[Loaded]:
-        return self.inner.history(thread, namespace, **options)
-
-    def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
-        return self.inner.threads(limit=limit)
-
-    def thread(self, thread: str) -> ThreadRow | None:
-        return self.inner.thread(thread)
 
     def delete_thread(self, thread_id: str) -> None:
         return None

@@ -20,8 +20,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.values": set(),
     "flowfn.errors": set(),
     "flowfn.policies": NOUNS,
+    "flowfn.lazy": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
+    "flowfn.saver_around": {"flowfn.ports"},
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
@@ -58,8 +60,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.digest", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.names"},
-    "flowfn.executors": NOUNS | {"flowfn.context", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
+    | {"flowfn.context", "flowfn.lazy", "flowfn.names"},
+    "flowfn.executors": NOUNS
+    | {"flowfn.context", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive"},
@@ -161,7 +164,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.drawing", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
     | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
     "flowfn.doctor": NOUNS
-    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"},
+    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
+    | {"flowfn.saver_around"},
     # What tests may hold: the real engine, on hosts and savers of a test's own.
     "flowfn.testing": NOUNS
     | {
@@ -169,6 +173,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.definition",
         "flowfn.engine",
         "flowfn.hosts",
+        "flowfn.saver_around",
         "flowfn.ports",
         "flowfn.policies",
     }
@@ -193,11 +198,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.postgres": {"flowfn.errors"},
     "flowfn.stores": NOUNS
     | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
-    | {"flowfn.hosts.clock"},
+    | {"flowfn.hosts.clock", "flowfn.lazy"},
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
         "flowfn.encryption",
+        "flowfn.lazy",
         "flowfn.logs",
         "flowfn.ports",
         "flowfn.serde",
@@ -209,7 +215,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.events", "flowfn.functional.task", "flowfn.logs", "flowfn.runtime", "flowfn.streams"}
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"flowfn.drawing", "flowfn.stores", "checkpointers", "graph_compat.unfinished"},
+    | {"flowfn.drawing", "flowfn.lazy", "flowfn.stores", "checkpointers", "graph_compat.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS
     | {

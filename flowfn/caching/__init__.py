@@ -4,9 +4,10 @@
 imported when its cache is first used.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flowfn.caching.memory import MemoryCache
+from flowfn.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.caching.disk import DiskCache
@@ -26,23 +27,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DiskCache": "disk",
-    "Explanation": "explaining",
-    "RedisCache": "redis",
-    "TaskCache": "task_cache",
-    "default_cache": "opening",
-    "open_cache": "opening",
+    "DiskCache": ".disk",
+    "Explanation": ".explaining",
+    "RedisCache": ".redis",
+    "TaskCache": ".task_cache",
+    "default_cache": ".opening",
+    "open_cache": ".opening",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(globals().keys() | _HOMES.keys())
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -4,7 +4,9 @@
 and records stay with the process that has the run; a worker is given one attempt at a time.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from flowfn.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.executors.dask import DaskExecutor
@@ -15,21 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["DaskExecutor", "ProcessExecutor", "RayExecutor", "open_executor"]
 
 _HOMES = {
-    "DaskExecutor": "dask",
-    "ProcessExecutor": "processes",
-    "RayExecutor": "ray",
-    "open_executor": "opening",
+    "DaskExecutor": ".dask",
+    "ProcessExecutor": ".processes",
+    "RayExecutor": ".ray",
+    "open_executor": ".opening",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(globals().keys() | _HOMES.keys())
+__getattr__, __dir__ = lazily(__name__, _HOMES)

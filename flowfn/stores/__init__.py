@@ -3,7 +3,9 @@
 Importing this is cheap: a backend's driver is imported when its store is first named.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from flowfn.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.errors import InvalidFilter, InvalidNamespaceError
@@ -50,29 +52,16 @@ __all__ = [
     "open_store",
 ]
 
-_HOMES = {
-    "BaseStore": "flowfn.stores.base",
-    "Embeddings": "flowfn.stores.embedding",
-    "InMemoryStore": "flowfn.stores.memory",
-    "InvalidFilter": "flowfn.errors",
-    "InvalidNamespaceError": "flowfn.errors",
-    "PostgresStore": "flowfn.stores.postgres",
-    "SqliteStore": "flowfn.stores.sqlite",
-    "ensure_embeddings": "flowfn.stores.embedding",
-    "open_store": "flowfn.stores.opening",
+_HOMES = dict.fromkeys(__all__, ".items") | {
+    "BaseStore": ".base",
+    "Embeddings": ".embedding",
+    "InMemoryStore": ".memory",
+    "InvalidFilter": "..errors",
+    "InvalidNamespaceError": "..errors",
+    "PostgresStore": ".postgres",
+    "SqliteStore": ".sqlite",
+    "ensure_embeddings": ".embedding",
+    "open_store": ".opening",
 }
-"""Where a name is; all others are in `items`."""
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    home = _HOMES.get(name, "flowfn.stores.items")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(globals().keys() | set(__all__))
+__getattr__, __dir__ = lazily(__name__, _HOMES)

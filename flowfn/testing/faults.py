@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from flowfn.errors import DatabaseFull, InvalidInput, LeaseLost, TaskTimeout
 from flowfn.ports import Commit, Lease, Saver
-from flowfn.testing.around import SaverAround
+from flowfn.saver_around import SaverAround
 from flowfn.testing.clock import VirtualClock
 from flowfn.testing.simulation import Simulation
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from checkpointers import MemorySaver, SqliteSaver
 from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, ThreadRow
-from flowfn.testing.around import SaverAround
+from flowfn.saver_around import SaverAround
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flowfn.lazy import lazily
 from graph_compat.left_out import EVENTS, stand_in
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
@@ -29,11 +30,7 @@ __all__ = [
 
 ToolCallTransformer: Any = stand_in(__name__, "ToolCallTransformer", EVENTS)
 
-
-def __getattr__(name: str) -> Any:
-    """The marks, from their module."""
-    if name in ("InjectedState", "InjectedStore", "ToolRuntime"):
-        from graph_compat.prebuilt import marks
-
-        return getattr(marks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The marks load LangChain where it is installed.
+__getattr__, __dir__ = lazily(
+    __name__, dict.fromkeys(("InjectedState", "InjectedStore", "ToolRuntime"), "graph_compat.prebuilt.marks")
+)

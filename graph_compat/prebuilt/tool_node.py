@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
+from flowfn.lazy import lazily
 from graph_compat.injection import config_of
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
@@ -67,14 +68,8 @@ _MARKS = ("InjectedState", "InjectedStore", "ToolInvocationError", "ToolRuntime"
 
 _UNKNOWN = "Error: {name} is not a valid tool, try one of [{names}]."
 
-
-def __getattr__(name: str) -> Any:
-    """The marks, on whose import LangChain is loaded where it is installed."""
-    if name in _MARKS:
-        from graph_compat.prebuilt import marks
-
-        return getattr(marks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The marks load LangChain where it is installed.
+__getattr__, __dir__ = lazily(__name__, dict.fromkeys(_MARKS, "graph_compat.prebuilt.marks"))
 
 
 @dataclass(frozen=True)

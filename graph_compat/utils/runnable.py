@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from flowfn.lazy import lazily
+
 if TYPE_CHECKING:
     from graph_compat.langchain.callable import RunnableCallable
 
@@ -13,11 +15,5 @@ __all__ = ["RunnableCallable", "RunnableLike"]
 RunnableLike = Callable[..., Any] | Callable[..., Awaitable[Any]] | Mapping[str, Any]
 """What a node may be: a function, an object with `invoke` and `ainvoke`, or a mapping of such."""
 
-
-def __getattr__(name: str) -> Any:
-    """The class, on whose import LangChain is loaded."""
-    if name == "RunnableCallable":
-        from graph_compat.langchain.callable import RunnableCallable
-
-        return RunnableCallable
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The class loads LangChain.
+__getattr__, __dir__ = lazily(__name__, {"RunnableCallable": "graph_compat.langchain.callable"})
