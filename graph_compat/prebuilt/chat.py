@@ -150,7 +150,7 @@ def _as_dict(message: Any) -> dict[str, Any]:
     Raises:
         TypeError: it is none.
     """
-    if isinstance(message, Mapping):
+    if is_dict(message):
         return dict(message)
     if isinstance(message, str):
         return {"role": "user", "content": message}
