@@ -232,8 +232,9 @@ async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -
 
 def _settings(setup: Setup, order: Order) -> Settings:
     """A workflow's settings for one call."""
-    settings = replace(setup.ready, context=setup.context_of(order.context))
-    executor = order.config.executor
+    settings, context, executor = setup.ready, setup.context_of(order.context), order.config.executor
+    if context is not None:
+        settings = replace(settings, context=context)
     return settings if executor is None else replace(settings, executor=executor)
 
 

@@ -14,7 +14,9 @@ def check_option(name: str, value: Any, words: Any) -> None:
     Raises:
         InvalidInput: lists the words that it has.
     """
+    if value is None:
+        return
     known = typing.get_args(words)
-    if value is not None and value not in known:
+    if value not in known:
         listed = ", ".join(repr(word) for word in known)
         raise InvalidInput(f"{name}={value!r} is unknown: write one of {listed}")
