@@ -21,7 +21,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.errors": set(),
     "flowfn.policies": NOUNS,
     "flowfn.delta": {"flowfn.errors"},
+    "flowfn.recent": set(),
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
+    "flowfn.described": {"flowfn.ports"},
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
@@ -81,8 +83,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.config",
         "flowfn.caching",
         "flowfn.delta",
+        "flowfn.described",
         "flowfn.executors",
         "flowfn.logs",
+        "flowfn.recent",
         "flowfn.runtime",
         "flowfn.validation",
     },
@@ -121,7 +125,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
+    | {"flowfn.described", "flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
@@ -197,9 +201,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
+        "flowfn.described",
         "flowfn.encryption",
         "flowfn.logs",
         "flowfn.ports",
+        "flowfn.recent",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
