@@ -24,6 +24,7 @@ from checkpointers.tuples import (
     to_tuple,
     to_writes,
 )
+from flowfn.described import metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import (
     Busy,
@@ -202,7 +203,7 @@ class CheckpointSaver(Housekeeping):
                 return
             if wanted and loaded.checkpoint.id != wanted:
                 continue
-            if filter and not _matches(self.serde.loads(loaded.checkpoint.metadata), filter):
+            if filter and not _matches(metadata_of(loaded.checkpoint, self.serde), filter):
                 continue
             found += 1
             yield to_tuple(loaded, self.serde)

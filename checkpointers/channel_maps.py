@@ -2,35 +2,45 @@
 
 A checkpoint's map has a place for every channel, and few of them change from one to the next. So a map is
 stored as its difference from that of an earlier checkpoint, its base, whose own is whole: a checkpoint costs
-what changed since its base, and is read with one more. When a quarter of the map differs, it is stored whole
+what changed since its base, and is read with one more. When a difference has become long, the map is stored whole
 and becomes the base of those that follow.
 
 A place is `[version, key of value]`, or `[version]` where the channel is empty; None in a difference says that
-the channel is gone.
+the channel is gone. Stored, a map is a msgpack array: of each channel its name, or in a difference its number in the
+base; its version, or nil where it is gone; how many checkpoints ago its value was put, or nil where it is empty; and
+which one of that checkpoint's it was.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import ormsgpack
 
 from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow
 
+ROOM = 1 << 32
+"""How many values and writes a checkpoint has room for: the distance between the first keys of two."""
+
 Place = list[int]
 Places = Mapping[str, Place]
 
-SMALL = 16
-"""Channels that a difference may have whatever the size of its base."""
+SHARE = 8
+"""The part of its base that a difference may be long: then the maps between two whole ones are as long in all."""
+SMALL = 256
+"""Bytes by which it may be longer whatever its base."""
 
 
 class Base(NamedTuple):
-    """A whole map, and the versions in it."""
+    """A whole map of `size` bytes, the versions in it, and the numbers of its channels."""
 
     key: int
     places: Places
     versions: Mapping[str, int]
+    numbers: Mapping[str, int]
+    size: int
 
 
 class ChannelMap(NamedTuple):
@@ -50,9 +60,17 @@ class ChannelMap(NamedTuple):
         base = {} if self.base is None else self.base.places
         return {channel: place for channel, place in {**base, **self.changes}.items() if place is not None}
 
-    def as_text(self) -> tuple[str, int | None]:
-        """What to store: the changes, and the key of the base."""
-        return json.dumps(self.changes, separators=(",", ":")), None if self.base is None else self.base.key
+    def as_bytes(self, key: int) -> tuple[bytes, int | None]:
+        """What to store under a checkpoint's key, and the key of the base; whole, where a difference would be long."""
+        if self.base is not None:
+            data = self.difference(key)
+            if SHARE * len(data) <= self.base.size + SMALL:
+                return data, self.base.key
+        return _packed(self.whole(), {}, key), None
+
+    def difference(self, key: int) -> bytes:
+        """The changes alone, as they are stored under a checkpoint's key."""
+        return _packed(self.changes, {} if self.base is None else self.base.numbers, key)
 
 
 EMPTY = ChannelMap({})
@@ -61,25 +79,70 @@ EMPTY = ChannelMap({})
 class Bases:
     """The whole maps that a process has read, so that each is worked out once; the last few.
 
-    A key may come to stand for another checkpoint: one is known by its text.
+    A key may come to stand for another checkpoint, where a commit is undone: one is known by its bytes.
     """
 
     SIZE = 64
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[str, Base]] = {}
+        self._known: dict[int, tuple[bytes, Base]] = {}
 
-    def read(self, key: int, text: str) -> Base:
+    def read(self, key: int, data: bytes) -> Base:
         """The whole map that a checkpoint is stored with."""
         found = self._known.get(key)
-        if found is not None and found[0] == text:
+        if found is not None and found[0] == data:
             return found[1]
-        places: Places = json.loads(text)
-        base = Base(key, places, {channel: place[0] for channel, place in places.items()})
-        self._known[key] = (text, base)
+        places: Any = dict(_unpacked(data, (), key))
+        versions = {channel: place[0] for channel, place in places.items()}
+        base = Base(key, places, versions, {name: n for n, name in enumerate(places)}, len(data))
+        self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)
         return base
+
+
+def read(key: int, data: bytes, base: Base | None) -> ChannelMap:
+    """The map of a checkpoint, as it was stored under its key."""
+    return ChannelMap(dict(_unpacked(data, () if base is None else tuple(base.places), key)), base)
+
+
+def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key: int) -> bytes:
+    packed: list[Any] = []
+    for name, place in changes.items():
+        packed.append(numbers.get(name, name))
+        if place is None:
+            packed.append(None)
+        elif len(place) < 2:
+            packed += (place[0], None)
+        else:
+            put, nth = divmod(place[1], ROOM)
+            packed += (place[0], key - put, nth)
+    try:
+        return ormsgpack.packb(packed)
+    except TypeError:  # a name with lone surrogates
+        return ormsgpack.packb([_encoded(part) if isinstance(part, str) else part for part in packed])
+
+
+def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> Iterator[tuple[str, Place | None]]:
+    parts = iter(ormsgpack.unpackb(data))
+    for part in parts:
+        name = names[part] if isinstance(part, int) else _decoded(part)
+        version = next(parts)
+        ago = None if version is None else next(parts)
+        if version is None:
+            yield name, None
+        elif ago is None:
+            yield name, [version]
+        else:
+            yield name, [version, (key - ago) * ROOM + next(parts)]
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _decoded(name: str | bytes) -> str:
+    return name if isinstance(name, str) else name.decode("utf-8", "surrogatepass")
 
 
 Store = Callable[[bytes, int | None], int]
@@ -104,8 +167,7 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
     }
     if not base.versions.keys() <= row.versions.keys():
         changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
-    made = ChannelMap(changes, base)
-    return made if 4 * len(changes) <= len(base.places) + SMALL else ChannelMap(made.whole())
+    return ChannelMap(changes, base)
 
 
 def _place(name: str, version: int, row: CheckpointRow, parent: ChannelMap, store: Store) -> Place:

@@ -124,7 +124,7 @@ def to_checkpoint(stored: Stored, place: int, version: Any) -> dict[str, Any]:
 
 def to_metadata(row: CheckpointRow, run: Run, serde: Serializer) -> dict[str, Any]:
     """The metadata by which users filter a history, as far as JSON has it."""
-    known = _read(row.metadata, serde)
+    known = _read(row.metadata, serde) if row.metadata else None
     kept = known.items() if isinstance(known, dict) else ()
     plain = {
         name: value for name, value in kept if type(value) in _SCALARS and _is_key(name) and _is_plain(value)

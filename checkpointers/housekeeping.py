@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from flowfn.described import metadata_of
 from flowfn.errors import InvalidInput, SaverError, ThreadBusy
 from flowfn.logs import logger
 from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Serializer, ThreadRow, Versioned, Writes
@@ -104,7 +105,7 @@ class Housekeeping(ABC):
         """
         runs, doomed = set(run_ids), defaultdict(list)
         for loaded in self.history(None, None) if runs else ():
-            if self.serde.loads(loaded.checkpoint.metadata).get("run_id") in runs:
+            if metadata_of(loaded.checkpoint, self.serde).get("run_id") in runs:
                 doomed[loaded.thread].append((loaded.checkpoint.namespace, loaded.checkpoint.id))
         for thread, places in doomed.items():
             self.forget(thread, places)

@@ -19,6 +19,7 @@ from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, busy, lease_lost, paged, unknown_before
 from checkpointers.sqlite_schema import SCHEMA
+from checkpointers.sqlite_values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.sqlite.database import Database, Fsync
@@ -49,6 +50,7 @@ class SqliteSaver(CheckpointSaver):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
         self._bases = Bases()
+        self._values = Values()
         self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
         self._group = GroupCommit()
         self._holder = Holder(self._renew)
@@ -194,7 +196,7 @@ class SqliteSaver(CheckpointSaver):
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         with self._database.reading() as db:
-            return sqlite_rows.load(db, thread, namespace, checkpoint)
+            return sqlite_rows.load(db, thread, namespace, checkpoint, self._values)
 
     def history(
         self,
@@ -214,7 +216,7 @@ class SqliteSaver(CheckpointSaver):
 
         def read(before: int, size: int) -> tuple[list[Loaded], int]:
             with self._database.reading() as db:
-                return sqlite_rows.page(db, before, size, key, namespace)
+                return sqlite_rows.page(db, before, size, key, namespace, self._values)
 
         return paged(read, end, limit)
 

@@ -11,9 +11,10 @@ import json
 import sqlite3
 from collections.abc import Collection
 
-from checkpointers.channel_maps import Bases
+from checkpointers.channel_maps import Bases, ChannelMap
 from checkpointers.housekeeping import Place
-from checkpointers.sqlite_rows import channel_map, span
+from checkpointers.sqlite_forms import long_id
+from checkpointers.sqlite_rows import channel_map, forget_keys, span
 
 Cursor = sqlite3.Cursor
 
@@ -23,28 +24,38 @@ _LEFT = "left"
 _NEEDED = """
     WITH RECURSIVE needed (key) AS (
         SELECT value FROM json_each(?)
-        UNION SELECT value.onto FROM needed JOIN value ON value.key = needed.key WHERE value.onto IS NOT NULL)
+        UNION SELECT value.onto FROM needed JOIN value ON value.key = needed.key WHERE value.onto IS NOT NULL
+        UNION SELECT value.beside FROM needed JOIN value ON value.key = needed.key WHERE value.beside > 0)
     SELECT key FROM needed"""
+
+
+_NAME_PARENTS = """
+    UPDATE checkpoint SET parent = (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
+    WHERE thread = ? AND parent IN (SELECT value FROM json_each(?))"""
+"""Parents that go are known by their ids again."""
 
 
 def places(db: Cursor, thread: str) -> list[Place]:
     """Where each checkpoint of a thread is, the last committed first."""
-    return db.execute(
+    found = db.execute(
         "SELECT namespace, checkpoint.id FROM checkpoint JOIN thread ON thread.key = checkpoint.thread"
         " WHERE thread.id = ? AND body IS NOT NULL ORDER BY checkpoint.key DESC",
         (thread,),
-    ).fetchall()
+    )
+    return [(namespace, long_id(id)) for namespace, id in found]
 
 
 def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
     """Forget checkpoints of a thread, and of those forgotten before what nobody needs any more."""
     named = {
-        (namespace, id): key
+        (namespace, long_id(id)): key
         for namespace, id, key in db.execute(
             "SELECT namespace, id, key FROM checkpoint WHERE thread = ? AND body IS NOT NULL", (thread,)
         )
     }
     doomed = {named[place] for place in places if place in named}
+    forget_keys(db, max(doomed, default=0))
+    db.execute(_NAME_PARENTS, (thread, json.dumps(sorted(doomed))))
     needed = _needed(db, set(named.values()) - doomed, doomed)
     left = db.execute(
         "SELECT key FROM checkpoint WHERE thread = ? AND body IS NULL AND source = ?", (thread, _LEFT)
@@ -69,9 +80,9 @@ def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
     values = set()
     for key in kept:
         channels, base = db.execute("SELECT channels, base FROM checkpoint WHERE key = ?", (key,)).fetchone()
-        whole = channel_map(db, channels, base, bases).whole()
+        whole = channel_map(db, key, channels, base, bases).whole()
         if base in doomed:
-            text = json.dumps(whole, separators=(",", ":"))
-            db.execute("UPDATE checkpoint SET channels = ?, base = NULL WHERE key = ?", (text, key))
+            stored, _ = ChannelMap(whole).as_bytes(key)
+            db.execute("UPDATE checkpoint SET channels = ?, base = NULL WHERE key = ?", (stored, key))
         values |= {place[1] for place in whole.values() if len(place) > 1}
     return {key for (key,) in db.execute(_NEEDED, (json.dumps(sorted(values)),))}

@@ -6,15 +6,17 @@ or knows of processes.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checkpointers.channel_maps import EMPTY, Bases, ChannelMap, Places, after
+from checkpointers import channel_maps
+from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, Places, after
 from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
+from checkpointers.sqlite_forms import long_id, long_time, short_id, short_time
 from checkpointers.sqlite_schema import IS_UNFINISHED
+from checkpointers.sqlite_values import NOTHING, Other, Parts, Values, is_packed, other_among, packed
 from flowfn.ports import (
     CheckpointRow,
     Commit,
@@ -27,9 +29,6 @@ from flowfn.ports import (
 
 Cursor = sqlite3.Cursor
 
-_ROOM = 1 << 32
-"""How many writes a checkpoint has room for: the distance between the first keys of two."""
-
 _FENCE = """
     SELECT thread.key, thread.token, checkpoint.key FROM thread LEFT JOIN checkpoint
     ON checkpoint.thread = thread.key AND checkpoint.id = ? AND checkpoint.namespace = ?
@@ -40,24 +39,21 @@ _ADD_WRITE = """
         (SELECT coalesce(max(key), ?) FROM "write" WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?, ?, ?)"""
 
 _ADD_VALUE = """
-    INSERT INTO value (key, data, onto) VALUES (
-        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?, ?)"""
+    INSERT INTO value (key, data, onto, beside) VALUES (
+        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?)"""
 
-_PARTS = """
-    WITH RECURSIVE part (data, onto) AS (
-        SELECT data, onto FROM value WHERE key = ?
-        UNION ALL SELECT value.data, value.onto FROM part JOIN value ON value.key = part.onto)
-    SELECT data FROM part"""
+_LAST = "(SELECT max(coalesce((SELECT max(key) FROM checkpoint), 0), forgotten) FROM fence)"
+"""The last key that a checkpoint was given."""
 
 _PLACE = "SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?"
 
-_SPOT = """
-    SELECT (SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?),
-        (SELECT coalesce(max(key), 0) FROM checkpoint)"""
+_SPOT = f"SELECT (SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?), {_LAST}"
+
+_NAMED = f"INSERT INTO checkpoint (key, thread, namespace, id) VALUES ({_LAST} + 1, ?, ?, ?)"
 
 _NEW = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-_IS_PUT = "SELECT body IS NOT NULL, (SELECT max(key) FROM checkpoint) FROM checkpoint WHERE key = ?"
+_IS_PUT = f"SELECT body IS NOT NULL, {_LAST} FROM checkpoint WHERE key = ?"
 
 _SETTLE = """
     UPDATE thread SET
@@ -79,7 +75,12 @@ _FILL = """
     UPDATE checkpoint SET parent = ?, step = ?, source = ?, created_at = ?, body = ?, metadata = ?,
         channels = ?, base = ? WHERE key = ?"""
 
-_COLUMNS = """checkpoint.namespace, checkpoint.id, checkpoint.parent, checkpoint.step, checkpoint.source,
+_PARENT = """
+    CASE typeof(checkpoint.parent) WHEN 'integer' THEN
+        (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
+    ELSE checkpoint.parent END"""
+
+_COLUMNS = f"""checkpoint.namespace, checkpoint.id, {_PARENT}, checkpoint.step, checkpoint.source,
     checkpoint.created_at, checkpoint.body, checkpoint.metadata, checkpoint.channels,
     checkpoint.base"""
 
@@ -89,7 +90,7 @@ _COLUMNS = """checkpoint.namespace, checkpoint.id, checkpoint.parent, checkpoint
 def apply(db: Cursor, commit: Commit, bases: Bases) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
     first = commit.items[0] if commit.items else None
-    spot = (first.checkpoint, first.namespace) if isinstance(first, Writes) else (None, None)
+    spot = (short_id(first.checkpoint), first.namespace) if isinstance(first, Writes) else (None, None)
     found = db.execute(_FENCE, (*spot, commit.thread)).fetchone()
     lease = commit.lease
     if lease is not None and (found is None or found[1] != lease.token):
@@ -116,10 +117,11 @@ def _add_writes(db: Cursor, checkpoint: int, rows: Iterable[WriteRow]) -> None:
 
 def _place(db: Cursor, thread: int, namespace: str, id: str) -> int:
     """The key of a checkpoint; of a new, empty row where nothing has named it yet."""
-    found = db.execute(_PLACE, (thread, id, namespace)).fetchone()
+    named = short_id(id)
+    found = db.execute(_PLACE, (thread, named, namespace)).fetchone()
     if found is not None:
         return int(found[0])
-    db.execute("INSERT INTO checkpoint (thread, namespace, id) VALUES (?, ?, ?)", (thread, namespace, id))
+    db.execute(_NAMED, (thread, namespace, named))
     return _last_row(db)
 
 
@@ -133,44 +135,63 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
     if put or key == last:
         return key
     db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
-    shift = (last + 1 - key) * _ROOM
+    shift = (last + 1 - key) * ROOM
     db.execute('UPDATE "write" SET key = key + ? WHERE key BETWEEN ? AND ?', (shift, *span(key)))
     return int(last) + 1
 
 
 def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
     parent_key, parent = _parent(db, thread, row, bases)
-    known, last = db.execute(_SPOT, (thread, row.id, row.namespace)).fetchone()
+    known, last = db.execute(_SPOT, (thread, short_id(row.id), row.namespace)).fetchone()
+    other = _other(db, parent_key, row)
     if known is None:
-        _add_new_checkpoint(db, thread, last + 1, parent, row)
+        _add_new_checkpoint(db, thread, last + 1, (parent_key, parent), row, other)
         return
     key = _final_place(db, thread, row.namespace, row.id)
     room = span(key)
 
     def store(value: bytes, onto: int | None) -> int:
-        db.execute(_ADD_VALUE, (room[0], *room, value, onto))
+        data, beside = packed(value, other)
+        db.execute(_ADD_VALUE, (room[0], *room, data, onto, beside))
         return _last_row(db)
 
-    channels, base = after(EMPTY if parent_key == key else parent, row, store).as_text()
-    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
-    db.execute(_FILL, (*described, key))
+    channels, base = after(EMPTY if parent_key == key else parent, row, store).as_bytes(key)
+    db.execute(_FILL, (*_described(row, parent_key), channels, base, key))
 
 
-def _add_new_checkpoint(db: Cursor, thread: int, key: int, parent: ChannelMap, row: CheckpointRow) -> None:
+def _add_new_checkpoint(
+    db: Cursor, thread: int, key: int, before: tuple[int | None, ChannelMap], row: CheckpointRow, other: Other
+) -> None:
     """A checkpoint that nothing is known of yet: its key is the next one, and its values are the first under it."""
+    parent_key, parent = before
     values: dict[tuple[bytes, int | None], int] = {}
 
     def store(value: bytes, onto: int | None) -> int:
         """Two channels that hold the same share it."""
-        return values.setdefault((value, onto), key * _ROOM + 1 + len(values))
+        return values.setdefault((value, onto), key * ROOM + 1 + len(values))
 
-    channels, base = after(parent, row, store).as_text()
+    channels, base = after(parent, row, store).as_bytes(key)
     db.executemany(
-        "INSERT INTO value (data, onto, key) VALUES (?, ?, ?)",
-        [(*value, place) for value, place in values.items()],
+        "INSERT INTO value (key, onto, data, beside) VALUES (?, ?, ?, ?)",
+        [(place, onto, *packed(value, other)) for (value, onto), place in values.items()],
     )
-    described = (row.parent, row.step, row.source, row.created_at, row.body, row.metadata, channels, base)
-    db.execute(_NEW, (key, thread, row.namespace, row.id, *described))
+    db.execute(
+        _NEW, (key, thread, row.namespace, short_id(row.id), *_described(row, parent_key), channels, base)
+    )
+
+
+def _described(row: CheckpointRow, parent: int | None) -> tuple[Any, ...]:
+    """What a checkpoint says of itself. A parent that is there is known by its key."""
+    of = None if row.parent is None else short_id(row.parent) if parent is None else parent
+    return (of, row.step, row.source, short_time(row.created_at), row.body, row.metadata)
+
+
+def _other(db: Cursor, parent: int | None, row: CheckpointRow) -> Other:
+    """What values of a checkpoint may be kept beside: one that its parent was put with."""
+    given = (held.deltas[0] if held.deltas else held.value for held in row.values.values())
+    if parent is None or not any(data is not None and is_packed(data) for data in given):
+        return NOTHING
+    return other_among(db, span(parent))
 
 
 def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[int | None, ChannelMap]:
@@ -181,15 +202,15 @@ def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[
     key, channels, base = found
     if base is None:
         return key, ChannelMap({}, bases.read(key, channels))
-    return key, channel_map(db, channels, base, bases)
+    return key, channel_map(db, key, channels, base, bases)
 
 
-def channel_map(db: Cursor, channels: str, base: int | None, bases: Bases) -> ChannelMap:
-    """A stored map, with its base."""
+def channel_map(db: Cursor, key: int, channels: bytes, base: int | None, bases: Bases) -> ChannelMap:
+    """A checkpoint's stored map, with its base."""
     if base is None:
-        return ChannelMap(json.loads(channels))
-    (text,) = db.execute("SELECT channels FROM checkpoint WHERE key = ?", (base,)).fetchone()
-    return ChannelMap(json.loads(channels), bases.read(base, text))
+        return channel_maps.read(key, channels, None)
+    (whole,) = db.execute("SELECT channels FROM checkpoint WHERE key = ?", (base,)).fetchone()
+    return channel_maps.read(key, channels, bases.read(base, whole))
 
 
 def _settle(db: Cursor, thread: int, commit: Commit) -> None:
@@ -277,8 +298,14 @@ def delete_thread(db: Cursor, id: str) -> None:
     spans = [span(key) for (key,) in keys]
     db.executemany("DELETE FROM value WHERE key BETWEEN ? AND ?", spans)
     db.executemany('DELETE FROM "write" WHERE key BETWEEN ? AND ?', spans)
+    forget_keys(db, max((key for (key,) in keys), default=0))
     db.execute("DELETE FROM checkpoint WHERE thread = ?", (thread,))
     db.execute("DELETE FROM thread WHERE key = ?", (thread,))
+
+
+def forget_keys(db: Cursor, last: int) -> None:
+    """See to it that no key of a checkpoint up to this one is given out again."""
+    db.execute("UPDATE fence SET forgotten = max(forgotten, ?)", (last,))
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -290,48 +317,48 @@ def thread_key(db: Cursor, id: str) -> int | None:
     return None if found is None else int(found[0])
 
 
-def load(db: Cursor, id: str, namespace: str, checkpoint: str | None) -> Loaded | None:
+def load(db: Cursor, id: str, namespace: str, checkpoint: str | None, values: Values) -> Loaded | None:
     """A checkpoint with its values and writes, or None."""
     thread = thread_key(db, id)
     if thread is None:
         return None
     found = _find(db, f"key, {_COLUMNS}", thread, namespace, checkpoint)
-    return None if found is None else _loaded(db, id, found)
+    return None if found is None else _loaded(db, id, found, values)
 
 
 def page(
-    db: Cursor, end: int, size: int, thread: int | None, namespace: str | None
+    db: Cursor, end: int, size: int, thread: int | None, namespace: str | None, values: Values
 ) -> tuple[list[Loaded], int]:
     """Checkpoints committed before the one of key `end`, the last first, and the key of the last of them."""
-    where, values = _where(thread=thread, namespace=namespace)
+    where, given = _where(thread=thread, namespace=namespace)
     found = db.execute(
         f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
-        (end, *values, size),
+        (end, *given, size),
     )
     keys = [key for (key,) in found]
-    return [_load_key(db, key) for key in keys], keys[-1] if keys else 0
+    return [_load_key(db, key, values) for key in keys], keys[-1] if keys else 0
 
 
-def _load_key(db: Cursor, key: int) -> Loaded:
+def _load_key(db: Cursor, key: int, values: Values) -> Loaded:
     """The checkpoint of a key that was just read in the same transaction."""
     found = db.execute(
         f"SELECT thread.id, checkpoint.key, {_COLUMNS} FROM checkpoint"
         " JOIN thread ON thread.key = checkpoint.thread WHERE checkpoint.key = ?",
         (key,),
     ).fetchone()
-    return _loaded(db, found[0], found[1:])
+    return _loaded(db, found[0], found[1:], values)
 
 
 def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:
     """The key of a checkpoint of this id; one of the namespace asked for goes before any other."""
-    where, values = _where(thread=thread, id=id)
+    where, values = _where(thread=thread, id=short_id(id))
     found = db.execute(f"SELECT namespace = ?, key FROM checkpoint WHERE {where}", (namespace, *values))
     return max(((own or 0, key) for own, key in found), default=(0, None))[1]
 
 
 def _find(db: Cursor, columns: str, thread: int, namespace: str, id: str | None) -> Any:
     """Columns of the checkpoint of this id, or of the last one of the namespace."""
-    where, values = _where(thread=thread, namespace=namespace, id=id)
+    where, values = _where(thread=thread, namespace=namespace, id=None if id is None else short_id(id))
     return db.execute(
         f"SELECT {columns} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", values
     ).fetchone()
@@ -343,33 +370,33 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
     return " AND ".join(["body IS NOT NULL", *(f"{name} = ?" for name in given)]), [*given.values()]
 
 
-def _loaded(db: Cursor, thread: str, found: tuple[Any, ...]) -> Loaded:
+def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> Loaded:
     key, namespace, name, parent, step, source, created_at, body, metadata, channels, base = found
-    held = channel_map(db, channels, base, Bases()).whole()
-    versions = {channel: place[0] for channel, place in held.items()}
-    values = _values(db, held)
-    row = CheckpointRow(namespace, name, parent, step, source, created_at, body, metadata, versions, values)
+    held = channel_map(db, key, channels, base, Bases()).whole()
+    row = CheckpointRow(
+        namespace,
+        long_id(name),
+        None if parent is None else long_id(parent),
+        step,
+        source,
+        long_time(created_at),
+        body,
+        metadata,
+        {channel: place[0] for channel, place in held.items()},
+        _values(db, held, values),
+    )
     return Loaded(thread, row, _writes(db, key))
 
 
-def _values(db: Cursor, held: Places) -> dict[str, Versioned]:
+def _values(db: Cursor, held: Places, values: Values) -> dict[str, Versioned]:
     """The values at places; what channels share is read once."""
-    read: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
-    values = {}
+    read: dict[int, Parts] = {}
+    found = {}
     for channel, (version, *at) in held.items():
         if at and at[0] not in read:
-            read[at[0]] = _value(db, at[0])
-        values[channel] = Versioned(version, *read[at[0]]) if at else Versioned(version, None)
-    return values
-
-
-def _value(db: Cursor, key: int) -> tuple[bytes, tuple[bytes, ...]]:
-    """The bytes that a value begins as, and the deltas to them."""
-    data, onto = db.execute("SELECT data, onto FROM value WHERE key = ?", (key,)).fetchone()
-    if onto is None:
-        return data, ()
-    parts = [part for (part,) in db.execute(_PARTS, (key,))]
-    return parts.pop(), tuple(reversed(parts))
+            read[at[0]] = values.read(db, at[0])
+        found[channel] = Versioned(version, *read[at[0]]) if at else Versioned(version, None)
+    return found
 
 
 def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:
@@ -382,7 +409,7 @@ def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:
 
 def span(checkpoint: int) -> tuple[int, int]:
     """The first and the last key that writes of a checkpoint may have."""
-    return checkpoint * _ROOM, checkpoint * _ROOM + _ROOM - 1
+    return checkpoint * ROOM, checkpoint * ROOM + ROOM - 1
 
 
 def _last_row(db: Cursor) -> int:

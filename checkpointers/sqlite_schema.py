@@ -1,21 +1,28 @@
 """The tables of the SQLite saver.
 
 - `thread`: one row each, with its last run and its lease. `touched` orders listings; the clock doesn't.
-- `checkpoint`: `key` is the order of commits. `channels` maps each channel to `[version, key of value]`,
-  without a key where it is empty, so that a checkpoint shares what did not change with its parent,
+- `checkpoint`: `key` is the order of commits. `id`, `parent` and `created_at` have a short spelling
+  (`sqlite_forms.py`), and a parent that is there is its key. `channels` maps each channel to a version and the key
+  of a value, without a key where it is empty, so that a checkpoint shares what did not change with its parent,
   whatever other branch gave the same number to its own version; or it has what differs from the map of
   the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
   writes alone so far, or was forgotten (`sqlite_pruning.py`).
-- `value`: what channels held: whole, or what changed in the value of key `onto`; `write`: what tasks wrote, a
-  log that is merged when read. Their `key` is the key of the checkpoint that they were put with times 2**32,
-  plus a place under it: the rows of a checkpoint lie side by side, need no index, and a commit of writes
-  dirties a single page.
+- `value`: what channels held: whole, or what changed in the value of key `onto`; deflated where `beside` isn't NULL
+  (`sqlite_values.py`); `write`: what tasks wrote, a log that is merged when read. Their `key` is the key of the
+  checkpoint that they were put with times 2**32, plus a place under it: the rows of a checkpoint lie side by side,
+  need no index, and a commit of writes dirties a single page.
 - `source`: the code of functions by its digest, which is of all threads.
-- `fence`: one row, the last token given out. Tokens never return, not even after a thread was deleted.
+- `fence`: one row: the last token given out, and the last key of a checkpoint that was forgotten. Neither returns,
+  not even after a thread was deleted.
 """
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from checkpointers.channel_maps import Bases, ChannelMap
+from checkpointers.sqlite_forms import short_id, short_time
 from flowfn.sqlite.schema import Schema
 
 IS_UNFINISHED = "status IN ('running', 'interrupted', 'failed')"
@@ -79,4 +86,54 @@ _SOURCES = """
 CREATE TABLE source (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 """
 
-SCHEMA = Schema((_TABLES, _DELTAS, _SOURCES))
+_SHORT = """
+CREATE TABLE short (
+    key INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    id NOT NULL,
+    parent,
+    step INTEGER,
+    source TEXT,
+    created_at,
+    body BLOB,
+    metadata BLOB,
+    channels BLOB,
+    base INTEGER
+);
+INSERT INTO short SELECT
+    key, thread, namespace, short_id(id),
+    coalesce((
+        SELECT of.key FROM checkpoint AS of WHERE of.thread = checkpoint.thread AND of.id = checkpoint.parent
+        AND of.namespace = checkpoint.namespace AND of.body IS NOT NULL), short_id(parent)),
+    step, source, short_time(created_at), body, metadata,
+    short_map(key, channels, base, (SELECT of.channels FROM checkpoint AS of WHERE of.key = checkpoint.base)), base
+    FROM checkpoint;
+DROP TABLE checkpoint;
+ALTER TABLE short RENAME TO checkpoint;
+CREATE UNIQUE INDEX checkpoint_id ON checkpoint (thread, id, namespace);
+CREATE INDEX checkpoint_order ON checkpoint (thread, namespace);
+ALTER TABLE value ADD COLUMN beside INTEGER;
+ALTER TABLE fence ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;
+"""
+
+
+def _short_map(key: int, channels: str | None, base: int | None, bases: str | None) -> bytes | None:
+    """A map as `channel_maps` keeps it, of the JSON that it was before."""
+    if channels is None:
+        return None
+    changes: dict[str, Any] = json.loads(channels)
+    if base is None or bases is None:
+        return ChannelMap(changes).as_bytes(key)[0]
+    whole, _ = ChannelMap(json.loads(bases)).as_bytes(base)
+    return ChannelMap(changes, Bases().read(base, whole)).difference(key)
+
+
+SCHEMA = Schema(
+    (_TABLES, _DELTAS, _SOURCES, _SHORT),
+    functions={
+        "short_id": lambda id: None if id is None else short_id(id),
+        "short_time": lambda time: None if time is None else short_time(time),
+        "short_map": _short_map,
+    },
+)

@@ -1,7 +1,7 @@
 """LangGraph's shapes and the port's rows, each turned into the other.
 
 Rule: a row's `body` is `dumps({"seen", "updated"})` and its `metadata` is `dumps({**metadata, "source",
-"step"})`, as the engine writes them, so that either side reads what the other wrote.
+"step"})`; how the engine writes them is read as well (`flowfn/described.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from checkpointers.rules import now
+from flowfn.described import body_of, metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
 
@@ -72,23 +73,22 @@ def config_of(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
 def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
     """A stored checkpoint, LangGraph's way."""
     row, loads = loaded.checkpoint, serde.loads
-    body = loads(row.body)
-    updated = body["updated"]
+    body = body_of(row, serde)
     checkpoint = {
-        "v": body.get("v", FORMAT),
+        "v": FORMAT if body.format is None else body.format,
         "id": row.id,
         "ts": row.created_at,
         "channel_values": {
             channel: loads(data) for channel, held in row.values.items() if (data := held.whole()) is not None
         },
         "channel_versions": dict(row.versions),
-        "versions_seen": body["seen"],
-        "updated_channels": None if updated is None else list(updated),
+        "versions_seen": body.seen,
+        "updated_channels": None if body.updated is None else list(body.updated),
     }
     return CheckpointTuple(
         config=config_of(loaded.thread, row.namespace, row.id),
         checkpoint=checkpoint,
-        metadata=loads(row.metadata),
+        metadata=metadata_of(row, serde),
         parent_config=None if row.parent is None else config_of(loaded.thread, row.namespace, row.parent),
         pending_writes=[(write.task, write.channel, loads(write.value)) for write in loaded.writes],
     )

@@ -71,7 +71,8 @@ class CheckpointRow:
     """A checkpoint as a saver keeps it.
 
     When put, `values` holds the channels that changed since the parent; when loaded, every channel
-    that `versions` names. `body` and `metadata` are opaque bytes; `created_at` is ISO 8601, UTC.
+    that `versions` names. `body` and `metadata` are opaque bytes to savers (`flowfn/described.py`), and
+    `metadata` may be empty; `created_at` is ISO 8601, UTC.
     """
 
     namespace: str

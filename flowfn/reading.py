@@ -12,6 +12,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from flowfn.described import metadata_of
 from flowfn.engine.answers import read_pending
 from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, task_uuid
 from flowfn.errors import DecryptionError, FlowError
@@ -281,7 +282,7 @@ def _moment(serde: Serializer, loaded: Loaded, before: Loaded | None) -> Moment:
     }
     changed = (shown for name, shown in names.items() if row.versions[name] != then.get(name))
     calls = sum(1 for record in Ledger(loaded.writes, serde).records.values() if record.info is not None)
-    metadata = _or_unreadable(partial(serde.loads, row.metadata))
+    metadata = _or_unreadable(partial(metadata_of, row, serde))
     return Moment(
         row.id,
         row.parent,

@@ -22,8 +22,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.policies": NOUNS,
     "flowfn.lazy": set(),
     "flowfn.delta": {"flowfn.errors"},
+    "flowfn.recent": set(),
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
     "flowfn.saver_around": {"flowfn.ports"},
+    "flowfn.described": {"flowfn.ports"},
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
@@ -84,8 +86,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.config",
         "flowfn.caching",
         "flowfn.delta",
+        "flowfn.described",
         "flowfn.executors",
         "flowfn.logs",
+        "flowfn.recent",
         "flowfn.runtime",
         "flowfn.validation",
     },
@@ -124,7 +128,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
+    | {"flowfn.described", "flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
@@ -202,10 +206,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
+        "flowfn.described",
         "flowfn.encryption",
         "flowfn.lazy",
         "flowfn.logs",
         "flowfn.ports",
+        "flowfn.recent",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",

@@ -90,6 +90,19 @@ class ReadingContract(Contract):
                 put(saver, checkpoint(f"{name}2", name, versions={"a": 3}, values=changed))
                 assert loaded(saver).checkpoint.values["a"].whole() == value + b"!"
 
+    def test_a_thread_that_was_made_anew_is_read_as_it_is(self) -> None:
+        """Whatever a saver remembers of what it read: the same deltas may be of other values (G2)."""
+        with self.saver() as saver:
+            for letter in (b"x", b"y"):
+                start, longer = 200 * letter, 200 * letter + b"!"
+                change = (
+                    Versioned(2, None, (made(start, longer),)) if saver.keeps_deltas else Versioned(2, longer)
+                )
+                saver.delete_thread(THREAD)
+                put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, start)}))
+                put(saver, checkpoint("c2", "c1", versions={"a": 2}, values={"a": change}))
+                assert loaded(saver).checkpoint.values["a"].whole() == longer
+
     def test_channels_that_hold_the_same_change_apart(self) -> None:
         """Whether a saver keeps equal values once or twice, a delta to one leaves the other."""
         base, longer = b"held by both", b"held by both, once"

@@ -19,6 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
+from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.identity import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import InvalidInput, SerializationError
@@ -79,7 +80,7 @@ class Journal:
         self._flush_under_way: Future[None] | None = None
         self._flush_error: Exception | None = None
         self._begin: Begin | None = None
-        self._thinning = Thinning()
+        self._thinning = Thinning(lease.thread)
         self.released = False
         """Whether the lease went back with a commit."""
 
@@ -368,7 +369,8 @@ def checkpoint_row(
     versions = checkpoint.versions
     names = versions if whole else checkpoint.touched
     changed = {name: versions[name] for name in names if name in versions}
-    metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest)
+    metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,
         checkpoint.id,
@@ -376,8 +378,8 @@ def checkpoint_row(
         checkpoint.step,
         checkpoint.source,
         checkpoint.created_at,
-        serde.dumps({"seen": checkpoint.seen, "updated": checkpoint.updated, "clock": checkpoint.latest}),
-        encode(serde, metadata, "metadata"),
+        serde.dumps(to_body(body, versions)),
+        b"" if metadata is None else encode(serde, metadata, "metadata"),
         checkpoint.versions,
         {name: Versioned(v, _stored(serde, checkpoint, name, program)) for name, v in changed.items()},
     )
@@ -405,13 +407,12 @@ def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Cha
                 f"checkpoint {row.id!r} was put with versions such as {version!r}, and a run goes on from ints: put "
                 "it with the versions 1, 2, …"
             )
-    body = serde.loads(row.body)
+    body = body_of(row, serde)
     values = {
         name: channels[name].restored(serde.loads(data))
         for name, versioned in row.values.items()
         if name in channels and (data := versioned.whole()) is not None
     }
-    updated = body["updated"]
     return Checkpoint(
         row.id,
         row.parent,
@@ -420,10 +421,10 @@ def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Cha
         row.created_at,
         values,
         dict(row.versions),
-        body["seen"],
-        None if updated is None else tuple(updated),
-        serde.loads(row.metadata),
-        body.get("clock"),
+        body.seen,
+        None if body.updated is None else tuple(body.updated),
+        metadata_of(row, serde),
+        body.clock,
     )
 
 

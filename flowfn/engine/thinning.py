@@ -2,29 +2,51 @@
 
 Rule: storage grows with what changed, not with what exists (G6), and reading stays bounded: a value is stored
 as a delta to the one that its parent checkpoint has, until the parts that it is read from would cost more than
-twice what the whole does. What is compared is what is stored, so a value that was changed in place is no trap.
+three times what the whole does. What is compared is what is stored, so a value that was changed in place is no trap.
+
+A process remembers the values that it last put together, so that the next run of a thread doesn't put them together
+again. They are told by all that they are made of, and never by a name: whoever else wrote, nothing stale is found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flowfn import delta
 from flowfn.ports import CheckpointRow, Versioned
+from flowfn.recent import Recent
+
+Parts = tuple[bytes, tuple[bytes, ...]]
+"""What a value is read from: the bytes that it begins as, and the deltas to them, the oldest first."""
 
 _SMALL = 128
 """Bytes under which a value is stored whole: what a delta needs around it is as much."""
 _PART = 256
 """What finding one more part costs, in bytes read."""
+_PARTS = 3
+"""How often as much as the whole the parts of a value may cost to read. With less, a list that grows by 200 bytes at a
+time is stored whole now and then, which takes half as much again."""
 
 
 class _Stored(NamedTuple):
-    """A value as it is stored: its bytes, and what reading it costs."""
+    """A value as it is stored: its bytes, what reading it costs, and what it is read from."""
 
     data: bytes
     cost: int
+    parts: Parts
+
+    def changed(self, data: bytes, *changes: bytes) -> _Stored:
+        """What it is after deltas, with the bytes that it has then."""
+        value, deltas = self.parts
+        cost = self.cost + sum(_PART + len(change) for change in changes)
+        return _Stored(data, cost, (value, deltas + changes))
+
+
+def _whole(data: bytes) -> _Stored:
+    """A value that is stored whole."""
+    return _Stored(data, len(data), (data, ()))
 
 
 class _Place(NamedTuple):
@@ -34,26 +56,33 @@ class _Place(NamedTuple):
     values: dict[str, _Stored]
 
 
+_RECENT: Recent[tuple[str, str], Mapping[str, _Stored]] = Recent(most=64, size=1 << 24)
+"""By thread and namespace: the values of channels that were put together of parts."""
+
+
 class Thinning:
     """What one run knows of the values that are stored, by namespace."""
 
-    def __init__(self) -> None:
+    def __init__(self, thread: str) -> None:
+        self._thread = thread
         self._places: dict[str, _Place] = {}
 
     def opened(self, row: CheckpointRow) -> CheckpointRow:
         """A loaded checkpoint with its values whole; what follows it may be stored as deltas to them."""
-        wholes = _wholes(row.values)
-        self._places[row.namespace] = _Place(
-            row.id,
-            {
-                name: _Stored(data, _cost(row.values[name]))
-                for name, data in wholes.items()
-                if data is not None and len(data) >= _SMALL
-            },
-        )
-        return replace(
-            row, values={name: Versioned(held.version, wholes[name]) for name, held in row.values.items()}
-        )
+        known = _RECENT.get((self._thread, row.namespace)) or {}
+        made: dict[tuple[int, int], _Stored] = {}  # what two channels share is put together once
+        stored = {}
+        for name, (_, value, deltas) in row.values.items():
+            if value is not None:
+                shared = id(value), id(deltas)
+                made[shared] = made.get(shared) or _put_together(value, deltas, known.get(name))
+                stored[name] = made[shared]
+        self._know(row, {name: one for name, one in stored.items() if len(one.data) >= _SMALL})
+        values = {
+            name: Versioned(held.version, stored[name].data if name in stored else None)
+            for name, held in row.values.items()
+        }
+        return replace(row, values=values)
 
     def thinned(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint about to be stored, with deltas for the values that changed little since its parent."""
@@ -66,18 +95,25 @@ class Thinning:
             if data is None or len(data) < _SMALL:
                 continue
             change = None if old is None else delta.make(old.data, data)
-            cost = 0 if old is None or change is None else old.cost + _PART + len(change)
-            if change is not None and cost <= 2 * len(data):
-                thin[name] = Versioned(held.version, None, (change,))
+            made = None if old is None or change is None else old.changed(data, change)
+            if made is not None and made.cost <= _PARTS * len(data):
+                thin[name] = Versioned(held.version, None, made.parts[1][-1:])
             else:
-                cost = len(data)
-            stored[name] = _Stored(data, cost)
-        self._places[row.namespace] = _Place(row.id, stored)
+                made = _whole(data)
+            stored[name] = made
+        self._know(row, stored)
         return replace(row, values={**row.values, **thin}) if thin else row
 
     def forget(self) -> None:
         """It isn't known what is stored: what comes next is stored whole."""
         self._places.clear()
+
+    def _know(self, row: CheckpointRow, values: dict[str, _Stored]) -> None:
+        self._places[row.namespace] = _Place(row.id, values)
+        made = {name: stored for name, stored in values.items() if stored.parts[1]}
+        if made:
+            size = sum(2 * len(stored.data) for stored in made.values())
+            _RECENT.keep((self._thread, row.namespace), made, size)
 
     def _values_of(self, namespace: str, checkpoint: str | None) -> dict[str, _Stored]:
         """The known values of a checkpoint; none if it isn't the last of its namespace."""
@@ -85,17 +121,9 @@ class Thinning:
         return place.values if place is not None and place.checkpoint == checkpoint else {}
 
 
-def _wholes(values: Mapping[str, Versioned]) -> dict[str, bytes | None]:
-    """The values of channels; what two of them share is put together once."""
-    made: dict[Any, bytes | None] = {}
-    wholes = {}
-    for name, held in values.items():
-        parts = held[1:]
-        if held.deltas and parts not in made:
-            made[parts] = held.whole()
-        wholes[name] = made[parts] if held.deltas else held.value
-    return wholes
-
-
-def _cost(held: Versioned) -> int:
-    return len(held.value or b"") + sum(_PART + len(change) for change in held.deltas)
+def _put_together(value: bytes, deltas: tuple[bytes, ...], known: _Stored | None) -> _Stored:
+    """A value that may be a known one, and deltas to it."""
+    if known is None or known.parts != (value, deltas[: len(known.parts[1])]):
+        known = _whole(value)
+    changes = deltas[len(known.parts[1]) :]
+    return known.changed(delta.applied(known.data, changes), *changes) if changes else known

@@ -7,7 +7,9 @@ one file: each counts the migrations that the file has had, and `application_id`
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from flowfn.errors import DatabaseVersion, NotADatabase
 
@@ -20,10 +22,12 @@ class Schema:
     """Migrations, oldest first, each a script of statements that end with `;` and a newline.
 
     `counter`: a table of one row that counts those which the file has had; None: the header's `user_version`.
+    `functions`: what the migrations call, by name.
     """
 
     migrations: tuple[str, ...]
     counter: str | None = None
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def check(self, connection: sqlite3.Connection, path: str) -> bool:
         """Whether the file has all migrations; refuses another application's, and a newer flowfn's.
@@ -50,6 +54,8 @@ class Schema:
 
     def migrate(self, connection: sqlite3.Connection, path: str) -> None:
         """Bring a file to the current format in one transaction, once, whoever else tries it too."""
+        for name, function in self.functions.items():
+            connection.create_function(name, -1, function)
         connection.execute("BEGIN IMMEDIATE")
         try:
             if not self.check(connection, path):

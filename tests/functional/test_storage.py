@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from checkpointers import MemorySaver
+from flowfn import entrypoint
 from flowfn.errors import SaverError
 from flowfn.ports import CheckpointRow
 from graph_compat.graph import END, START, StateGraph
@@ -70,6 +72,20 @@ def test_a_conversation_costs_its_turns(
     assert result == turns
     assert world.state(wf, "t").values == turns
     assert put.bytes < 5 * len("".join(turns))
+
+
+def test_conversations_of_one_name_in_two_databases_stay_apart() -> None:
+    """What a process remembers of a thread is told by what it is made of, not by the thread's id."""
+
+    @entrypoint
+    def chat(text: str, *, previous: Any = None) -> list[str]:
+        return [*(previous or []), text]
+
+    with MemorySaver() as one, MemorySaver() as other:
+        for turn in range(8):
+            for letter, saver in (("a", one), ("b", other)):
+                said = chat.with_checkpointer(saver).thread("t")(letter if turn == 0 else TEXT)
+                assert said == [letter, *turn * [TEXT]]
 
 
 def test_every_checkpoint_of_a_conversation_can_be_read(world: World) -> None:

@@ -1,0 +1,55 @@
+"""What a checkpoint's row has in its two opaque parts: `body`, for the engine, and `metadata`, for people.
+
+Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
+the latest of the versions; metadata leave out `source` and `step`, and are no bytes at all where they say only that
+there are no parents. Both are dicts where somebody put the checkpoint under LangGraph's names, or an older flowfn did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from flowfn.ports import CheckpointRow, Serializer
+
+PLAIN: Mapping[str, Any] = {"parents": {}}
+"""The metadata of a checkpoint that has nothing to say."""
+
+
+class Body(NamedTuple):
+    """Which versions each node has seen, the channels that the last superstep updated, and the clock.
+
+    `clock` None stands for the latest of the versions; `format` is LangGraph's, None for its present one.
+    """
+
+    seen: dict[str, dict[str, int]]
+    updated: Sequence[str] | None
+    clock: int | None = None
+    format: Any = None
+
+
+def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
+    """What is stored of a body, beside the versions."""
+    latest = max(versions.values(), default=0)
+    updated = None if body.updated is None else list(body.updated)
+    return [body.seen, updated] if body.clock in (None, latest) else [body.seen, updated, body.clock]
+
+
+def body_of(row: CheckpointRow, serde: Serializer) -> Body:
+    """The body of a checkpoint."""
+    stored = serde.loads(row.body)
+    if isinstance(stored, dict):
+        return Body(stored["seen"], stored["updated"], stored.get("clock"), stored.get("v"))
+    return Body(*stored)
+
+
+def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is stored of metadata, beside the row; None for nothing."""
+    said = {name: value for name, value in metadata.items() if name not in ("source", "step")}
+    return None if said == PLAIN else said
+
+
+def metadata_of(row: CheckpointRow, serde: Serializer) -> dict[str, Any]:
+    """The metadata of a checkpoint, with what its row says."""
+    said = serde.loads(row.metadata) if row.metadata else {"parents": {}}
+    return {**said, "source": row.source, "step": row.step}
