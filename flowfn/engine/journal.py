@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from flowfn.ports import Host
 
 
+_NUMBERS = 1 << 62
+"""More than a run has outcomes."""
+
+
 class Note:
     """That a call was made; `durable` once its row is known to be committed."""
 
@@ -70,8 +75,7 @@ class Journal:
         self.durability = durability
         self.kept: set[str] | None = getattr(saver, "kept", None)
         """The versions of functions whose source is known to be kept; None where the saver keeps none."""
-        self.order = 0
-        self._orders = count(1)
+        self._orders = iter(range(1, _NUMBERS))
         self._place = 0
         self._places = count(1)
         self._notes: dict[str, Note] = {}
@@ -110,8 +114,7 @@ class Journal:
             return Ledger()
         ledger = Ledger(loaded.writes, self.serde)
         if ledger.last_index > self.order:
-            self.order = ledger.last_index
-            self._orders = count(self.order + 1)
+            self._orders = iter(range(ledger.last_index + 1, _NUMBERS))
         if ledger.last_place > self._place:
             self._place = ledger.last_place
             self._places = count(self._place + 1)
@@ -168,8 +171,12 @@ class Journal:
 
     def next_order(self) -> int:
         """The place of the next outcome among those of the run."""
-        self.order = order = next(self._orders)
-        return order
+        return next(self._orders)
+
+    @property
+    def order(self) -> int:
+        """The last place that was given. It is read off what gives them, so that no thread can set it back."""
+        return _NUMBERS - 1 - length_hint(self._orders)
 
     def report_rows(self, report: Report, checkpoint: str) -> list[Writes]:
         """The divergence report of a resumed run, as a row that replaces the last one."""
