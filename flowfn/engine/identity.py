@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.definition import OnDivergence
-from flowfn.ports import Serializer, WriteRow
+from flowfn.ports import Deserializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 from flowfn.report import CallSummary
 from flowfn.values import Write
@@ -148,7 +148,7 @@ class Record:
         "waiting",
     )
 
-    def __init__(self, task: str, serde: Serializer) -> None:
+    def __init__(self, task: str, serde: Deserializer) -> None:
         self.task = task
         self._claims: list[None] = [None]
         self.index = 0
@@ -265,7 +265,7 @@ class NodeRecord:
 
     __slots__ = ("_serde", "rows")
 
-    def __init__(self, serde: Serializer) -> None:
+    def __init__(self, serde: Deserializer) -> None:
         self.rows: list[WriteRow] = []
         self._serde = serde
 
@@ -310,7 +310,7 @@ class Ledger:
     `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
     """
 
-    def __init__(self, rows: Iterable[WriteRow] = (), serde: Serializer | None = None) -> None:
+    def __init__(self, rows: Iterable[WriteRow] = (), serde: Deserializer | None = None) -> None:
         self.records: dict[str, Record] = {}
         self.nodes: dict[str, NodeRecord] = {}
         for place, row in enumerate(rows, 1):

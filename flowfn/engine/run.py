@@ -142,7 +142,7 @@ class Run:
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None
-        self.fatal: BaseException | None = None
+        self._fatal: BaseException | None = None
         self.rejected: Exception | None = None
         self.refused: set[str] = set()
         """The questions whose answers the code that asked them was told not to fit."""
@@ -170,6 +170,15 @@ class Run:
     spawn = staticmethod(spawn)
 
     # -- what attempts ask of their run ---------------------------------------------------------
+
+    @property
+    def fatal(self) -> BaseException | None:
+        """Of a root run: what ends it, whatever user code makes of that."""
+        return self.journal.failure if self._fatal is None and self.journal is not None else self._fatal
+
+    @fatal.setter
+    def fatal(self, error: BaseException) -> None:
+        self._fatal = error
 
     def host_of(self, definition: Definition) -> Host:
         """The host that a function's attempts belong to.
