@@ -97,12 +97,17 @@ def _build(items: list[Any], names: Names) -> BaseException:
     error = _instance(name, text, args, members, names)
     native = {key: attributes.pop(key) for key in _native_names(error) if key in attributes}
     for key, value in native.items():
-        setattr(error, key, value)
+        _set(error, key, value)
     set_state(error, attributes)
-    error.__cause__ = cause
-    error.__context__ = context
-    error.__suppress_context__ = bool(suppress)
+    _set(error, "__cause__", cause)
+    _set(error, "__context__", context)
+    _set(error, "__suppress_context__", bool(suppress))
     return error
+
+
+def _set(error: BaseException, name: str, value: Any) -> None:
+    """Set an attribute that its C base has, past every `__setattr__` and frozen flag."""
+    object.__setattr__(error, name, value)
 
 
 def _native_names(error: BaseException) -> list[str]:
@@ -126,9 +131,9 @@ def _empty(cls: Any, args: tuple[Any, ...]) -> BaseException:
     try:
         base.__init__(error, *args)
     except (TypeError, ValueError):
-        error.args = args  # a subclass whose arguments are not what its C base takes
+        _set(error, "args", args)  # a subclass whose arguments are not what its C base takes
     if not isinstance(error, OSError | BaseExceptionGroup):
-        error.args = args
+        _set(error, "args", args)
     return error
 
 
