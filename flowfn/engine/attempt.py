@@ -15,6 +15,7 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.engine import failing
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
@@ -97,7 +98,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     except Exception as error:
         if journal is not None and call.run.root.fatal is None:
             order = await _record(call, journal, host, ERROR, error)
-            call.run.root.remember(error, call, order)
+            failing.note(error, call, order)
         raise
     if call.parent is not None:
         call.run.ran.add()

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.digest import digest
+from flowfn.engine import failing
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
@@ -159,7 +160,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     if record.outcome is not None and record.outcome.channel == ERROR:
         if not run.ledger.was_survived(record):
             return None
-        run.root.remember(value, call, record.index)
+        failing.note(value, call, record.index)
         run.reused.add()
         return Future.failed(value, record.order)
     run.replayed(call, value)

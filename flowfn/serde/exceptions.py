@@ -12,7 +12,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from flowfn.errors import CorruptDataError, RecordedError, UntrustedTypeError
+from flowfn.errors import RECORDED_AS, CorruptDataError, RecordedError, UntrustedTypeError
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.names import Names, reference
@@ -72,6 +72,7 @@ def _arguments(error: BaseException) -> tuple[Any, ...]:
 
 def _attributes(error: BaseException) -> dict[str, Any]:
     found = dict(state_of(error))
+    found.pop(RECORDED_AS, None)
     for cls, names in _NATIVE_ATTRIBUTES.items():
         if isinstance(error, cls):
             found |= {name: value for name in names if (value := getattr(error, name)) is not None}
