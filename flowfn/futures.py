@@ -159,11 +159,19 @@ class Future(concurrent.futures.Future[R], Generic[R]):
             RuntimeError: called on the event loop's own thread before it is done; await it there.
         """
         self._wait(timeout)
-        try:
+        return self._outcome()
+
+    def _outcome(self) -> R:
+        """The value of a future that is done, or its error raised; `concurrent.futures` overlooks one that is falsy."""
+        error = super().exception(0)
+        if error is None:
             return super().result(0)
-        except Suspended:
+        if isinstance(error, Suspended):
             _tell()
-            raise
+        try:
+            raise error
+        finally:
+            del self, error  # else the traceback would hold what holds it
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The task's error, or None; waits as `result` does."""
@@ -219,11 +227,7 @@ class Future(concurrent.futures.Future[R], Generic[R]):
                 yield from self._join(self.runner).__await__()
         if self.runner is not None and self._is_suspended():
             yield from self.runner.others_end().__await__()
-        try:
-            return super().result(0)
-        except Suspended:
-            _tell()
-            raise
+        return self._outcome()
 
     def _is_suspended(self) -> bool:
         return not self.cancelled() and isinstance(super().exception(0), Suspended)

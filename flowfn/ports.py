@@ -148,12 +148,16 @@ class Commit:
     written: Callable[[], None] | None = None
 
 
-class Serializer(Protocol):
+class Deserializer(Protocol):
+    """Values from bytes."""
+
+    def loads(self, data: bytes) -> Any: ...
+
+
+class Serializer(Deserializer, Protocol):
     """Values to bytes and back."""
 
     def dumps(self, value: Any) -> bytes: ...
-
-    def loads(self, data: bytes) -> Any: ...
 
 
 @runtime_checkable

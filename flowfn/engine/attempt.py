@@ -15,6 +15,7 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.engine import failing
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
@@ -22,7 +23,7 @@ from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import failure_rows, timing_rows, write_rows
 from flowfn.engine.sources import keep as keep_sources
-from flowfn.errors import FlowError, SaverError, Suspended, TaskTimeout, WorkerDied
+from flowfn.errors import FlowError, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
@@ -97,7 +98,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     except Exception as error:
         if journal is not None and call.run.root.fatal is None:
             order = await _record(call, journal, host, ERROR, error)
-            call.run.root.remember(error, call, order)
+            failing.note(error, call, order)
         raise
     if call.parent is not None:
         call.run.ran.add()
@@ -118,26 +119,19 @@ async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
             await journal.write(host, [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()])
         assert call.node_task is not None
         call.node_task.writes = call.writes
-    except SaverError as error:
-        run.root.fatal = error
-        raise
     except Exception as error:
-        if journal is not None:
+        if journal is not None and run.root.fatal is None:
             journal.ride(run.namespace, run.checkpoint.id, failure_rows(journal.serde, call, error))
         raise
     return value
 
 
 async def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> int:
-    """Record an outcome; a backend that can't ends the run, whatever the user code makes of that."""
+    """Record an outcome, and how long it took."""
     assert call.note is not None
     if timing := timing_rows(journal.serde, call, host.now()):
         journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
-    try:
-        return await journal.record(host, call.note, channel, value, call.owner, call.future)
-    except SaverError as error:
-        call.run.root.fatal = error
-        raise
+    return await journal.record(host, call.note, channel, value, call.owner, call.future)
 
 
 async def _with_retries(call: Call, host: Host) -> Any:

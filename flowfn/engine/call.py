@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
@@ -119,8 +120,9 @@ class Call:
         return f"<call {self.definition.name} {self.task[:8]}>"
 
     def blame(self, error: Exception) -> None:
-        """Note on an error whose it is."""
-        error.add_note(f"During task with name '{self.definition.name}' and id '{self.id}'")
+        """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
+        with suppress(Exception):
+            error.add_note(f"During task with name '{self.definition.name}' and id '{self.id}'")
 
     @property
     def leaves(self) -> bool:

@@ -17,7 +17,7 @@ from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import DECISION, DOUBT, RETURN, instance_id
 from flowfn.engine.interrupts import record_questions
-from flowfn.errors import InvalidInput, SaverError, Suspended
+from flowfn.errors import InvalidInput, Suspended
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING
 
@@ -35,11 +35,7 @@ async def mark_start(call: Call, host: Host) -> None:
     journal = call.run.journal
     if journal is None or call.note is None:
         return
-    try:
-        await journal.start(host, call.note, host.now(), waited=call.waited)
-    except SaverError as error:
-        call.run.root.fatal = error
-        raise
+    await journal.start(host, call.note, host.now(), waited=call.waited)
 
 
 async def settle(call: Call, host: Host) -> Any:

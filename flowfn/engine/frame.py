@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from flowfn.engine.identity import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
 from flowfn.engine.once import once
@@ -40,6 +42,7 @@ class Frame:
         "run",
         "scope",
         "slots",
+        "steps",
         "suspended",
         "told",
         "waits",
@@ -56,8 +59,10 @@ class Frame:
         if run.ledger:
             run.callers[self.scope] = call.definition
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
-        self.counts: dict[tuple[str, bytes], int] = {}
-        self.positions: dict[str, int] = {}
+        self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
+        self.positions: dict[str, Iterator[int]] = {}
+        self.steps = 0
+        """Grows with each call that it makes."""
         self.children: dict[Future[Any], Call] = {}
         self.doubtful: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
@@ -124,18 +129,22 @@ class Frame:
         number, self.nested = self.nested, self.nested + 1
         return number
 
-    def occurrence(self, name: str, digest: bytes) -> int:
-        """How many calls of the same name and arguments this attempt made before."""
-        key = (name, digest)
-        count = self.counts.get(key, 0)
-        self.counts[key] = count + 1
-        return count
+    def identity(self, name: str, digest: bytes) -> tuple[str, int]:
+        """The id of its next call of that name and those arguments, and how many such calls came before it.
+
+        A record that is another call's already, by its place or but for the clock, counts as one that came before.
+        """
+        self.steps += 1
+        occurrences = self.counts.setdefault((name, digest), count())
+        while self.run.ledger.is_claimed(
+            task := call_id(self.scope, name, digest, number := next(occurrences))
+        ):
+            pass
+        return task, number
 
     def position(self, name: str) -> int:
         """How many calls of the same name this attempt made before."""
-        count = self.positions.get(name, 0)
-        self.positions[name] = count + 1
-        return count
+        return next(self.positions.setdefault(name, count()))
 
     # -- its place under `max_concurrency` -------------------------------------------------------
 

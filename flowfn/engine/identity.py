@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.definition import OnDivergence
-from flowfn.ports import Serializer, WriteRow
+from flowfn.ports import Deserializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 from flowfn.report import CallSummary
 from flowfn.values import Write
@@ -132,12 +132,12 @@ class Record:
 
     __slots__ = (
         "_answered_by",
+        "_claims",
         "_decision",
         "_info",
         "_serde",
         "_start",
         "_timed",
-        "claimed",
         "failed",
         "index",
         "order",
@@ -148,9 +148,9 @@ class Record:
         "waiting",
     )
 
-    def __init__(self, task: str, serde: Serializer) -> None:
+    def __init__(self, task: str, serde: Deserializer) -> None:
         self.task = task
-        self.claimed = False
+        self._claims: list[None] = [None]
         self.index = 0
         """The number that its outcome was given when it was recorded."""
         self.order = 0
@@ -190,6 +190,19 @@ class Record:
             self._timed = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether a call of this attempt has turned out to be this one."""
+        return not self._claims
+
+    def claim(self) -> bool:
+        """Take it for a call; False if it is another one's. Of two threads that ask at the same time one is told so."""
+        try:
+            self._claims.pop()
+        except IndexError:
+            return False
+        return True
 
     @property
     def info(self) -> CallInfo | None:
@@ -252,7 +265,7 @@ class NodeRecord:
 
     __slots__ = ("_serde", "rows")
 
-    def __init__(self, serde: Serializer) -> None:
+    def __init__(self, serde: Deserializer) -> None:
         self.rows: list[WriteRow] = []
         self._serde = serde
 
@@ -297,7 +310,7 @@ class Ledger:
     `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
     """
 
-    def __init__(self, rows: Iterable[WriteRow] = (), serde: Serializer | None = None) -> None:
+    def __init__(self, rows: Iterable[WriteRow] = (), serde: Deserializer | None = None) -> None:
         self.records: dict[str, Record] = {}
         self.nodes: dict[str, NodeRecord] = {}
         for place, row in enumerate(rows, 1):
@@ -312,8 +325,7 @@ class Ledger:
             record.add(row, place)
         self.last_index = max((max(r.index, r.started) for r in self.records.values()), default=0)
         self.last_place = max((record.order for record in self.records.values()), default=0)
-        self._by_name: dict[tuple[str, str], list[Record]] | None = None
-        self._last_born: dict[str, int] | None = None
+        self._index: _Index | None = None
 
     def __bool__(self) -> bool:
         return bool(self.records)
@@ -346,13 +358,14 @@ class Ledger:
 
     def reopen(self, other: Ledger, scope: str) -> None:
         """Take from a newer reading what ran under `scope`, to be claimed again by its next attempt."""
+        records = self.records.copy()
         for task, record in other.records.items():
             if other.is_under(record, scope):
-                self.records[task] = record
-            elif task not in self.records:
-                record.claimed = True
-                self.records[task] = record
-        self._by_name = self._last_born = None
+                records[task] = record
+            elif task not in records:
+                record.claim()
+                records[task] = record
+        self.records = records
 
     def is_under(self, record: Record, scope: str) -> bool:
         """Whether a call was made by `scope`, or by a call made by it, and so on."""
@@ -365,18 +378,19 @@ class Ledger:
             record = parent
         return False
 
+    def is_claimed(self, task: str) -> bool:
+        """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
+        record = self.records.get(task)
+        return record is not None and record.claimed
+
     def rivals(self, scope: str, name: str) -> list[Record]:
         """The unclaimed calls of a name in a scope."""
-        if self._by_name is None:
-            self._by_name = {}
-            for record in self.records.values():
-                if record.info is not None:
-                    self._by_name.setdefault((record.info.scope, record.info.qualified), []).append(record)
-        found = self._by_name.get((scope, name))
+        by_name = self._indexed.by_name
+        found = by_name.get((scope, name))
         if not found:
             return []
-        found[:] = [record for record in found if not record.claimed]
-        return found
+        by_name[scope, name] = left = [record for record in found if not record.claimed]
+        return left
 
     def was_survived(self, record: Record) -> bool:
         """Whether the calling code is known to have gone on after a recorded error.
@@ -385,14 +399,31 @@ class Ledger:
         """
         if record.failed >= record.index:
             return False
-        if self._last_born is None:
-            self._last_born = {}
-            for other in self.records.values():
-                if other.info is not None:
-                    latest = self._last_born.get(other.info.scope, 0)
-                    self._last_born[other.info.scope] = max(latest, other.info.born)
         info = record.info
-        return info is not None and self._last_born.get(info.scope, 0) >= record.index
+        return info is not None and self._indexed.last_born.get(info.scope, 0) >= record.index
+
+    @property
+    def _indexed(self) -> _Index:
+        """The index of all records: of threads that need it at the same time each makes a whole one."""
+        index, records = self._index, self.records
+        if index is None or index.records is not records:
+            self._index = index = _Index(records)
+        return index
+
+
+class _Index:
+    """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
+
+    __slots__ = ("by_name", "last_born", "records")
+
+    def __init__(self, records: dict[str, Record]) -> None:
+        self.records = records
+        self.by_name: dict[tuple[str, str], list[Record]] = {}
+        self.last_born: dict[str, int] = {}
+        for record in records.values():
+            if (info := record.info) is not None:
+                self.by_name.setdefault((info.scope, info.qualified), []).append(record)
+                self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from flowfn.engine.identity import (
     CallInfo,
     Record,
     Same,
-    call_id,
     instance_id,
     judge,
 )
@@ -166,19 +165,19 @@ def _identify(
     assert run.journal is not None
     payload = {"value": value} if key is None else {"key": key}
     digested = digest(payload, since=run.since, now=run.host.now)
-    occurrence = frame.occurrence(name, digested.exact)
-    task = call_id(frame.scope, name, digested.exact, occurrence)
+    task, occurrence = frame.identity(name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
         occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
-    verdict = judge(run.ledger, task, frame.scope, code, name, digested, position, policy)
-    if not isinstance(verdict, Same):
-        return info, task, None
-    verdict.record.claimed = True
-    return info, verdict.record.task, verdict.record
+    while isinstance(
+        verdict := judge(run.ledger, task, frame.scope, code, name, digested, position, policy), Same
+    ):
+        if verdict.record.claim():
+            return info, verdict.record.task, verdict.record
+    return info, task, None
 
 
 def _answered(record: Record) -> bool:

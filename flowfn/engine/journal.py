@@ -5,6 +5,9 @@ only then may a future resolve. With "async" it returns at once and commits in t
 order; with "exit" the last checkpoint and what is recorded under it are committed when the run ends,
 fails or suspends.
 
+Where the backend fails, or a record can't be read, the run ends, whatever user code makes of the error: what it
+would go on to do has no record, or comes of another past than the recorded one. `failure` keeps why.
+
 That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
 none of its own: what runs alone when the process dies leaves no trace, and simply runs again. Where
 that isn't to be (`in_doubt=`), `start` commits a mark before the call begins.
@@ -15,7 +18,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
@@ -28,6 +33,7 @@ from flowfn.ports import (
     Begin,
     CheckpointRow,
     Commit,
+    Deserializer,
     Lease,
     Loaded,
     Saver,
@@ -46,6 +52,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from flowfn.ports import Host
+
+
+_NUMBERS = 1 << 62
+"""More than a run has outcomes."""
 
 
 class Note:
@@ -71,8 +81,7 @@ class Journal:
         self.durability = durability
         self.kept: set[str] | None = getattr(saver, "kept", None)
         """The versions of functions whose source is known to be kept; None where the saver keeps none."""
-        self.order = 0
-        self._orders = count(1)
+        self._orders = iter(range(1, _NUMBERS))
         self._place = 0
         self._places = count(1)
         self._notes: dict[str, Note] = {}
@@ -81,6 +90,8 @@ class Journal:
         self._flush_error: Exception | None = None
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
+        self.failure: Exception | None = None
+        """What ends the run, since the journal can't be relied on any more."""
         self.released = False
         """Whether the lease went back with a commit."""
 
@@ -88,31 +99,42 @@ class Journal:
 
     async def load(self, host: Host, namespace: str, checkpoint: str | None) -> Loaded | None:
         """The stored checkpoint and its writes: the one of this id, or the last."""
-        await self._write_backlog(host)
-        if self.saver.inline:
-            return self.saver.load(self.thread, namespace, checkpoint)
-        loaded: Loaded | None = await host.blocking(self.saver.load, self.thread, namespace, checkpoint)
-        return loaded
+        return await self._read(host, partial(self.saver.load, self.thread, namespace, checkpoint))
 
     async def load_before(self, host: Host, namespace: str, bound: str) -> Loaded | None:
         """The last stored checkpoint that is older than the one of id `bound`, of whichever namespace."""
-        await self._write_backlog(host)
 
         def find() -> Loaded | None:
             found = self.saver.history(self.thread, namespace)
             return next((loaded for loaded in found if loaded.checkpoint.id < bound), None)
 
-        older: Loaded | None = find() if self.saver.inline else await host.blocking(find)
-        return older
+        return await self._read(host, find)
+
+    async def _read(self, host: Host, find: Callable[[], Loaded | None]) -> Loaded | None:
+        """What is stored, and what is to be written later with it."""
+        await self._write_backlog(host)
+        try:
+            loaded: Loaded | None = find() if self.saver.inline else await host.blocking(find)
+        except Exception as error:
+            self.failure = error
+            raise
+        return loaded
+
+    def loads(self, data: bytes) -> Any:
+        """A recorded value."""
+        try:
+            return self.serde.loads(data)
+        except SerializationError as error:
+            self.failure = error
+            raise
 
     def ledger(self, loaded: Loaded | None) -> Ledger:
         """The recorded calls among a checkpoint's writes."""
         if loaded is None:
             return Ledger()
-        ledger = Ledger(loaded.writes, self.serde)
+        ledger = Ledger(loaded.writes, self)
         if ledger.last_index > self.order:
-            self.order = ledger.last_index
-            self._orders = count(self.order + 1)
+            self._orders = iter(range(ledger.last_index + 1, _NUMBERS))
         if ledger.last_place > self._place:
             self._place = ledger.last_place
             self._places = count(self._place + 1)
@@ -120,7 +142,7 @@ class Journal:
 
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
-        return decode_checkpoint(self.serde, self._thinning.opened(loaded.checkpoint), channels)
+        return decode_checkpoint(self, self._thinning.opened(loaded.checkpoint), channels)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -169,8 +191,12 @@ class Journal:
 
     def next_order(self) -> int:
         """The place of the next outcome among those of the run."""
-        self.order = order = next(self._orders)
-        return order
+        return next(self._orders)
+
+    @property
+    def order(self) -> int:
+        """The last place that was given. It is read off what gives them, so that no thread can set it back."""
+        return _NUMBERS - 1 - length_hint(self._orders)
 
     def report_rows(self, report: Report, checkpoint: str) -> list[Writes]:
         """The divergence report of a resumed run, as a row that replaces the last one."""
@@ -258,8 +284,10 @@ class Journal:
         commit = Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
         try:
             await host.commit(self.saver, commit)
-        except BaseException:
+        except BaseException as error:
             self._thinning.forget()
+            if isinstance(error, Exception):
+                self.failure = error
             raise
 
     def _thinned(self, items: Iterable[CheckpointRow | Writes]) -> list[CheckpointRow | Writes]:
@@ -310,6 +338,7 @@ class Journal:
             self._flush_error = error
         if self._flush_error is not None:
             self._thinning.forget()
+            self.failure = self._flush_error
         under_way, self._flush_under_way = self._flush_under_way, None
         assert under_way is not None
         under_way.set_result(None)
@@ -395,7 +424,7 @@ def _stored(serde: Serializer, checkpoint: Checkpoint, name: str, program: Progr
     )
 
 
-def decode_checkpoint(serde: Any, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
+def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
     """A checkpoint from its row; channels that the program no longer has are left out.
 
     Raises:

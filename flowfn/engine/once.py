@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.digest import Digest
 from flowfn.engine.drive import drive
-from flowfn.engine.identity import RETURN, CallInfo, Same, call_id, judge
+from flowfn.engine.identity import RETURN, CallInfo, Same, judge
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
@@ -25,12 +25,10 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     if journal is None:
         return make()
     frame.check()
-    occurrence = frame.occurrence(name, _NOTHING.exact)
-    task = call_id(frame.scope, name, _NOTHING.exact, occurrence)
+    task, occurrence = frame.identity(name, _NOTHING.exact)
     code = frame.call.definition.code
     verdict = judge(run.ledger, task, frame.scope, code, name, _NOTHING, occurrence, "rerun")
-    if isinstance(verdict, Same) and verdict.record.finished:
-        verdict.record.claimed = True
+    if isinstance(verdict, Same) and verdict.record.claim() and verdict.record.finished:
         return verdict.record.value()
     value = make()
     short = name.rpartition(".")[2]

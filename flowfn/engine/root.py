@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
 from flowfn.engine.answers import answer, pending_rows, read_asked, reopened
-from flowfn.engine.identity import ERROR, FAILED, RUN_TASK, node_scope
+from flowfn.engine.failing import failed_rows
+from flowfn.engine.identity import ERROR, RUN_TASK, node_scope
 from flowfn.engine.journal import Journal
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
@@ -40,8 +41,6 @@ from flowfn.values import MISSING, Answers, Command, Interrupt, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from flowfn.engine.call import Call
 
 COMMAND = "~command"
 """The path of the rows of what a command wrote."""
@@ -342,7 +341,7 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
     items: list[CheckpointRow | Writes] = [
         *journal.riders(),
         _error_row(run, journal, error),
-        *_failed_rows(run, journal, error),
+        *failed_rows(journal, error),
         *journal.report_rows(run.counted_report(), run.checkpoint.id),
     ]
     if run.refused:
@@ -359,26 +358,3 @@ def _error_row(run: Run, journal: Journal, error: BaseException | None) -> Write
     """What the run ended on, for `get_state`; None clears it."""
     row = WriteRow(RUN_TASK, -1, ERROR, journal.serde.dumps(error))
     return Writes("", run.checkpoint.id, [row])
-
-
-def _failed_rows(run: Run, journal: Journal, error: BaseException) -> list[Writes]:
-    rows = []
-    for call, order in _recorded_causes(run, error, set()):
-        row = WriteRow(call.task, -4, FAILED, journal.serde.dumps(order))
-        rows.append(Writes(call.run.namespace, call.run.checkpoint.id, [row]))
-    return rows
-
-
-def _recorded_causes(run: Run, error: BaseException | None, seen: set[int]) -> list[tuple[Call, int]]:
-    """The recorded calls whose errors an error is, contains, or came from."""
-    if error is None or id(error) in seen:
-        return []
-    seen.add(id(error))
-    found = []
-    recorded = run.root.errors.get(id(error))
-    if recorded is not None:
-        found.append(recorded[1:])
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    for other in (error.__cause__, error.__context__, *inner):
-        found += _recorded_causes(run, other, seen)
-    return found

@@ -45,8 +45,6 @@ PREVIOUS = "__previous__"
 
 NO_NAMES: tuple[str, ...] = ()
 
-_ERRORS_KEPT = 256
-
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
@@ -142,7 +140,7 @@ class Run:
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None
-        self.fatal: BaseException | None = None
+        self._fatal: BaseException | None = None
         self.rejected: Exception | None = None
         self.refused: set[str] = set()
         """The questions whose answers the code that asked them was told not to fit."""
@@ -157,7 +155,6 @@ class Run:
         """Calls that ran while recorded ones of their name were left."""
         self.callers: dict[str, Definition] = {}
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
-        self.errors: dict[int, tuple[Exception, Call, int]] = {}
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self.offered: Any = MISSING
@@ -170,6 +167,15 @@ class Run:
     spawn = staticmethod(spawn)
 
     # -- what attempts ask of their run ---------------------------------------------------------
+
+    @property
+    def fatal(self) -> BaseException | None:
+        """Of a root run: what ends it, whatever user code makes of that."""
+        return self.journal.failure if self._fatal is None and self.journal is not None else self._fatal
+
+    @fatal.setter
+    def fatal(self, error: BaseException) -> None:
+        self._fatal = error
 
     def host_of(self, definition: Definition) -> Host:
         """The host that a function's attempts belong to.
@@ -187,12 +193,6 @@ class Run:
     def previous(self) -> Any:
         """What the last finished call on the thread saved, or None."""
         return self.checkpoint.values.get(PREVIOUS)
-
-    def remember(self, error: Exception, call: Call, order: int) -> None:
-        """Keep a recorded error, to know it should it end the run. The oldest are long since handled."""
-        self.errors[id(error)] = (error, call, order)
-        if len(self.errors) > _ERRORS_KEPT:
-            self.errors.pop(next(iter(self.errors)))
 
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""

@@ -7,15 +7,17 @@ have gone; what is left is refused before anything new runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.digest import digest
+from flowfn.engine import failing
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
-from flowfn.engine.identity import ERROR, Doubt, New, Record, Same, Verdict, call_id, judge
+from flowfn.engine.identity import ERROR, Doubt, New, Record, Same, Verdict, judge
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
 from flowfn.report import CallSummary, Kind
@@ -45,7 +47,7 @@ def spawn(
         definition.bind(args, kwargs)
         return _start(call, host)
     identify(call, frame)
-    verdict = _judge(call, frame) if run.ledger else None
+    verdict = _place(call, frame) if run.ledger else None
     if isinstance(verdict, Doubt) or (isinstance(verdict, Same) and verdict.how == "position"):
         return _hold(call, host)
     if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:
@@ -72,10 +74,9 @@ def identify(call: Call, frame: Frame) -> None:
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
-    call.occurrence = frame.occurrence(definition.qualified, digested.exact)
+    call.task, call.occurrence = frame.identity(definition.qualified, digested.exact)
     call.position = frame.position(definition.qualified)
     call.born = run.journal.order
-    call.task = call_id(frame.scope, definition.qualified, digested.exact, call.occurrence)
 
 
 def settle_doubts(frame: Frame) -> None:
@@ -84,8 +85,7 @@ def settle_doubts(frame: Frame) -> None:
     Raises:
         NonDeterminismError: one of them can't be placed. Nothing new has run.
     """
-    held = [call for call in frame.doubtful if call.future is not None and not call.future.done()]
-    frame.doubtful.clear()
+    held = [call for call in _taken(frame.doubtful) if call.future is not None and not call.future.done()]
     for call in held:
         verdict = _judge(call, frame)
         if isinstance(verdict, Doubt):
@@ -96,7 +96,7 @@ def settle_doubts(frame: Frame) -> None:
             raise refusal
     for call in held:
         assert call.future is not None
-        verdict = _judge(call, frame)
+        verdict = _place(call, frame, waited=True)
         reused = _reuse(call, verdict) if isinstance(verdict, Same) else None
         if reused is not None:
             call.future.become(reused)
@@ -106,6 +106,24 @@ def settle_doubts(frame: Frame) -> None:
             call.future.release(partial(attempt, call))
             assert call.future.runner is not None
             call.future.runner.start(call.future)
+
+
+def _taken(calls: list[Call]) -> Iterator[Call]:
+    """All calls of a list, each taken by one thread; another one may be adding to it."""
+    with suppress(IndexError):
+        while True:
+            yield calls.pop(0)
+
+
+def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
+    """What a call is. The record that it is, is its own from now on; by its position alone once it is `waited` for."""
+    while isinstance(verdict := _judge(call, frame), Same):
+        if (verdict.how == "position" and not waited) or verdict.record.claim():
+            break
+        if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
+            assert call.digest is not None
+            call.task, call.occurrence = frame.identity(call.definition.qualified, call.digest.exact)
+    return verdict
 
 
 def _judge(call: Call, frame: Frame) -> Verdict:
@@ -127,7 +145,6 @@ def _judge(call: Call, frame: Frame) -> Verdict:
 def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     """The recorded outcome as a future that is done, or None where the call has to run (again)."""
     run, record = call.run, verdict.record
-    record.claimed = True
     _note_order(call, record)
     call.task = record.task
     _report_same(call, verdict)
@@ -143,7 +160,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     if record.outcome is not None and record.outcome.channel == ERROR:
         if not run.ledger.was_survived(record):
             return None
-        run.root.remember(value, call, record.index)
+        failing.note(value, call, record.index)
         run.reused.add()
         return Future.failed(value, record.order)
     run.replayed(call, value)
@@ -229,7 +246,7 @@ def _report_same(call: Call, verdict: Same) -> None:
 def _refusal(call: Call, doubt: Doubt) -> NonDeterminismError:
     """The error that tells the author what can't be told apart, and what to write."""
     recorded, report = _summary(doubt.record), call.run.counted_report()
-    doubt.record.claimed = True
+    doubt.record.claim()
     cause = Cause("") if doubt.record.info is None else cause_of(call, doubt.record.info)
     report.add("forbidden" if doubt.forbidden else "doubt", recorded, call.summary, *cause)
     if doubt.forbidden:

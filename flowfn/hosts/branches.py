@@ -38,12 +38,11 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
     _held[me] = frame
     try:
         await asyncio.sleep(0)
-        patience, calls = PATIENCE, -1
+        patience, steps = PATIENCE, -1
         while future.held and patience > 0 and not _all_wait(frame):
             at_work = len(frame.children) > len(frame.doubtful)
-            steps = sum(frame.counts.values())
-            patience = PATIENCE if at_work or steps != calls else patience - TICK
-            calls = steps
+            patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
+            steps = frame.steps
             await asyncio.sleep(TICK)
     finally:
         del _held[me]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from flowfn.errors import CorruptDataError, RecordedError, UntrustedTypeError
+from flowfn.errors import RECORDED_AS, CorruptDataError, RecordedError, UntrustedTypeError
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.names import Names, reference
@@ -72,6 +72,7 @@ def _arguments(error: BaseException) -> tuple[Any, ...]:
 
 def _attributes(error: BaseException) -> dict[str, Any]:
     found = dict(state_of(error))
+    found.pop(RECORDED_AS, None)
     for cls, names in _NATIVE_ATTRIBUTES.items():
         if isinstance(error, cls):
             found |= {name: value for name in names if (value := getattr(error, name)) is not None}
@@ -97,12 +98,17 @@ def _build(items: list[Any], names: Names) -> BaseException:
     error = _instance(name, text, args, members, names)
     native = {key: attributes.pop(key) for key in _native_names(error) if key in attributes}
     for key, value in native.items():
-        setattr(error, key, value)
+        _set(error, key, value)
     set_state(error, attributes)
-    error.__cause__ = cause
-    error.__context__ = context
-    error.__suppress_context__ = bool(suppress)
+    _set(error, "__cause__", cause)
+    _set(error, "__context__", context)
+    _set(error, "__suppress_context__", bool(suppress))
     return error
+
+
+def _set(error: BaseException, name: str, value: Any) -> None:
+    """Set an attribute that its C base has, past every `__setattr__` and frozen flag."""
+    object.__setattr__(error, name, value)
 
 
 def _native_names(error: BaseException) -> list[str]:
@@ -126,9 +132,9 @@ def _empty(cls: Any, args: tuple[Any, ...]) -> BaseException:
     try:
         base.__init__(error, *args)
     except (TypeError, ValueError):
-        error.args = args  # a subclass whose arguments are not what its C base takes
+        _set(error, "args", args)  # a subclass whose arguments are not what its C base takes
     if not isinstance(error, OSError | BaseExceptionGroup):
-        error.args = args
+        _set(error, "args", args)
     return error
 
 

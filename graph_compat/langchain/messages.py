@@ -100,7 +100,7 @@ def _running() -> str:
     if frame is None:
         return ""
     task = frame.run.task_id(frame.scope)
-    return f"{task}:{frame.occurrence('graph_compat.message', b'')}"
+    return f"{task}:{frame.position('graph_compat.message')}"
 
 
 def _fresh(message: Any, taken: Container[str | None], place: str) -> str:

@@ -1,6 +1,7 @@
 """Failures: typed, with messages that say what to write, and a thread that can always be gone on with."""
 
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,134 @@ def test_any_exception_can_be_a_tasks(world: World) -> None:
         return 0
 
     assert world.invoke(wf, thread_id="t") == 7
+
+
+@pytest.mark.parametrize("failed", [1, 3])
+def test_errors_that_end_the_run_late_are_not_final(world: World, failed: int) -> None:
+    """An error that the code kept while it went on, and raised then, ended the run: its task runs again."""
+    failures = [True]
+
+    @world.task
+    async def fetch(x: int) -> int:
+        world.ran.append(x)
+        if failures:
+            raise ConnectionError(f"lost {x}")
+        return x
+
+    @world.task
+    async def clean_up() -> None:
+        world.ran.append("clean up")
+
+    @world.task
+    async def fetch_all() -> list[int]:
+        found, errors = [], []
+        for x in range(failed):
+            try:
+                found.append(await world.value(fetch(x)))
+            except ConnectionError as error:
+                errors.append(error)
+        await world.value(clean_up())
+        if errors:
+            raise errors[0] if failed == 1 else ExceptionGroup("some failed", errors)
+        return found
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(fetch_all())
+
+    with pytest.raises((ConnectionError, ExceptionGroup)):
+        world.invoke(wf, thread_id="t")
+    failures.clear()
+    world.ran.clear()
+    assert world.invoke(wf, None, thread_id="t") == list(range(failed))
+    assert world.ran == list(range(failed))
+
+
+def test_an_error_that_was_handled_by_a_call_that_failed_is_part_of_the_run(world: World) -> None:
+    """G1: the fallback's error ended the run, raised beside the first one; the code had acted on that one."""
+    failures = [True]
+
+    @world.task
+    async def fetch() -> str:
+        world.ran.append("fetch")
+        raise KeyError("gone")
+
+    @world.task
+    async def fall_back() -> str:
+        world.ran.append("fall back")
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return "found"
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            return str(await world.value(fetch()))
+        except KeyError:
+            return str(await world.value(fall_back()))
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == "found"
+    assert world.ran == ["fetch", "fall back", "fall back"]
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """Nobody may set an attribute of it: no note, no cause."""
+
+    code: int = 7
+
+
+class Listed(Exception):
+    """As long as what it lists, and so falsy."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Sealed(Exception):
+    """It has what it was made with, and is compared with nothing."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError("sealed")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("sealed")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("kind", [Frozen, Listed, Sealed])
+def test_an_error_of_an_odd_class_is_raised_as_it_is(world: World, kind: type[Exception]) -> None:
+    """G2: no other error takes its place, nor None as if there had been none, now or where the run goes on."""
+    failures = [True]
+
+    @world.task
+    async def fail() -> None:
+        world.ran.append("fail")
+        raise kind
+
+    @world.task
+    async def note(x: str) -> str:
+        return x
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            return str(await world.value(fail()))
+        except kind as error:
+            result: str = await world.value(note(type(error).__name__))
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return result
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == kind.__name__
+    assert world.ran == ["fail"]
 
 
 @pytest.mark.parametrize("signal", [KeyboardInterrupt, SystemExit])

@@ -1,5 +1,6 @@
 """Which record belongs to which call, when the code changed between crash and resume (section 4, G2, G9)."""
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -274,3 +275,30 @@ def test_position_comes_after_identity(world: World) -> None:
     """Section 4: a call takes no record by its position that a call made after it is known to belong to."""
     assert Varying(world, ("a", "b"), ("x", "a")).result == ["R(x)", "R(a)"]
     assert world.ran == ["x"]
+
+
+@pytest.mark.parametrize("policy", ["doubt", "reuse"])
+def test_a_record_that_went_to_another_call_is_never_written_over(world: World, policy: str) -> None:
+    """G2: a call whose own record was reused, but for the clock or by position, for another one gets a new record."""
+    recorded = time.time() if policy == "doubt" else "recorded"
+    attempts: list[list[Any]] = []
+
+    @world.task
+    async def fetch(x: Any) -> int:
+        world.ran.append(x)
+        return len(world.ran)
+
+    @world.entrypoint(on_divergence=policy)
+    async def wf() -> list[int]:
+        arguments = [time.time() if policy == "doubt" else "other", recorded] if attempts else [recorded]
+        attempts.append([await world.value(fetch(x)) for x in arguments])
+        if len(attempts) < 3:
+            raise ConnectionError("lost")
+        return attempts[-1]
+
+    for given in ({}, None):
+        with pytest.raises(ConnectionError):
+            world.invoke(wf, given, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == [1, 2]
+    assert attempts == [[1], [1, 2], [1, 2]]
+    assert world.ran == [recorded, recorded]

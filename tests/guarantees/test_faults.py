@@ -11,14 +11,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkpointers import SqliteSaver
+from checkpointers import MemorySaver, SqliteSaver
 from flowfn import (
     Command,
     DatabaseFull,
@@ -26,14 +27,18 @@ from flowfn import (
     DatabaseReadOnly,
     DatabaseVersion,
     NotADatabase,
+    RetryPolicy,
     SaverError,
     SerializationError,
     Workflow,
+    current,
     entrypoint,
     interrupt,
     task,
+    uuid4,
 )
-from flowfn.ports import Saver
+from flowfn.ports import Commit, Loaded, Saver
+from flowfn.serde import Serde
 
 from ..worlds import SAVERS
 
@@ -259,6 +264,117 @@ def test_a_failing_backend_cannot_be_overlooked(saver: SqliteSaver) -> None:
     with pytest.raises(SaverError):
         flow.invoke(0, thread_id="one")
     assert ran == ["first", "second"]
+
+
+class Failing(MemorySaver):
+    """A backend whose next commit, or next look, fails where a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails: list[str] = []
+
+    def _may_fail(self, what: str) -> None:
+        if what in self.fails:
+            self.fails.remove(what)
+            raise SaverError(f"the {what} failed")
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        try:
+            self._may_fail("commit")
+        except SaverError as error:
+            return [error for _ in commits]
+        return super().commit(commits, wait=wait)
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        self._may_fail("look")
+        return super().load(thread, namespace, checkpoint)
+
+
+@pytest.mark.parametrize("where", ["a child begins", "a child ends", "chance", "a retry"])
+def test_nothing_else_of_a_run_overlooks_its_backend(where: str) -> None:
+    """G1, G2: nor can it past a child workflow, a recorded value or a retry for which the backend failed once."""
+    saver, fails = Failing(), [True]
+
+    def fail(what: str) -> None:
+        if fails:
+            fails.pop()
+            saver.fails.append(what)
+
+    @task(retry_policy=RetryPolicy(initial_interval=0, jitter=False))
+    def retried() -> str:
+        leaf().result()
+        if current().attempt == 1 and fails:
+            fail("look")
+            raise ConnectionError("lost")
+        return "right"
+
+    @task
+    def leaf() -> None: ...
+
+    @entrypoint
+    def child(n: int) -> str:
+        if where == "a child ends":
+            leaf().result()
+            fail("commit")
+        return "right"
+
+    def answer() -> str:
+        if where == "a retry":
+            return retried().result()
+        if where == "chance":
+            fail("commit")
+            return "right" if uuid4() else ""
+        if where == "a child begins":
+            fail("look")
+        return child(0)
+
+    @entrypoint(checkpointer=saver)
+    def flow(n: int) -> str:
+        try:
+            return answer()
+        except Exception:
+            return "wrong"
+
+    with pytest.raises(SaverError):
+        flow.invoke(0, thread_id="one")
+    assert flow.invoke(None, thread_id="one") == "right"
+
+
+def test_a_record_that_cannot_be_read_cannot_be_overlooked() -> None:
+    """G2, G5: code that catches every error doesn't go on as if the recorded call had failed."""
+    saver, lost = MemorySaver(), [True]
+
+    @task
+    def work() -> Decimal:
+        return Decimal(1)
+
+    @entrypoint(checkpointer=saver)
+    def flow(n: int) -> str:
+        try:
+            result = str(work().result())
+        except Exception:
+            result = "wrong"
+        if lost:
+            lost.pop()
+            raise ConnectionError("lost")
+        return result
+
+    with pytest.raises(ConnectionError):
+        flow.invoke(0, thread_id="one")
+    serde, saver.serde = saver.serde, Forgetful()
+    with pytest.raises(SerializationError):
+        flow.invoke(None, thread_id="one")
+    saver.serde = serde
+    assert flow.invoke(None, thread_id="one") == "1"
+
+
+class Forgetful(Serde):
+    """It reads no decimals: the process that resumes lacks the class."""
+
+    def loads(self, data: bytes) -> Any:
+        if isinstance(value := super().loads(data), Decimal):
+            raise SerializationError("Decimal is unknown")
+        return value
 
 
 # -- values -----------------------------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""G1, G2: threads of one function that call tasks, and calls that end at the same time, leave nothing half seen.
+
+The engine takes no lock to find out which record a call is. What several threads look at is made whole before
+they see it, and what only one of them may have is taken in one step.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from operator import length_hint
+from typing import Any
+
+import pytest
+
+from checkpointers import MemorySaver
+from flowfn import NonDeterminismError, Workflow, entrypoint, task
+from flowfn.context import current_frame
+from flowfn.engine.identity import CALL, CallInfo, Ledger, Record
+from flowfn.engine.journal import Journal
+from flowfn.ports import Lease, WriteRow
+
+THREADS = 6
+
+
+@pytest.fixture(autouse=True)
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def on_threads(function: Callable[[int], Any]) -> list[Any]:
+    """What several threads of the running code return, as `asyncio.to_thread` would start them."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        futures = [pool.submit(contextvars.copy_context().run, function, i) for i in range(THREADS)]
+        return [future.result() for future in futures]
+
+
+def outcome(workflow: Workflow[Any, Any], given: Any) -> Any:
+    """What a run of the thread returns or raises."""
+    try:
+        return workflow.invoke(given, thread_id="t")
+    except Exception as error:
+        return type(error)
+
+
+def test_equal_calls_of_several_threads_have_a_record_each() -> None:
+    """Section 4: three equal `poll()` calls are three records, whichever threads make them."""
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> int:
+        frame = current_frame.get()
+        assert frame is not None
+        found = on_threads(lambda _: [frame.identity("poll", b"") for _ in range(1000)])
+        return len({identity for each in found for identity in each})
+
+    assert wf.invoke() == THREADS * 1000
+
+
+class Overtaken:
+    """Numbers, of which the first is given to a thread that another one then overtakes."""
+
+    def __init__(self, numbers: Iterator[int], overtake: Callable[[], object]) -> None:
+        self._numbers = numbers
+        self._overtake = [overtake]
+
+    def __next__(self) -> int:
+        number = next(self._numbers)
+        while self._overtake:
+            self._overtake.pop()()
+        return number
+
+    def __length_hint__(self) -> int:
+        return length_hint(self._numbers)
+
+
+def test_the_number_of_outcomes_never_goes_back() -> None:
+    """G1: a call counts as made after each outcome that could be seen, so that a caught error stays caught."""
+    with MemorySaver() as saver:
+        lease = saver.claim("t")
+        assert isinstance(lease, Lease)
+        journal = Journal(saver, lease, "sync")
+        journal._orders = Overtaken(journal._orders, journal.next_order)  # type: ignore[assignment]
+        assert journal.next_order() == 1
+        assert journal.order == 2
+
+
+class Interrupted(dict[str, Record]):
+    """Records, of which the first has been looked at when another thread comes and looks for what it needs."""
+
+    look: Callable[[], None]
+
+    def values(self) -> Any:
+        first, *others = super().values()
+        yield first
+        self.look()
+        yield from others
+
+
+def test_what_is_known_of_records_is_known_as_a_whole() -> None:
+    """G2: while one thread sorts the records, another one finds all of them, and not those sorted so far."""
+    saver = MemorySaver()
+    rows = []
+    for number in range(3):
+        info = CallInfo("f", "f", "scope", None, [], False, number, number, 0.0, "", "", "", "")
+        rows.append(WriteRow(f"id {number}", 0, CALL, saver.serde.dumps(list(info))))
+    ledger = Ledger(rows, saver.serde)
+    seen: list[int] = []
+    records = Interrupted(ledger.records)
+    records.look = lambda: _look(ledger, records, seen)
+    ledger.records = records
+    assert len(ledger.rivals("scope", "f")) == 3
+    assert seen == [3]
+
+
+def _look(ledger: Ledger, records: Interrupted, seen: list[int]) -> None:
+    records.look = lambda: None
+    seen.append(len(ledger.rivals("scope", "f")))
+
+
+def test_a_doubt_is_met_on_whichever_thread_it_comes_up() -> None:
+    """G2, rule 3: several threads each make a call that may be a recorded one: none runs, and none hangs."""
+    ran: list[int] = []
+    failures = [True]
+
+    @task
+    def charge(customer: int, token: str) -> int:
+        ran.append(customer)
+        return customer
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[Any]:
+        result = on_threads(lambda customer: charge(customer, uuid.uuid4().hex).result())
+        if failures:
+            failures.pop()
+            raise ConnectionError("lost")
+        return result
+
+    assert outcome(wf, {}) is ConnectionError
+    assert outcome(wf, None) is NonDeterminismError
+    assert sorted(ran) == list(range(THREADS))
