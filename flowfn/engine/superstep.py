@@ -16,6 +16,7 @@ from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
 from flowfn.engine.identity import node_path, node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
@@ -127,26 +128,34 @@ async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseExcep
         error = _error_of(calls[0].future)
         return [] if error is None else [(calls[0], error)]
     order: list[Call] = []
+    turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
 
     def look(future: Any, call: Call) -> None:
         error = _error_of(future)
-        if error is None:
-            return
-        order.append(call)
-        if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
-            run.host.soon(partial(_give_up, calls))
+        if error is not None:
+            order.append(call)
+            if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
+                run.host.soon(partial(_give_up, calls, turns))
+        turns.next(call)
 
     for call in calls:
         assert call.future is not None
         call.future.add_done_callback(partial(look, call=call))
-        if not call.future.done():
+        if call.future.waiting:
             run.host_of(call.definition).start(call.future)
     try:
         await run.host.settle([call.future for call in calls])
     except BaseException:
-        _give_up(calls)
+        _give_up(calls, turns)
         raise
     return _failed(calls, order.copy())
+
+
+def _start(run: Run, call: Call) -> None:
+    """A call's turn has come."""
+    assert call.future is not None
+    call.future.release(partial(attempt, call))
+    run.host_of(call.definition).start(call.future)
 
 
 def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, BaseException]]:
@@ -155,10 +164,12 @@ def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, Ba
     return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 
-def _give_up(calls: Sequence[Call]) -> None:
-    """Stop the coroutines that are under way; code on threads can't be stopped, and ends for the record."""
-    for call in calls:
-        if call.definition.is_async and call.future is not None and not call.future.done():
+def _give_up(calls: Sequence[Call], turns: Turns) -> None:
+    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record."""
+    under_way = [call for call in calls if call.definition.is_async]
+    turns.drop(under_way)
+    for call in under_way:
+        if call.future is not None and not call.future.done():
             call.future.cancel()
 
 
