@@ -39,9 +39,16 @@ class Turns:
 
     def drop(self, calls: Sequence[Call]) -> None:
         """Cancel those of `calls` that still wait."""
-        for call in calls:
-            with suppress(ValueError):
-                self._later.remove(call)
-                self._dropped.add(call)
-                assert call.future is not None
-                call.future.abandon()
+        dropped = [call for call in calls if self._take_out(call)] if self._later else ()
+        self._dropped.update(dropped)
+        for call in dropped:
+            assert call.future is not None
+            call.future.abandon()
+
+    def _take_out(self, call: Call) -> bool:
+        """Whether it was still there: else its turn has just come."""
+        try:
+            self._later.remove(call)
+        except ValueError:
+            return False
+        return True
