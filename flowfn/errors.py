@@ -136,6 +136,10 @@ class TaskTimeout(FlowError):
         self.timeout = timeout
 
 
+class StepTimeout(FlowError, TimeoutError):
+    """A superstep took longer than the graph's `step_timeout`."""
+
+
 class RecordedError(FlowError, RuntimeError):
     """Stands for a recorded error whose own type cannot be restored.
 

@@ -236,12 +236,12 @@ class TimeoutPolicy:
         return None if policy is None or (policy.run_timeout, policy.idle_timeout) == (None, None) else policy
 
 
-def timeout_seconds(value: float | timedelta | None) -> float | None:
+def timeout_seconds(value: float | timedelta | None, name: str = "timeout") -> float | None:
     """A `timeout=` in seconds; None means no limit.
 
     Raises `ValueError` unless it is greater than 0, `TypeError` if it is no duration.
     """
-    return _positive_seconds("timeout", value)
+    return _positive_seconds(name, value)
 
 
 def _positive_seconds(name: str, value: float | timedelta | None) -> float | None:

@@ -274,6 +274,9 @@ class Host(Protocol):
     async def settle(self, futures: Any) -> None:
         """Wait until each future has ended, whatever came of it; run what nobody has taken."""
 
+    async def settle_within(self, seconds: float, futures: Any, late: Any) -> None:
+        """`settle`, in tasks that can be stopped, and call `late` if it takes longer: while it does, where it can."""
+
     async def join(self, future: Any) -> None:
         """Wait for a future, running its job in place where nobody has taken it."""
 

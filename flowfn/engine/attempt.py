@@ -23,7 +23,7 @@ from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import failure_rows, timing_rows, write_rows
 from flowfn.engine.sources import keep as keep_sources
-from flowfn.errors import FlowError, Suspended, TaskTimeout, WorkerDied
+from flowfn.errors import FlowError, StepTimeout, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
@@ -145,7 +145,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
             frame = Frame(call.run, call, number, started)
             return await _once(frame, host)
         except FlowError as error:
-            if not isinstance(error, TaskTimeout | WorkerDied):
+            if not isinstance(error, TaskTimeout | StepTimeout | WorkerDied):
                 raise
             failure: Exception = error
         except Exception as error:

@@ -67,6 +67,8 @@ class Settings:
     """Where tasks run that name no executor themselves; None for threads, or the event loop."""
     store: Any = None
     context: Any = None
+    step_timeout: float | None = None
+    """How many seconds a superstep may take."""
     positional: bool = False
     """LangGraph's habit: an answer goes to the question that is asked in its place."""
 

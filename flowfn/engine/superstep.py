@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
+from flowfn.engine.deadline import Deadline
 from flowfn.engine.identity import node_path, node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
@@ -70,11 +72,13 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     """One superstep: run what has no record, then apply what all have written."""
     run.tasks = tasks
     calls = [_call_of(run, task) for task in tasks if not _is_restored(run, task)]
+    limit = run.settings.step_timeout
+    deadline = None if limit is None else Deadline(run, limit)
     for call in calls:
-        call.rides = len(tasks) == 1
+        call.rides = len(tasks) == 1 and deadline is None
     errors = []
     handlers = [handler for task in tasks if (handler := _left_handler(run, task)) is not None]
-    for call, error in await _settle(run, calls):
+    for call, error in await _settle(run, calls, deadline):
         if call.node_task is None or call.node_task.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
         else:
@@ -83,7 +87,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     if handlers:
         tasks += handlers
         handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
-        _raise_first(run, [error for _, error in await _settle(run, handling)])
+        _raise_first(run, [error for _, error in await _settle(run, handling, deadline)])
         calls += handling
     await _advance(run, tasks, [call for call in calls if call.rides])
 
@@ -118,35 +122,63 @@ def _is_restored(run: Run, task: Task) -> bool:
     return True
 
 
-async def _settle(run: Run, calls: Sequence[Call]) -> list[tuple[Call, BaseException]]:
-    """Run calls side by side; which failed, in the order in which they did."""
+async def _settle(
+    run: Run, calls: Sequence[Call], deadline: Deadline | None
+) -> list[tuple[Call, BaseException]]:
+    """Run calls side by side; which failed, in the order in which they did.
+
+    Raises:
+        StepTimeout: the deadline was missed.
+    """
     for call in calls:
         run.tell(TaskStarted(run.namespace, run.step, call))
-    if len(calls) == 1:
+    if len(calls) == 1 and deadline is None:
         await run.host.settle([calls[0].future])
         error = _error_of(calls[0].future)
         return [] if error is None else [(calls[0], error)]
     order: list[Call] = []
+    turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
 
     def look(future: Any, call: Call) -> None:
+        if deadline is not None and deadline.passed:
+            late()
         error = _error_of(future)
-        if error is None:
-            return
-        order.append(call)
-        if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
-            run.host.soon(partial(_give_up, calls))
+        if error is not None:
+            order.append(call)
+            if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
+                if deadline is not None:
+                    deadline.fail()
+                run.host.soon(partial(_give_up, calls, turns))
+        turns.next(call)
+
+    def late() -> None:
+        if deadline is not None and deadline.miss():
+            _give_up(calls, turns, all_that_wait=True)
 
     for call in calls:
         assert call.future is not None
         call.future.add_done_callback(partial(look, call=call))
-        if not call.future.done():
+        if call.future.waiting:
             run.host_of(call.definition).start(call.future)
+    futures = [call.future for call in calls]
     try:
-        await run.host.settle([call.future for call in calls])
+        if deadline is None:
+            await run.host.settle(futures)
+        else:
+            await run.host.settle_within(deadline.left, futures, late)
     except BaseException:
-        _give_up(calls)
+        _give_up(calls, turns)
         raise
+    if deadline is not None and deadline.missed and run.root.fatal is None:
+        raise deadline.error(run.program.name)
     return _failed(calls, order.copy())
+
+
+def _start(run: Run, call: Call) -> None:
+    """A call's turn has come."""
+    assert call.future is not None
+    call.future.release(partial(attempt, call))
+    run.host_of(call.definition).start(call.future)
 
 
 def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, BaseException]]:
@@ -155,10 +187,13 @@ def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, Ba
     return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 
-def _give_up(calls: Sequence[Call]) -> None:
-    """Stop the coroutines that are under way; code on threads can't be stopped, and ends for the record."""
-    for call in calls:
-        if call.definition.is_async and call.future is not None and not call.future.done():
+def _give_up(calls: Sequence[Call], turns: Turns, *, all_that_wait: bool = False) -> None:
+    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record."""
+    coroutines = [call for call in calls if call.definition.is_async]
+    turns.drop(calls if all_that_wait else coroutines)
+    for call in calls if all_that_wait else coroutines:
+        assert call.future is not None
+        if not call.future.done() and (call.definition.is_async or call.future.waiting):
             call.future.cancel()
 
 

@@ -149,6 +149,20 @@ class LoopHost:
             if not future.done():
                 await self._wait(future)
 
+    async def settle_within(
+        self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
+    ) -> None:
+        """`settle`, each in a task of its own, and call `late` where they have not ended after so many seconds."""
+        futures = list(futures)
+        timer = self.loop.call_later(seconds, late)
+        try:
+            for future in futures:
+                if future.runner is self:
+                    self._begin(future)
+            await self.settle(futures)
+        finally:
+            timer.cancel()
+
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""
         for _ in range(_TURNS):

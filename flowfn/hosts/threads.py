@@ -138,6 +138,15 @@ class ThreadHost:
                 _settle(future, job)
             _outcome_of(future)
 
+    async def settle_within(
+        self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
+    ) -> None:
+        """`settle`, and call `late` at its end if that took longer: code on threads can't be stopped."""
+        ends = self.now() + seconds
+        await self.settle(futures)
+        if self.now() > ends:
+            late()
+
     def _add_worker(self) -> None:
         with self._count:
             if self._active >= self._limit:

@@ -15,6 +15,9 @@ __all__ = ["InMemoryCache"]
 class InMemoryCache(BaseCache[ValueT]):
     """Keeps values until their time is up, they are cleared, or the process ends."""
 
+    inline = frozenset({"get", "set"})
+    """What an event loop may call itself: a thread between would shuffle the hits of parallel nodes."""
+
     def __init__(self, *, serde: Any = None) -> None:
         super().__init__(serde=serde)
         self._entries: dict[FullKey, tuple[str, bytes, float | None]] = {}

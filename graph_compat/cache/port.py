@@ -16,6 +16,7 @@ class CachePort:
 
     def __init__(self, cache: Any) -> None:
         self.cache = cache
+        self.inline: frozenset[str] = getattr(cache, "inline", frozenset())
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under a key, or None."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
+from flowfn.policies import timeout_seconds
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
 from flowfn.workflow import Config, Workflow
@@ -52,8 +53,8 @@ _NO_THREAD = (
 class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
-    `checkpointer`, `store`, `cache`, `name`, `stream_mode` and `context_schema` may be set; the next call
-    goes by them.
+    `checkpointer`, `store`, `cache`, `name`, `stream_mode`, `context_schema` and `step_timeout` (seconds that a
+    superstep may take) may be set; the next call goes by them.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         stream_mode: str | Sequence[str] = "updates",
         context_schema: type[Any] | None = None,
         config: Mapping[str, Any] | None = None,
+        step_timeout: float | None = None,
     ) -> None:
         self.name = name
         self.debug = debug
@@ -77,6 +79,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         self.stream_mode = stream_mode
         self.context_schema = context_schema
         self.config = config
+        self.step_timeout = step_timeout
         self._program = program
         self._made: tuple[tuple[Any, ...], Setup] | None = None
 
@@ -104,7 +107,15 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     @property
     def _self_setup(self) -> Setup:
         """The setup, made anew where an attribute that it depends on was set."""
-        key = (self.checkpointer, self.store, self.cache, self.name, self.stream_mode, self.context_schema)
+        key = (
+            self.checkpointer,
+            self.store,
+            self.cache,
+            self.name,
+            self.stream_mode,
+            self.context_schema,
+            self.step_timeout,
+        )
         if self._made is None or any(a is not b for a, b in zip(self._made[0], key, strict=True)):
             self._made = (key, self._set_up())
         return self._made[1]
@@ -120,7 +131,11 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             name=self.name,
             checkpointer=saver,
             settings=Settings(
-                on_divergence="reuse", cache=port_of(self.cache), store=self.store, positional=True
+                on_divergence="reuse",
+                cache=port_of(self.cache),
+                store=self.store,
+                step_timeout=timeout_seconds(self.step_timeout, "step_timeout"),
+                positional=True,
             ),
             stream_mode=self.stream_mode,
             writes=self._given,
@@ -331,15 +346,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     def stream_channels_asis(self) -> Any:
         """The channels that streams show: a name where it is one value."""
         return self._program.stream_channels[0] if self._program.lone else list(self._program.stream_channels)
-
-    @property
-    def step_timeout(self) -> None:
-        """None: a superstep has no timeout here, and none can be set."""
-
-    @step_timeout.setter
-    def step_timeout(self, seconds: float | None) -> None:
-        if seconds is not None:
-            raise NotImplementedError("step_timeout is left out. Give nodes a timeout")
 
     def stream_events(
         self,

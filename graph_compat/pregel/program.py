@@ -103,7 +103,6 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
         )
         self.retry_policy = policies(retry_policy)
         self.cache_policy = cache_policy
-        self.step_timeout = step_timeout
         super().__init__(
             program=lower(self._description, name),
             checkpointer=checkpointer,
@@ -114,6 +113,7 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
             stream_mode=stream_mode,
             context_schema=context_schema,
             config=config,
+            step_timeout=step_timeout,
         )
 
     def _set_up(self) -> Setup:

@@ -75,7 +75,7 @@ INSTEAD = {
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",
     Name("humans", "interrupts_of_namespaces"): "has no attribute 'from_ns'",
-    Name("errors", "a_step_timeout"): "step_timeout is left out",
+    Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import operator
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, RemoveMessage
@@ -209,26 +210,58 @@ async def injection_of_what_is_missing(t: Trace) -> None:
     await t.invoke(graph, {"x": []})
 
 
-@differs_by_caller("the TimeoutError of asyncio says nothing")
-@differs("a superstep has no timeout")
+@differs_by_caller("a coroutine can be cancelled, a thread can't")
 async def a_step_timeout(t: Trace) -> None:
-    """A superstep that lasts too long."""
-    go_on = threading.Event()
+    """A superstep that lasts too long fails; what has ended is kept, and the rest runs when the thread goes on."""
+    ran: list[str] = []
 
     async def slow(state: State) -> Any:
-        await asyncio.Event().wait()
+        ran.append("slow")
+        if ran.count("slow") == 1:
+            await asyncio.Event().wait()
+        return {"x": ["slow"]}
 
     def blocked(state: State) -> Any:
-        go_on.wait(0.2)
+        ran.append("slow")
+        threading.Event().wait(0.5)
+        return {"x": ["slow"]}
 
-    graph = edges(StateGraph(State).add_node("a", slow if t.asyncio else blocked), ". a .").compile()
+    builder = nodes(t, StateGraph(State), "quick", "z", slow=slow if t.asyncio else blocked)
+    graph = edges(builder, ". quick z .", ". slow z").compile(checkpointer=InMemorySaver())
+    graph.step_timeout = 0.2
     try:
-        graph.step_timeout = 0.01
-    except NotImplementedError as error:
-        t.note("refused", error)
-        return
-    await t.invoke(graph, {"x": []})
+        await t.call(graph, "invoke", {"x": ["i"]}, ONE)
+    except TimeoutError:
+        t.note("timed out", True)
+    state = await t.call(graph, "get_state", ONE)
+    t.note("kept", [state.values, state.next])
+    graph.step_timeout = None
+    await t.invoke(graph, None, ONE)
+    t.note("ran", ran)
+
+
+@differs("a superstep whose time is up waits for its threads")
+async def a_step_timeout_of_threads_in_asyncio(t: Trace) -> None:
+    """Sync nodes of an asyncio run can't be stopped."""
+    go_on, ended = threading.Event(), threading.Event()
+
+    def blocked(state: State) -> Any:
+        go_on.wait(0.5)
+        ended.set()
+        return {"x": ["blocked"]}
+
+    async def run(graph: Any) -> None:
+        try:
+            await graph.ainvoke({"x": ["i"]}, ONE)
+        except TimeoutError:
+            t.note("timed out, and the node has ended", ended.is_set())
+
+    graph = edges(StateGraph(State).add_node("a", blocked), ". a .").compile(checkpointer=InMemorySaver())
+    graph.step_timeout = 0.2
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(asyncio.run, run(graph)).result()
     go_on.set()
+    t.note("kept", graph.get_state(ONE).values)
 
 
 async def keys_and_modes_that_are_unknown(t: Trace) -> None:
