@@ -5,10 +5,23 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import agents, cached, chat, graphs, imports, parallel, report, resume, sequential
+from benchmarks import (
+    agents,
+    cached,
+    chat,
+    graphs,
+    imports,
+    installs,
+    many,
+    memory,
+    parallel,
+    report,
+    resume,
+    sequential,
+)
 from benchmarks.harness import measure
 
-FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, imports)
+FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, many, imports, installs, memory)
 
 
 def main() -> None:
