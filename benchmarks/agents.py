@@ -1,7 +1,7 @@
 """W8: an agent of 20 rounds, in µs per round: a model that calls a tool, and the tool; the model is a fake one.
 
 The program is the same for all: messages and model are LangChain's, and so is most of the floor. "no LangChain" is
-flowfn's agent whose model is a function of dicts.
+graph_compat's agent whose model is a function of dicts.
 """
 
 import uuid
@@ -70,9 +70,9 @@ def cases() -> Iterator[Case]:
             yield Case(
                 workload, storage, "floor", UNIT, survives, partial(raw, storage) if installed() else None
             )
-            for api in peers.subjects():
+            for api in (peers.graph_compat(), peers.langgraph()):
                 yield case(api, workload, storage, partial(run, model))
-            plain = replace(peers.flowfn(), name="no LangChain")
+            plain = replace(peers.graph_compat(), name="no LangChain")
             yield case(plain, workload, storage, partial(run, lambda: function))
 
 

@@ -21,7 +21,7 @@ def cases() -> Iterator[Case]:
     """For each place: the floor, the subjects, and who else keeps results there."""
     for place, survives in ((peers.MEMORY, "nothing"), (DISK, "process death")):
         yield Case(WORKLOAD, place, "floor", UNIT, survives, in_dict if place == peers.MEMORY else in_row)
-        for api in peers.subjects():
+        for api in (peers.flowfn(), peers.langgraph()):
             cache = CACHES[api.name].get(place)
             installed = api.entrypoint is not None and cache is not None
             yield Case(

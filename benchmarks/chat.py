@@ -1,9 +1,13 @@
-"""W9: a chat whose state is all that was said, two messages of 1 KB a turn: what its last turns take, and its file.
+"""W9: a chat whose state is all that was said, two messages of 1 KB a turn: what an early and a late turn take, and the
+bytes on disk after the late one.
 
-The same function for all: it gets the conversation as `previous`, and returns it with two messages more.
+The same function for all: it gets the conversation as `previous`, and returns it with two messages more. DBOS has no
+state between runs; there a turn reads the conversation from the runs of earlier turns.
 """
 
+import contextlib
 import random
+import sqlite3
 import statistics
 import string
 import time
@@ -13,32 +17,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import floor, peers
+from benchmarks import dbos, floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 
-TIME, BYTES = "W9 chat, a late turn", "W9 chat, its file"
-UNITS = {TIME: "ms", BYTES: "MB"}
+EARLY, LATE, BYTES = "W9 chat, turn 10", "W9 chat, turn 200", "W9 chat, bytes after it"
+UNITS = {EARLY: "ms", LATE: "ms", BYTES: "MB"}
 LETTERS = string.ascii_letters + " "
 MEASURED = 5
 """Turns at the end whose median is the figure."""
+ROUNDS = 3
 
 Turn = Callable[[str], list[Any]]
 
 
 def cases() -> Iterator[Case]:
-    """The time of a late turn, then the bytes on disk: first the floor, then the subjects."""
+    """On SQLite and Postgres: first the floor, then the subjects."""
     for workload, unit in UNITS.items():
-        yield Case(workload, peers.PROCESS, "floor", unit, "process death", partial(raw, workload))
-        for api in peers.subjects():
-            given = api.storages.get(peers.PROCESS)
-            sample = None if given is None else partial(run, workload, api, given)
-            survives = "" if given is None else given.survives
-            yield Case(workload, peers.PROCESS, api.name, unit, survives, sample)
+        for storage, survives in ((peers.PROCESS, "process death"), (peers.POSTGRES, "power loss")):
+            measured = storage != peers.POSTGRES or postgres.available()
+            sample = partial(raw, workload, storage) if measured else None
+            yield Case(workload, storage, "floor", unit, survives, sample, rounds=ROUNDS)
+            for api in peers.subjects():
+                yield case(api, workload, storage)
+            yield dbos.case(workload, storage, unit, partial(in_dbos, workload), rounds=ROUNDS)
 
 
-def turns(size: int) -> int:
-    return max(size // 5, 2 * MEASURED)
+def case(api: Api, workload: str, storage: str) -> Case:
+    unit, given = UNITS[workload], api.storages.get(storage)
+    if given is None:
+        return Case(workload, storage, api.name, unit, "", None)
+    sample = partial(run, workload, api, storage, given)
+    return Case(workload, storage, api.name, unit, given.survives, sample, rounds=ROUNDS)
+
+
+def turns(workload: str, size: int) -> int:
+    """How many there are: a fifth of the run's size, or ten."""
+    return 2 * MEASURED if workload == EARLY else max(size // 5, 2 * MEASURED)
 
 
 def said(length: int = 1000) -> str:
@@ -46,32 +61,78 @@ def said(length: int = 1000) -> str:
     return "".join(random.choices(LETTERS, k=length))
 
 
-def run(workload: str, api: Api, storage: Storage, directory: Path, size: int) -> float:
-    """A chat of `size / 5` turns."""
-    thread = {"configurable": {"thread_id": str(uuid.uuid4())}}
-    with storage.open(directory / "runs.db") as saver:
-
-        @api.entrypoint(checkpointer=saver)
-        def chat(message: str, *, previous: Any = None) -> list[Any]:
-            asked = {"role": "user", "content": message}
-            return [*(previous or []), asked, {"role": "assistant", "content": said()}]
-
-        taken = talk(lambda message: chat.invoke(message, thread, **storage.options), turns(size))
-    return figure(workload, taken, directory)
+def run(workload: str, api: Api, storage: str, given: Storage, directory: Path, size: int) -> float:
+    """A chat, after one of a single turn, by which all is set up."""
+    with place(workload, storage, directory) as figure:
+        with given.open(directory / "runs.db") as saver:
+            taken = talked(api, saver, given, turns(workload, size))
+        return figure(taken)
 
 
-def raw(workload: str, directory: Path, size: int) -> float:
-    """A committed row for each turn, and all rows read at its beginning."""
-    with floor.database(directory / "runs.db", floor.SYNCHRONOUS[peers.PROCESS]) as connection:
+def talked(api: Api, saver: Any, given: Storage, count: int) -> list[float]:
+    """How long each turn takes."""
 
-        def turn(message: str) -> list[Any]:
-            found = [row for (row,) in connection.execute("SELECT value FROM record")]
-            rows = [message.encode(), said().encode()]
-            floor.commit(connection, rows)
-            return found + rows
+    @api.entrypoint(checkpointer=saver)
+    def chat(message: str, *, previous: Any = None) -> list[Any]:
+        asked = {"role": "user", "content": message}
+        return [*(previous or []), asked, {"role": "assistant", "content": said()}]
 
-        taken = talk(turn, turns(size))
-    return figure(workload, taken, directory)
+    def on_new_thread(count: int) -> list[float]:
+        thread = {"configurable": {"thread_id": str(uuid.uuid4())}}
+        return talk(lambda message: chat.invoke(message, thread, **given.options), count)
+
+    on_new_thread(1)
+    return on_new_thread(count)
+
+
+def raw(workload: str, storage: str, directory: Path, size: int) -> float:
+    """A committed row for each message, and all rows read at the beginning of a turn."""
+    with place(workload, storage, directory) as figure:
+        with rows(storage, directory) as (connection, commit):
+
+            def turn(message: str) -> list[Any]:
+                found = [row for (row,) in connection.execute("SELECT value FROM record")]
+                added = [message.encode(), said().encode()]
+                commit(added)
+                return found + added
+
+            taken = talk(turn, turns(workload, size))
+        return figure(taken)
+
+
+@contextlib.contextmanager
+def rows(storage: str, directory: Path) -> Iterator[tuple[Any, Callable[[list[bytes]], None]]]:
+    """A connection to a table of records, and how to add some."""
+    if storage == peers.POSTGRES:
+        with postgres.database() as connection:
+            yield connection, partial(postgres.commit, connection)
+    else:
+        with floor.database(directory / "rows.db", floor.SYNCHRONOUS[storage]) as connection:
+            yield connection, partial(floor.commit, connection)
+
+
+def in_dbos(workload: str, storage: str, directory: Path, size: int) -> float:
+    """A workflow for each turn."""
+    with place(workload, storage, directory) as figure:
+        database = postgres.url() if storage == peers.POSTGRES else ""
+        dbos.run("chat", storage, directory, 1, database)
+        return figure([dbos.run("chat", storage, directory, turns(workload, size), database)])
+
+
+@contextlib.contextmanager
+def place(workload: str, storage: str, directory: Path) -> Iterator[Callable[[list[float]], float]]:
+    """Where nothing is yet, and what a chat there came to whose turns took so long, all savers closed."""
+    with postgres.own() if storage == peers.POSTGRES else contextlib.nullcontext():
+        used = postgres.size if storage == peers.POSTGRES else partial(file_size, directory)
+        yield lambda taken: used() / 1e6 if workload == BYTES else statistics.median(taken[-MEASURED:]) * 1e3
+
+
+def file_size(directory: Path) -> int:
+    """Bytes of SQLite's files, with nothing left in their logs."""
+    for path in directory.glob("*.db"):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return sum(path.stat().st_size for path in directory.glob("*.db"))
 
 
 def talk(turn: Turn, count: int) -> list[float]:
@@ -85,9 +146,3 @@ def talk(turn: Turn, count: int) -> list[float]:
         if len(conversation) != 2 * number:
             raise AssertionError(f"after {number} turns there are {len(conversation)} messages")
     return taken
-
-
-def figure(workload: str, taken: list[float], directory: Path) -> float:
-    if workload == TIME:
-        return statistics.median(taken[-MEASURED:]) * 1e3
-    return sum(path.stat().st_size for path in directory.iterdir()) / 1e6

@@ -1,4 +1,4 @@
-"""W5, W6, W7: graphs, in µs per node that runs: a chain of nodes, one with a state of 500 keys, a fan-out of Sends."""
+"""W5, W6, W7: graphs: a chain of nodes, one with a state of 1,000 keys, a fan-out to subgraphs by Send."""
 
 import operator
 import uuid
@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from benchmarks import floor, peers
+from benchmarks import floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import timed
 
-UNIT = "µs/node"
-KEYS = 500
+KEYS = 1000
+SUBGRAPH = 3
+"""Nodes of a subgraph."""
 
 Result = Callable[[Any], int]
 """What a run of a graph came to, of its final state: how many nodes ran."""
@@ -33,6 +34,12 @@ class Sum(TypedDict):
     number: Annotated[int, operator.add]
 
 
+class Number(TypedDict):
+    """What is left of it at the end."""
+
+    number: Annotated[int, operator.add]
+
+
 Keys = TypedDict("Keys", {f"key{number}": int for number in range(KEYS)})  # type: ignore[misc]
 
 
@@ -44,8 +51,16 @@ class Workload:
     build: Callable[[Api, int], Any]
     given: Callable[[int], Any]
     result: Result
+    unit: str = "µs/node"
+    share: int = 1
+    """One node for how many of a run's size."""
+    storages: tuple[str, ...] = (peers.NONE, peers.PROCESS)
     together: bool = False
-    """Whether all nodes may be committed at once."""
+    """Whether all nodes may be committed at once, and the figure is of all of them."""
+
+    def figure(self, seconds: float, nodes: int) -> float:
+        """In the workload's unit."""
+        return seconds * 1e3 if self.together else seconds / nodes * 1e6
 
 
 def chain(api: Api, size: int, state: Any, step: Callable[[int], Callable[[Any], Any]]) -> Any:
@@ -75,79 +90,116 @@ def keyed(api: Api, size: int) -> Any:
 
 
 def fan(api: Api, size: int) -> Any:
-    """A node for each of many Sends."""
+    """A subgraph for each of many Sends; its last node writes to the state of both."""
+    inner = api.graph.StateGraph(Sum, output_schema=Number)
+    names = [f"inner{number}" for number in range(SUBGRAPH)]
+    for name in names[:-1]:
+        inner.add_node(name, lambda state: {"size": state["size"] + 1})
+    inner.add_node(names[-1], lambda state: {"number": 1})
+    for before, after in zip([api.graph.START, *names], names, strict=False):
+        inner.add_edge(before, after)
     builder = api.graph.StateGraph(Sum)
-    builder.add_node("node", lambda number: {"number": 1})
-    sends = partial(_sends, api)
-    builder.add_conditional_edges(api.graph.START, sends, ["node"])
+    builder.add_node("node", inner.compile())
+    builder.add_conditional_edges(api.graph.START, partial(_sends, api), ["node"])
     return builder
 
 
 def _sends(api: Api, state: Sum) -> list[Any]:
-    return [api.send("node", number) for number in range(state["size"])]
+    return [api.send("node", {"size": number, "number": 0}) for number in range(state["size"])]
 
 
 WORKLOADS = (
-    Workload("W5 sequential nodes", counting, lambda size: {"number": 0}, lambda state: int(state["number"])),
+    Workload(
+        "W5 sequential nodes",
+        counting,
+        lambda size: {"number": 0},
+        lambda state: int(state["number"]),
+        storages=(peers.NONE, peers.MEMORY, peers.PROCESS, peers.POSTGRES),
+    ),
     Workload(
         f"W6 sequential nodes, {KEYS} keys",
         keyed,
         lambda size: {f"key{number}": 0 for number in range(KEYS)},
         lambda state: sum(state.values()),
+        share=10,
     ),
     Workload(
-        "W7 fan-out of Sends",
+        "W7 fan-out to subgraphs",
         fan,
         lambda size: {"size": size, "number": 0},
         lambda state: int(state["number"]),
+        unit="ms",
+        share=10,
         together=True,
     ),
 )
+SURVIVES = {
+    peers.NONE: "nothing",
+    peers.MEMORY: "nothing",
+    peers.PROCESS: "process death",
+    peers.POSTGRES: "power loss",
+}
 
 
 def cases() -> Iterator[Case]:
-    """Without checkpointer and on SQLite: first the floor, then the subjects."""
+    """Each workload on its storages: first the floor, then the subjects that have graphs."""
     for workload in WORKLOADS:
-        for storage, survives in ((peers.NONE, "nothing"), (peers.PROCESS, "process death")):
-            yield Case(workload.name, storage, "floor", UNIT, survives, partial(raw, workload, storage))
-            for api in peers.subjects():
+        for storage in workload.storages:
+            measured = storage != peers.POSTGRES or postgres.available()
+            sample = partial(raw, workload, storage) if measured else None
+            yield Case(workload.name, storage, "floor", workload.unit, SURVIVES[storage], sample)
+            for api in (peers.graph_compat(), peers.langgraph()):
                 yield case(api, workload, storage)
 
 
 def case(api: Api, workload: Workload, storage: str) -> Case:
     given = api.storages.get(storage)
     if given is None or api.graph is None:
-        return Case(workload.name, storage, api.name, UNIT, "", None)
-    return Case(workload.name, storage, api.name, UNIT, given.survives, partial(run, api, workload, given))
+        return Case(workload.name, storage, api.name, workload.unit, "", None)
+    sample = partial(run, api, workload, given)
+    return Case(workload.name, storage, api.name, workload.unit, given.survives, sample)
 
 
 def run(api: Api, workload: Workload, storage: Storage, directory: Path, size: int) -> float:
     """One run, without the definition, its compilation and the opening of the saver."""
-    config = {"configurable": {"thread_id": str(uuid.uuid4())}, "recursion_limit": size + 10}
+    nodes = size // workload.share
+    config = {"configurable": {"thread_id": str(uuid.uuid4())}, "recursion_limit": nodes + 10}
     with storage.open(directory / "runs.db") as saver:
-        graph = workload.build(api, size).compile(checkpointer=saver)
-        given = workload.given(size)
+        graph = workload.build(api, nodes).compile(checkpointer=saver)
+        given = workload.given(nodes)
         options = storage.options
-        return timed(lambda: workload.result(graph.invoke(given, config, **options)), size) / size * 1e6
+        seconds = timed(lambda: workload.result(graph.invoke(given, config, **options)), nodes)
+        return workload.figure(seconds, nodes)
 
 
 def raw(workload: Workload, storage: str, directory: Path, size: int) -> float:
-    """A function call per node that changes a dict, and where there is a storage, a committed row."""
+    """A function call per node that changes a dict of the state's size, and where it is kept, a committed row."""
+    nodes = size // workload.share
+    batch = nodes if workload.together else 1
+    state = workload.given(nodes)
+
+    def measured(commit: Callable[[list[bytes]], None]) -> float:
+        return workload.figure(timed(lambda: calls(state, nodes, commit, batch), nodes), nodes)
+
     if storage == peers.NONE:
-        return timed(lambda: calls(size, lambda values: None, size), size) / size * 1e6
+        return measured(lambda values: None)
+    if storage == peers.MEMORY:
+        kept: list[bytes] = []
+        return measured(kept.extend)
+    if storage == peers.POSTGRES:
+        with postgres.database() as connection:
+            return measured(partial(postgres.commit, connection))
     with floor.database(directory / "runs.db", floor.SYNCHRONOUS[storage]) as connection:
-        batch = size if workload.together else 1
-        return timed(lambda: calls(size, partial(floor.commit, connection), batch), size) / size * 1e6
+        return measured(partial(floor.commit, connection))
 
 
-def calls(size: int, commit: Callable[[list[bytes]], None], batch: int) -> int:
-    state = {"number": 0}
+def calls(state: dict[str, int], size: int, commit: Callable[[list[bytes]], None], batch: int) -> int:
     for number in range(size):
-        state |= step(state)
+        state = {**state, **step(number)}
         if (number + 1) % batch == 0:
             commit([b"%d" % number] * batch)
-    return state["number"]
+    return state["last"] + 1
 
 
-def step(state: dict[str, int]) -> dict[str, int]:
-    return {"number": state["number"] + 1}
+def step(number: int) -> dict[str, int]:
+    return {"last": number}

@@ -5,7 +5,10 @@ falls on all alike. The first round warms up and is dropped.
 """
 
 import gc
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +24,8 @@ class Case:
 
     `survives` says what is kept of work that its caller has seen finish. `sample` None means that the
     subject isn't installed here, or can't do this. `best` keeps the least sample, not the median: for
-    what only ever gets slower, such as a cold import.
+    what only ever gets slower, such as a cold import. `rounds` is the most that are taken, without a warm-up:
+    for what takes many seconds.
     """
 
     workload: str
@@ -31,6 +35,11 @@ class Case:
     survives: str
     sample: Sample | None
     best: bool = False
+    rounds: int | None = None
+
+    def runs_in(self, number: int) -> bool:
+        """Whether it is part of this round; the first, 0, is the warm-up."""
+        return self.sample is not None and (self.rounds is None or 1 <= number <= self.rounds)
 
 
 @dataclass
@@ -54,7 +63,7 @@ def measure(cases: Sequence[Case], size: int, rounds: int, progress: Callable[[s
     results = [Result(case) for case in cases]
     for number in range(rounds + 1):
         for result in rotated(results, number):
-            if result.case.sample is not None and not result.error:
+            if result.case.sample is not None and result.case.runs_in(number) and not result.error:
                 progress(f"round {number} of {rounds}: {result.case.workload}, {result.case.subject}")
                 take(result, result.case.sample, size, keep=number > 0)
     return results
@@ -77,3 +86,23 @@ def rotated(results: Sequence[Result], by: int) -> Iterable[Result]:
     """The same results, starting elsewhere."""
     start = by % len(results) if results else 0
     return [*results[start:], *results[:start]]
+
+
+def elsewhere(module: str, *arguments: str, python: str | None = None) -> str:
+    """What a module prints that is run by a Python of its own: this one's, or another that needs none of its libraries.
+
+    Raises:
+        RuntimeError: it failed; the message is its last line.
+    """
+    path = os.environ.get("PYTHONPATH", "")
+    if python is not None:
+        path = str(Path(__file__).resolve().parent.parent)
+    done = subprocess.run(
+        [python or sys.executable, "-m", module, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["it died"])[-1])
+    return done.stdout.strip()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks import floor, peers, postgres
+from benchmarks import dbos, floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import afan, ainvoke, atimed, fan, invoke, timed
@@ -28,6 +28,7 @@ def cases() -> Iterator[Case]:
             yield Case(workload, storage, "floor", UNIT, survives, sample)
             for api in peers.subjects():
                 yield case(api, workload, storage)
+            yield dbos.case(workload, storage, UNIT, dbos.each("fan" if workload == BLOCKING else "afan"))
 
 
 def case(api: Api, workload: str, storage: str) -> Case:

@@ -1,5 +1,7 @@
 """The libraries under comparison, under one shape: LangGraph's functional API and graphs, which flowfn shares.
 
+"flowfn" is its functional API, "graph_compat" what a LangGraph program gets by a change of its imports' prefix.
+
 Rule: a workload is written once, against `Api`, and runs unchanged for every subject.
 """
 
@@ -54,16 +56,44 @@ class Api:
     """`create_react_agent`."""
 
 
+OURS = ("flowfn", "graph_compat")
+
+
 def subjects() -> list[Api]:
-    """flowfn and its peers, installed or not."""
-    return [flowfn(), langgraph()]
+    """flowfn, both of its front ends, and LangGraph, installed or not."""
+    return [flowfn(), graph_compat(), langgraph()]
 
 
 def flowfn() -> Api:
     """flowfn, from wherever this Python finds it."""
     library, savers = optional("flowfn"), optional("checkpointers")
-    if not hasattr(library, "entrypoint") or not hasattr(savers, "SqliteSaver"):
+    if not (library and savers):
         return Api("flowfn")
+    return Api("flowfn", ours(savers), library.entrypoint, library.task, library.interrupt, library.Command)
+
+
+def graph_compat() -> Api:
+    """LangGraph's programs on flowfn."""
+    func, savers = optional("graph_compat.func"), optional("checkpointers")
+    types, graph = optional("graph_compat.types"), optional("graph_compat.graph")
+    prebuilt = optional("graph_compat.prebuilt")
+    if not (func and savers and types and graph):
+        return Api("graph_compat")
+    return Api(
+        "graph_compat",
+        ours(savers),
+        func.entrypoint,
+        func.task,
+        types.interrupt,
+        types.Command,
+        graph,
+        types.Send,
+        prebuilt and prebuilt.create_react_agent,
+    )
+
+
+def ours(savers: Any) -> Mapping[str, Storage]:
+    """flowfn's savers, at the default durability."""
     storages = {
         NONE: plain(lambda path: None, "nothing"),
         MEMORY: plain(lambda path: savers.MemorySaver(), "nothing"),
@@ -72,26 +102,14 @@ def flowfn() -> Api:
     }
     if postgres.available():
         storages[POSTGRES] = plain(lambda path: savers.PostgresSaver(postgres.url()), "power loss")
-    graph, types = optional("graph_compat.graph"), optional("graph_compat.types")
-    prebuilt = optional("graph_compat.prebuilt")
-    return Api(
-        "flowfn",
-        storages,
-        library.entrypoint,
-        library.task,
-        library.interrupt,
-        library.Command,
-        graph,
-        types and types.Send,
-        prebuilt and prebuilt.create_react_agent,
-    )
+    return storages
 
 
 def langgraph() -> Api:
     """LangGraph at its safest, `durability="sync"`.
 
-    Its SQLite saver commits with full fsync, but in the background, after the caller has the task's result.
-    So it stands beside both of flowfn's rows, and is neither.
+    That commits at the end of a superstep. Its savers commit what tasks wrote in the background, after the caller
+    has the task's result, on SQLite with full fsync. So it stands beside both of flowfn's rows, and is neither.
     """
     func, memory = optional("langgraph.func"), optional("langgraph.checkpoint.memory")
     sqlite, asqlite = optional("langgraph.checkpoint.sqlite"), optional("langgraph.checkpoint.sqlite.aio")
@@ -103,7 +121,7 @@ def langgraph() -> Api:
     on_sqlite = Storage(
         lambda path: sqlite.SqliteSaver.from_conn_string(str(path)),
         lambda path: asqlite.AsyncSqliteSaver.from_conn_string(str(path)),
-        "all but the last few tasks",
+        LATER,
         sync,
     )
     storages = {
@@ -112,6 +130,8 @@ def langgraph() -> Api:
         PROCESS: on_sqlite,
         POWER: on_sqlite,
     }
+    if postgres.available() and (on_postgres := langgraph_on_postgres(sync)):
+        storages[POSTGRES] = on_postgres
     return Api(
         "LangGraph",
         storages,
@@ -123,6 +143,33 @@ def langgraph() -> Api:
         types.Send,
         prebuilt and prebuilt.create_react_agent,
     )
+
+
+LATER = "all but the last few tasks"
+
+
+def langgraph_on_postgres(options: Mapping[str, Any]) -> Storage | None:
+    """Its Postgres savers, on one connection each, as its documents show them."""
+    blocking, awaited = (
+        optional("langgraph.checkpoint.postgres"),
+        optional("langgraph.checkpoint.postgres.aio"),
+    )
+    if not (blocking and awaited):
+        return None
+
+    @contextmanager
+    def opened(path: Path) -> Iterator[Any]:
+        with blocking.PostgresSaver.from_conn_string(postgres.url()) as saver:
+            saver.setup()
+            yield saver
+
+    @asynccontextmanager
+    async def aopened(path: Path) -> AsyncIterator[Any]:
+        async with awaited.AsyncPostgresSaver.from_conn_string(postgres.url()) as saver:
+            await saver.setup()
+            yield saver
+
+    return Storage(opened, aopened, LATER, options)
 
 
 def optional(name: str) -> Any:

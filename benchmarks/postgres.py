@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import importlib.util
 import os
+import uuid
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -20,14 +21,60 @@ def available() -> bool:
     return wanted and importlib.util.find_spec("psycopg") is not None
 
 
-@cache
+_own: list[str] = []
+"""The databases that `own` has made, the one in use last."""
+
+
 def url() -> str:
-    """Where the database is; the server is started by the first who asks, and stopped when the process ends."""
+    """Where the database is that is measured on: all use one, except within `own`."""
+    return _own[-1] if _own else server()
+
+
+@cache
+def server() -> str:
+    """The server's own database; it is started by the first who asks, and stopped when the process ends."""
     if given := os.environ.get(GIVEN):
         return given
     kept = contextlib.ExitStack()
     atexit.register(kept.close)
     return kept.enter_context(private_server(fsync=True)).url()
+
+
+@contextlib.contextmanager
+def own() -> Iterator[str]:
+    """Whoever asks for `url` meanwhile gets a new database, which is dropped afterwards."""
+    with fresh() as made:
+        _own.append(made)
+        try:
+            yield made
+        finally:
+            _own.pop()
+
+
+def size() -> int:
+    """Bytes of the tables and indexes of the database in use, without the system's."""
+    import psycopg
+
+    with contextlib.closing(psycopg.connect(url(), autocommit=True)) as connection:
+        query = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
+        row = connection.execute(query).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+@contextlib.contextmanager
+def fresh() -> Iterator[str]:
+    """The URL of a new database, which is dropped afterwards."""
+    import psycopg
+
+    from tests.postgres_database import named
+
+    name = f"benchmarks_{uuid.uuid4().hex}"
+    with contextlib.closing(psycopg.connect(server(), autocommit=True)) as owner:
+        owner.execute(f"CREATE DATABASE {name}")
+        try:
+            yield named(server(), name)
+        finally:
+            owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextlib.contextmanager

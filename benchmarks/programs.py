@@ -59,6 +59,22 @@ def afan(api: Api, saver: Any) -> Any:
     return workflow
 
 
+def athree(api: Api, saver: Any) -> Any:
+    """Three tasks one after the other, in asyncio."""
+
+    @api.task
+    async def step(number: int) -> int:
+        return number + 1
+
+    @api.entrypoint(checkpointer=saver)
+    async def workflow(number: int) -> int:
+        for _ in range(3):
+            number = await step(number)
+        return number
+
+    return workflow
+
+
 def chain_that_asks(api: Api, saver: Any) -> Any:
     """As `chain`, then a question whose answer is added."""
 

@@ -4,28 +4,35 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks import floor, peers
+from benchmarks import dbos, floor, peers
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import chain_that_asks, config, timed
 
-WORKLOAD = "W3 resume, all calls recorded"
 UNIT = "ms"
+SIZES = {"W3 resume, all calls recorded": 1, "W3 resume, ten times as many": 10}
+"""How many calls, in runs' sizes: a resume that isn't linear shows in the second."""
+LARGE = 2
+"""Rounds of the second, whose recording takes half a minute for some."""
 
 
 def cases() -> Iterator[Case]:
     """On SQLite: first the floor, then the subjects."""
     survives = "process death"
-    yield Case(WORKLOAD, peers.PROCESS, "floor", UNIT, survives, raw)
-    for api in peers.subjects():
-        given = api.storages.get(peers.PROCESS)
-        sample = partial(run, api, given) if given else None
-        yield Case(WORKLOAD, peers.PROCESS, api.name, UNIT, given.survives if given else "", sample)
+    for workload, times in SIZES.items():
+        rounds = None if times == 1 else LARGE
+        yield Case(workload, peers.PROCESS, "floor", UNIT, survives, partial(raw, times), rounds=rounds)
+        for api in peers.subjects():
+            given = api.storages.get(peers.PROCESS)
+            sample = partial(run, times, api, given) if given else None
+            kept = given.survives if given else ""
+            yield Case(workload, peers.PROCESS, api.name, UNIT, kept, sample, rounds=rounds)
+        yield dbos.case(workload, peers.PROCESS, UNIT, dbos.resumed(times), rounds=rounds)
 
 
-def run(api: Api, storage: Storage, directory: Path, size: int) -> float:
+def run(times: int, api: Api, storage: Storage, directory: Path, size: int) -> float:
     """Run up to the question, close all, open the file again, and time the answer to the end."""
-    path, thread = directory / "runs.db", config()
+    path, thread, size = directory / "runs.db", config(), times * size
     with storage.open(path) as saver:
         chain_that_asks(api, saver).invoke(size, thread, **storage.options)
     with storage.open(path) as saver:
@@ -34,9 +41,9 @@ def run(api: Api, storage: Storage, directory: Path, size: int) -> float:
         return timed(lambda: workflow.invoke(answer, thread, **storage.options), size + 1) * 1e3
 
 
-def raw(directory: Path, size: int) -> float:
+def raw(times: int, directory: Path, size: int) -> float:
     """One fetch of all rows."""
-    path = directory / "runs.db"
+    path, size = directory / "runs.db", times * size
     with floor.database(path, "NORMAL") as connection:
         floor.commit(connection, [b"%d" % number for number in range(size)])
     with floor.database(path, "NORMAL") as connection:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks import floor, peers, postgres
+from benchmarks import dbos, floor, peers, postgres
 from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import chain, invoke, timed
@@ -26,6 +26,7 @@ def cases() -> Iterator[Case]:
         yield Case(WORKLOAD, storage, "floor", UNIT, survives, partial(raw, storage) if measured else None)
         for api in peers.subjects():
             yield case(api, storage)
+        yield dbos.case(WORKLOAD, storage, UNIT, dbos.each("chain"))
 
 
 def case(api: Api, storage: str) -> Case:

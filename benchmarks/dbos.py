@@ -1,0 +1,55 @@
+"""DBOS, in processes of its own: of this Python if it has DBOS, else of the one that `FLOWFN_DBOS=PYTHON` names."""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from benchmarks import floor, peers, postgres
+from benchmarks.harness import Case, elsewhere
+
+NAME = "DBOS"
+SURVIVES = {peers.PROCESS: "process death", peers.POWER: "power loss", peers.POSTGRES: "power loss"}
+
+Sample = Callable[[str, Path, int], float]
+"""A storage, an empty directory and a size to a figure."""
+
+
+def available() -> bool:
+    """Whether some Python has DBOS."""
+    return bool(os.environ.get("FLOWFN_DBOS")) or importlib.util.find_spec("dbos") is not None
+
+
+def case(workload: str, storage: str, unit: str, sample: Sample, rounds: int | None = None) -> Case:
+    """DBOS's line of a workload. It has none without a database."""
+    measured = available() and storage in SURVIVES and (storage != peers.POSTGRES or postgres.available())
+    given = partial(sample, storage) if measured else None
+    return Case(workload, storage, NAME, unit, SURVIVES.get(storage, ""), given, rounds=rounds)
+
+
+def each(program: str) -> Sample:
+    """A program that does something `size` times, in µs for each."""
+    return lambda storage, directory, size: run(program, storage, directory, size) / size * 1e6
+
+
+def resumed(times: int) -> Sample:
+    """A workflow of `times` as many steps as the run's size, killed at its end: what replaying it takes, in ms."""
+
+    def sample(storage: str, directory: Path, size: int) -> float:
+        run("begin", storage, directory, times * size)
+        return run("resume", storage, directory, times * size) * 1e3
+
+    return sample
+
+
+def run(program: str, storage: str, directory: Path, size: int, database: str = "") -> float:
+    """Seconds that a program took. On Postgres in the database given, else in one that is dropped afterwards."""
+    if storage == peers.POSTGRES and not database:
+        with postgres.fresh() as made:
+            return run(program, storage, directory, size, made)
+    url = database or f"sqlite:///{directory / 'dbos.db'}"
+    synchronous = floor.SYNCHRONOUS.get(storage, "")
+    interpreter = os.environ.get("FLOWFN_DBOS")
+    said = elsewhere("benchmarks.dbos_programs", program, url, synchronous, str(size), python=interpreter)
+    return float(said or 0)
