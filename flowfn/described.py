@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flowfn.ports import CheckpointRow, Serializer
+from flowfn.ports import CheckpointRow, Deserializer
 
 PLAIN: Mapping[str, Any] = {"parents": {}}
 """The metadata of a checkpoint that has nothing to say."""
@@ -35,7 +35,7 @@ def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
     return [body.seen, updated] if body.clock in (None, latest) else [body.seen, updated, body.clock]
 
 
-def body_of(row: CheckpointRow, serde: Serializer) -> Body:
+def body_of(row: CheckpointRow, serde: Deserializer) -> Body:
     """The body of a checkpoint."""
     stored = serde.loads(row.body)
     if isinstance(stored, dict):
@@ -49,7 +49,7 @@ def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if said == PLAIN else said
 
 
-def metadata_of(row: CheckpointRow, serde: Serializer) -> dict[str, Any]:
+def metadata_of(row: CheckpointRow, serde: Deserializer) -> dict[str, Any]:
     """The metadata of a checkpoint, with what its row says."""
     said = serde.loads(row.metadata) if row.metadata else {"parents": {}}
     return {**said, "source": row.source, "step": row.step}
