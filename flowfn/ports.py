@@ -283,6 +283,9 @@ class Host(Protocol):
     async def others_wait(self, future: Any) -> None:
         """Suspend until every branch of the code that is current waits, so that a held call can be placed."""
 
+    def branch(self, frame: Any) -> int:
+        """Which branch of a frame's code is current, in the order in which they were made; 0 for the first."""
+
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""
 

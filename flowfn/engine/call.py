@@ -38,6 +38,7 @@ class Call:
         "arguments",
         "attempts",
         "born",
+        "branch",
         "cached_as",
         "checkpoint",
         "definition",
@@ -87,6 +88,7 @@ class Call:
         self.arguments: dict[str, Any] = {}
         self.digest: Digest | None = None
         self.occurrence = 0
+        self.branch = 0
         self.position = -1
         self.born = 0
         self._id: str | None = None
@@ -163,6 +165,7 @@ class Call:
             frame.call.definition.code,
             self.position,
             digested.form,
+            self.branch,
         )
 
     @property

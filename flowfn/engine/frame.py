@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.identity import call_id
+from flowfn.engine.identity import Record, call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
 from flowfn.engine.once import once
@@ -33,10 +34,13 @@ class Frame:
         "counts",
         "depth",
         "doubtful",
+        "equals",
         "failures",
         "halted",
+        "home",
         "nested",
         "newest",
+        "numbers",
         "positions",
         "questions",
         "run",
@@ -61,6 +65,11 @@ class Frame:
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
         self.positions: dict[str, Iterator[int]] = {}
+        self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
+        self.home: Any = None
+        """What its code runs in, on an event loop: the branch of number 0."""
+        self.numbers: Any = None
+        """The numbers of its other branches; None while there are none. Kept by the host."""
         self.steps = 0
         """Grows with each call that it makes."""
         self.children: dict[Future[Any], Call] = {}
@@ -129,18 +138,42 @@ class Frame:
         number, self.nested = self.nested, self.nested + 1
         return number
 
-    def identity(self, name: str, digest: bytes) -> tuple[str, int]:
-        """The id of its next call of that name and those arguments, and how many such calls came before it.
+    def identity(self, name: str, digest: bytes, *, own: bool = False) -> tuple[str, int, int]:
+        """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
 
-        A record that is another call's already, by its place or but for the clock, counts as one that came before.
+        A record that is another call's already, by its place or but for the clock, counts as a call that came before.
+        With `own` so does one of another branch, while the code is unchanged.
         """
         self.steps += 1
+        branch, ledger = self._branch(), self.run.ledger
+        if self.numbers is not None and ledger and (record := self._recorded(name, digest, branch)):
+            return record.task, record.info.occurrence if record.info else 0, branch
         occurrences = self.counts.setdefault((name, digest), count())
-        while self.run.ledger.is_claimed(
-            task := call_id(self.scope, name, digest, number := next(occurrences))
-        ):
-            pass
-        return task, number
+        while True:
+            task = call_id(self.scope, name, digest, number := next(occurrences))
+            if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
+                return task, number, branch
+
+    def _branch(self) -> int:
+        definition = self.call.definition
+        return self.run.host_of(definition).branch(self) if definition.is_async else 0
+
+    def _recorded(self, name: str, digest: bytes, branch: int) -> Record | None:
+        """The next recorded call of that branch that nobody has claimed."""
+        key = (name, digest)
+        if key not in self.equals:
+            self.equals[key] = self.run.ledger.equal_calls(self.scope, name, digest)
+        left = self.equals[key].get(branch)
+        while left:
+            if not (record := left.popleft()).claimed:
+                return record
+        return None
+
+    def _is_anothers(self, task: str, branch: int) -> bool:
+        """Whether a recorded call was made by another branch of this very code."""
+        record = self.run.ledger.records.get(task)
+        info = None if record is None else record.info
+        return info is not None and info.branch != branch and info.scope_code == self.call.definition.code
 
     def position(self, name: str) -> int:
         """How many calls of the same name this attempt made before."""

@@ -1,21 +1,24 @@
 """Which recorded outcome belongs to which call: the rules of call identity, as plain decisions.
 
 A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same
-identity is reused, whatever order the calls come in. A call that has no record may still be a
-recorded one whose arguments are made anew on each attempt: if only the clock differs, its record is
-reused; if something random differs, only the author knows, and the run is refused. Anything else is
-a new call. Position alone is never trusted, unless the author asks for it (`on_divergence="reuse"`);
-even then it is the call's place among those of its name, whatever order they were recorded in.
+identity is reused, whatever order the calls come in; of equal calls, that of the same branch of the
+calling code first. A call that has no record may still be a recorded one whose arguments are made anew
+on each attempt: if only the clock differs, its record is reused; if something random differs, only the
+author knows, and the run is refused. Anything else is a new call. Position alone is never trusted,
+unless the author asks for it (`on_divergence="reuse"`); even then it is the call's place among those of
+its name, whatever order they were recorded in.
 
 Nothing here waits, runs or reads a record's value.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.definition import OnDivergence
@@ -109,6 +112,8 @@ class CallInfo(NamedTuple):
     position: int = -1
     form: bytes | None = None
     """The arguments themselves, unless they are long; see `forms`."""
+    branch: int = 0
+    """Which branch of its scope's code made it, in the order in which the branches were made."""
 
     @property
     def summary(self) -> CallSummary:
@@ -377,6 +382,17 @@ class Ledger:
                 return False
             record = parent
         return False
+
+    def equal_calls(self, scope: str, name: str, digest: bytes) -> dict[int, deque[Record]]:
+        """The recorded calls that only their occurrence tells apart, in its order, by the branch that made them."""
+        found: dict[int, deque[Record]] = {}
+        for number in count():
+            record = self.records.get(call_id(scope, name, digest, number))
+            if record is None:
+                return found
+            if record.info is not None:
+                found.setdefault(record.info.branch, deque()).append(record)
+        raise AssertionError
 
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""

@@ -165,11 +165,12 @@ def _identify(
     assert run.journal is not None
     payload = {"value": value} if key is None else {"key": key}
     digested = digest(payload, since=run.since, now=run.host.now)
-    task, occurrence = frame.identity(name, digested.exact)
+    task, occurrence, branch = frame.identity(name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
         occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
+        branch,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     while isinstance(

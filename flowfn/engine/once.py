@@ -25,7 +25,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     if journal is None:
         return make()
     frame.check()
-    task, occurrence = frame.identity(name, _NOTHING.exact)
+    task, occurrence, branch = frame.identity(name, _NOTHING.exact, own=True)
     code = frame.call.definition.code
     verdict = judge(run.ledger, task, frame.scope, code, name, _NOTHING, occurrence, "rerun")
     if isinstance(verdict, Same) and verdict.record.claim() and verdict.record.finished:
@@ -34,8 +34,9 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     short = name.rpartition(".")[2]
     at = run.host.now()
     info = CallInfo(
-        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "", code, occurrence
-    )
+        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "", code, occurrence,
+        None, branch,
+    )  # fmt: skip
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
     drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
     return value

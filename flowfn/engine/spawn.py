@@ -74,7 +74,7 @@ def identify(call: Call, frame: Frame) -> None:
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
-    call.task, call.occurrence = frame.identity(definition.qualified, digested.exact)
+    call.task, call.occurrence, call.branch = frame.identity(definition.qualified, digested.exact)
     call.position = frame.position(definition.qualified)
     call.born = run.journal.order
 
@@ -122,7 +122,8 @@ def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
             break
         if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
             assert call.digest is not None
-            call.task, call.occurrence = frame.identity(call.definition.qualified, call.digest.exact)
+            qualified, exact = call.definition.qualified, call.digest.exact
+            call.task, call.occurrence, call.branch = frame.identity(qualified, exact)
     return verdict
 
 

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Collection
 from contextvars import Context
+from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from flowfn.context import current_frame
 
@@ -46,6 +49,47 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
             await asyncio.sleep(TICK)
     finally:
         del _held[me]
+
+
+def branch_number(frame: Frame, attempts: Collection[asyncio.Task[Any]]) -> int:
+    """Which branch of a frame's code is current: 0 for what calls it, else by the order in which they were made.
+
+    A branch has its number from when one that was made at the same time or later first does anything; `attempts` are
+    the tasks that run other frames, or are about to.
+    """
+    try:
+        me = asyncio.current_task()
+    except RuntimeError:  # a thread of the code's own
+        return 0
+    if me is None or me is frame.home:
+        return 0
+    if frame.numbers is None:
+        frame.numbers = _Numbers()
+    numbers: _Numbers = frame.numbers
+    if me not in numbers.given:
+        known = {frame.home, *attempts, *numbers.given}
+        fresh = [task for task in asyncio.all_tasks() if task not in known and _frame_of(task) is frame]
+        numbers.give({*fresh, me})
+    return numbers.given[me]
+
+
+class _Numbers:
+    """The branches of a frame, but for its home, and their numbers."""
+
+    def __init__(self) -> None:
+        self.given: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
+        self._last = 0
+
+    def give(self, tasks: Collection[asyncio.Task[Any]]) -> None:
+        """Number branches, the oldest first."""
+        self.given.update(zip(sorted(tasks, key=_made), count(self._last + 1), strict=False))
+        self._last += len(tasks)
+
+
+def _made(task: asyncio.Task[Any]) -> int:
+    """When a task was made, as far as the name tells that asyncio gave it."""
+    name = task.get_name().rpartition("-")[2]
+    return int(name) if name.isdecimal() else 0
 
 
 def _all_wait(frame: Frame) -> bool:

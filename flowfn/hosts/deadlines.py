@@ -26,6 +26,8 @@ async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, An
     if frame is not None and policy.idle_timeout is not None:
         frame.watch = watch.saw
     task = asyncio.ensure_future(coroutine)
+    if frame is not None:
+        frame.home = task
     try:
         while not task.done():
             left, kind = watch.left()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import Future, Job
-from flowfn.hosts.branches import branches_wait
+from flowfn.hosts.branches import branch_number, branches_wait
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
@@ -163,6 +163,9 @@ class LoopHost:
         finally:
             timer.cancel()
 
+    def branch(self, frame: Frame) -> int:
+        return branch_number(frame, self._tasks.values())
+
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""
         for _ in range(_TURNS):
@@ -179,9 +182,11 @@ class LoopHost:
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: Any
     ) -> Any:
         """Await user code; with a timeout, cancel it when that has passed."""
-        if timeout is None:
-            return await function(*args, **kwargs)
         frame = current_frame.get()
+        if timeout is None:
+            if frame is not None:
+                frame.home = asyncio.current_task()
+            return await function(*args, **kwargs)
         name = "?" if frame is None else frame.call.definition.name
         return await within(timeout, function(*args, **kwargs), name)
 

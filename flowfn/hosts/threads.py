@@ -181,6 +181,10 @@ class ThreadHost:
             self._add_worker()
         return left
 
+    def branch(self, frame: Any) -> int:
+        """Code on threads has no branches that we know of."""
+        return 0
+
     async def let_branches_go_on(self) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""
 

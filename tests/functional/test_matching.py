@@ -1,12 +1,14 @@
 """Which record belongs to which call, when the code changed between crash and resume (section 4, G2, G9)."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from flowfn import gather
+from flowfn import gather, uuid4
 
 from ..worlds import World
 
@@ -302,3 +304,70 @@ def test_a_record_that_went_to_another_call_is_never_written_over(world: World, 
     assert world.invoke(wf, None, thread_id="t") == [1, 2]
     assert attempts == [[1], [1, 2], [1, 2]]
     assert world.ran == [recorded, recorded]
+
+
+class Branches:
+    """Two branches of one function, each of which makes values and equal calls after a step of its own.
+
+    `first` says whose step ends first in an attempt; the attempt is lost when a branch that `dies` names is through.
+    """
+
+    def __init__(self, world: World, limited: float | None = None) -> None:
+        self.rolled: list[int] = []
+        self.made: dict[str, list[Any]] = {}
+        self.first = self.dies = ""
+
+        @world.task
+        async def step(name: str) -> str:
+            return name
+
+        @world.task
+        async def roll() -> int:
+            self.rolled.append(len(self.rolled))
+            return self.rolled[-1]
+
+        async def branch(name: str, turn: asyncio.Event) -> list[Any]:
+            if name != self.first:
+                await turn.wait()
+            await step(name)
+            self.made[name] = [uuid4(), await roll(), uuid4(), await roll()]
+            if name == self.dies:
+                raise ConnectionError("lost")
+            turn.set()
+            return self.made[name]
+
+        @world.entrypoint(timeout=limited)
+        async def wf() -> list[Any]:
+            turn = asyncio.Event()
+            async with asyncio.TaskGroup() as group:
+                branches = [group.create_task(branch(name, turn)) for name in ("a", "b")]
+            return [each.result() for each in branches]
+
+        self._run = lambda given: world.invoke(wf, given, thread_id="t")
+
+    def attempt(self, given: Any, *, first: str, dies: str = "") -> dict[str, list[Any]]:
+        """What each branch had made when the attempt was lost, or had ended."""
+        self.first, self.dies, self.made = first, dies, {}
+        with pytest.raises(ExceptionGroup) if dies else nullcontext():
+            self._run(given)
+        return self.made
+
+
+@pytest.mark.parametrize("limited", [None, 60.0])
+def test_equal_calls_of_branches_are_each_branchs_own(async_world: World, limited: float | None) -> None:
+    """G2: whichever branch comes first on the next attempt, each has the values and results that it had."""
+    branches = Branches(async_world, limited)
+    made = branches.attempt({}, first="b", dies="a")
+    assert sorted(made) == ["a", "b"]
+    assert branches.attempt(None, first="a") == made
+    assert branches.rolled == [0, 1, 2, 3]
+
+
+def test_a_branch_that_had_made_no_value_takes_no_other_ones(async_world: World) -> None:
+    """G2: it makes its own, and the branch that had made one has it again."""
+    branches = Branches(async_world)
+    made = branches.attempt({}, first="b", dies="b")
+    assert sorted(made) == ["b"]
+    again = branches.attempt(None, first="a", dies="b")
+    assert [again["b"][0], again["b"][2]] == [made["b"][0], made["b"][2]]
+    assert len({again[name][place] for name in "ab" for place in (0, 2)}) == 4
