@@ -141,6 +141,8 @@ async def _with_retries(call: Call, host: Host) -> Any:
     number = 1
     while True:
         call.attempts = number
+        if (fatal := call.run.root.fatal) is not None:
+            raise fatal
         try:
             frame = Frame(call.run, call, number, started)
             return await _once(frame, host)

@@ -141,6 +141,10 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         except Exception as error:
             await _fail(run, journal, error)
             raise
+    except BaseException as interruption:
+        if not isinstance(interruption, Exception):
+            run.stop_what_is_left()
+        raise
     finally:
         if not journal.released:
             await _release(run, journal)

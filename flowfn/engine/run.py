@@ -20,7 +20,7 @@ from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.identity import CallInfo, Ledger, node_scope, task_uuid
 from flowfn.engine.journal import checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun
+from flowfn.errors import AsyncInBlockingRun, Cancelled
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import CheckpointRow, Host, Serializer
@@ -178,6 +178,11 @@ class Run:
     @fatal.setter
     def fatal(self, error: BaseException) -> None:
         self._fatal = error
+
+    def stop_what_is_left(self) -> None:
+        """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
+        if self.fatal is None:
+            self.fatal = Cancelled()
 
     def host_of(self, definition: Definition) -> Host:
         """The host that a function's attempts belong to.

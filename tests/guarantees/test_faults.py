@@ -565,6 +565,39 @@ print(flow(1))
 """
 
 
+async def test_code_on_a_thread_goes_no_further_than_its_cancelled_run(any_saver: Saver) -> None:
+    """G1, G4: a thread can't be stopped, but it calls no task that another run may have gone on to."""
+    ran: list[str] = []
+    inside, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @task
+    def work(name: str) -> str:
+        ran.append(name)
+        return name
+
+    @entrypoint(checkpointer=any_saver)
+    def flow(n: int) -> str:
+        work("first").result()
+        if inside.is_set():
+            return work("second").result()
+        inside.set()
+        goes_on.wait(60)
+        try:
+            return work("second").result()
+        finally:
+            ended.set()
+
+    running = asyncio.create_task(flow.ainvoke(0, thread_id="one"))
+    await asyncio.to_thread(inside.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await flow.ainvoke(None, thread_id="one") == "second"
+    goes_on.set()
+    await asyncio.to_thread(ended.wait)
+    assert ran == ["first", "second"]
+
+
 def test_a_task_that_calls_sys_exit_ends_the_process(tmp_path: Path, run_python: Any) -> None:
     """`sys.exit(3)` in a task exits with 3; the same command again goes on where it stopped."""
     (tmp_path / "exits.py").write_text(EXITS)
