@@ -325,8 +325,25 @@ class _Waker:
             while quiet < self.QUIET_TICKS or not self._dozed_off():
                 self._fresh = False
                 time.sleep(self.TICK)
-                busy = [host for host in tuple(self._hosts) if host.wake()]
+                busy = [host for host in tuple(self._hosts) if self._look_after(host)]
                 quiet = 0 if busy or self._fresh else quiet + 1
+
+    def _look_after(self, host: ThreadHost) -> bool:
+        """Wake a worker for what a host has left waiting; whether anything was. If not, the host is forgotten until it
+        calls a task again: where some run is always calling tasks, hosts of runs that have ended would pile up.
+
+        It is looked at once more after that: `watch` comes after the task is there, so either it finds the host
+        forgotten, or this finds the task.
+        """
+        if host.wake():
+            return True
+        with self._lock:
+            self._hosts.discard(host)
+        if not host.wake():
+            return False
+        with self._lock:
+            self._hosts.add(host)
+        return True
 
     def _dozed_off(self) -> bool:
         """Stop watching, unless somebody calls tasks at this very moment.

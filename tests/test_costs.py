@@ -1,0 +1,209 @@
+"""What a step costs in work that can be counted: calls of Python functions, and statements to the database.
+
+Counts, not times, so that they are the same on every machine: a count that grows with what came before is a cost
+that is quadratic, and one above its ceiling is work per call that wasn't there. A ceiling is a tenth above what was
+counted when it was set; lower it when there is less to count, and raise it for a reason only.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, TypedDict
+
+import pytest
+
+from checkpointers import MemorySaver, SqliteSaver
+from flowfn import Command, entrypoint, interrupt, task
+from flowfn.ports import Saver
+from graph_compat.graph import START, StateGraph
+
+Sizes = tuple[int, int]
+"""Between which a step is measured."""
+TASKS: tuple[Sizes, Sizes] = (100, 200), (900, 1000)
+STEPS: tuple[Sizes, Sizes] = (20, 40), (280, 300)
+"""At the beginning of a history, and after much of it; a superstep and a turn take long enough for fewer to do."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Calls of Python functions, and statements to SQLite, by the thread that waits for the result."""
+
+    calls: float
+    statements: float
+
+
+def cost(run: Callable[[], Any]) -> Cost:
+    """What a call came to."""
+    calls = statements = 0
+
+    def count(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal calls, statements
+        if event == "call":
+            calls += 1
+        elif event == "c_call" and called.__name__ in ("execute", "executemany"):
+            statements += isinstance(called.__self__, sqlite3.Cursor | sqlite3.Connection)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return Cost(calls, statements)
+
+
+def each(of: Callable[[int], Cost], sizes: Sizes) -> Cost:
+    """One step's part: the difference between a run of one size and a larger one."""
+    small, large = sizes
+    fewer, more = of(small), of(large)
+    steps = large - small
+    return Cost((more.calls - fewer.calls) / steps, (more.statements - fewer.statements) / steps)
+
+
+def check(of: Callable[[int], Cost], sizes: tuple[Sizes, Sizes], most: Cost) -> None:
+    """A late step costs what an early one does, but for a tenth and the care of a longer log, and at most `most`."""
+    early, late = (each(of, between) for between in sizes)
+    assert late.calls <= 1.1 * early.calls, f"grows with the history: {early} early, {late} late"
+    assert late.statements <= 1.1 * early.statements + 1, (
+        f"grows with the history: {early} early, {late} late"
+    )
+    assert early.calls <= most.calls, f"{early}, and {most} is the ceiling"
+    assert early.statements <= most.statements, f"{early}, and {most} is the ceiling"
+
+
+@pytest.fixture(params=["none", "memory", "sqlite"])
+def saver(request: pytest.FixtureRequest) -> Saver | None:
+    """No saver, one in memory, one on SQLite."""
+    if request.param == "none":
+        return None
+    found: MemorySaver | SqliteSaver = request.getfixturevalue(f"{request.param}_saver")
+    return found
+
+
+def kind(saver: Saver | None) -> str:
+    return {type(None): "none", MemorySaver: "memory", SqliteSaver: "sqlite"}[type(saver)]
+
+
+@task
+def step(number: int) -> int:
+    """What is counted around."""
+    return number + 1
+
+
+def config(thread: object, **more: Any) -> dict[str, Any]:
+    return {"configurable": {"thread_id": str(thread)}, **more}
+
+
+TASK = {
+    # Finding the identity, the future and its lock, the frame, the outcome.
+    "none": Cost(80, 0),
+    # The record: what it stands under, its bytes, the group of commits that it is in.
+    "memory": Cost(170, 0),
+    # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
+    "sqlite": Cost(175, 5),
+}
+
+
+def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
+    """A call of a task looks at its own record alone, however many there are."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        number = 0
+        for _ in range(size):
+            number = step(number).result()
+        return number
+
+    workflow.invoke(10, config("first"))
+    check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
+
+
+RESUMED = {"memory": Cost(80, 0), "sqlite": Cost(85, 0)}
+"""Identity, lookup, a future that is done. All records come in one fetch."""
+
+
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
+    """On resume a call finds its record without a look at the others, and without a statement of its own."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        number = 0
+        for _ in range(size):
+            number = step(number).result()
+        return number + int(interrupt("add what?"))
+
+    def resumed(size: int) -> Cost:
+        workflow.invoke(size, config(size))
+        return cost(lambda: workflow.invoke(Command(resume=1), config(size)))
+
+    resumed(10)
+    check(resumed, TASKS, RESUMED[kind(saver)])
+
+
+class Count(TypedDict):
+    """A state of one number."""
+
+    number: int
+
+
+STEP = {"none": Cost(205, 0), "memory": Cost(315, 0), "sqlite": Cost(340, 10)}
+"""The plan, the task, its writes applied; then the checkpoint; then its row and those of its values, in one commit."""
+
+
+def test_a_superstep_costs_the_same_after_many(saver: Saver | None) -> None:
+    """A superstep looks at what changed, however many came before and however many nodes the graph has."""
+
+    def run(size: int) -> Cost:
+        graph = chain(size).compile(checkpointer=saver)
+        graph.invoke({"number": 0}, config(f"first of {size}", recursion_limit=size + 1))
+        return cost(lambda: graph.invoke({"number": 0}, config(size, recursion_limit=size + 1)))
+
+    check(run, STEPS, STEP[kind(saver)])
+
+
+def chain(size: int) -> Any:
+    """Nodes one after the other."""
+    builder = StateGraph(Count)
+    for number in range(size):
+        builder.add_node(f"node{number}", lambda state: {"number": state["number"] + 1})
+        builder.add_edge(f"node{number - 1}" if number else START, f"node{number}")
+    return builder
+
+
+TURN = {"memory": Cost(650, 0), "sqlite": Cost(750, 33)}
+"""The lease, the head checkpoint, the input's checkpoint and the result's, the lease given back."""
+
+
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_a_turn_costs_the_same_after_many(saver: Saver) -> None:
+    """A turn of a chat asks for as much of the thread after many turns as after few."""
+
+    @entrypoint(checkpointer=saver)
+    def chat(message: str, *, previous: list[str] | None = None) -> list[str]:
+        return [*(previous or []), message]
+
+    def turns(size: int) -> Cost:
+        def all_of_them() -> None:
+            for number in range(size):
+                chat.invoke(f"{number}", config(size))
+
+        return cost(all_of_them)
+
+    chat.invoke("first", config("first"))
+    check(turns, STEPS, TURN[kind(saver)])
+
+
+def test_a_cost_that_grows_is_found() -> None:
+    """The check fails for what looks at all that came before, and for what is above its ceiling."""
+
+    def quadratic(size: int) -> Cost:
+        return Cost(size * size, 0)
+
+    with pytest.raises(AssertionError, match="grows with the history"):
+        check(quadratic, STEPS, Cost(10**9, 0))
+    with pytest.raises(AssertionError, match="is the ceiling"):
+        check(lambda size: Cost(10 * size, size), STEPS, Cost(10, 0.5))
+    check(lambda size: Cost(10 * size, size), STEPS, Cost(10, 1))

@@ -1,0 +1,147 @@
+"""What has ended is let go: runs, and tasks whose results nobody keeps. Objects are counted, not bytes.
+
+A saver in memory keeps what it is there to keep, and one of a database some of what it last read; everything else
+that a run was made of is garbage once it has ended.
+"""
+
+import asyncio
+import gc
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import pytest
+
+from flowfn import Future, entrypoint, task
+from graph_compat.graph import START, StateGraph
+
+FILL, RUNS, FEW = 80, 30, 10
+"""Runs by which bounded caches are full, runs that are looked at, and how many of them may have left something: the
+last ones, which a thread of ours may just be looking at."""
+
+
+class Count(TypedDict):
+    """A state of one number."""
+
+    number: int
+
+
+@task
+def step(number: int) -> int:
+    """A task of blocking code."""
+    return number + 1
+
+
+@task
+async def astep(number: int) -> int:
+    """A task of asyncio."""
+    return number + 1
+
+
+def made_of_ours() -> Counter[str]:
+    """How many objects there are of each class of ours, what is garbage aside."""
+    gc.collect()
+    classes = Counter(type(found) for found in gc.get_objects())
+    ours = ("flowfn", "graph_compat", "checkpointers")
+    return Counter(
+        {
+            f"{each.__module__}.{each.__qualname__}": count
+            for each, count in classes.items()
+            if isinstance(each.__module__, str) and each.__module__.partition(".")[0] in ours
+        }
+    )
+
+
+def check_that_runs_leave_nothing(run: Callable[[], Any], tries: int = 20) -> None:
+    """After many runs there is as much of everything as before.
+
+    Threads let go when they come round to it, so it is looked at again after further runs: what piles up only
+    gets more.
+    """
+    for _ in range(FILL):
+        run()
+    before, left = made_of_ours(), Counter[str]()
+    for _ in range(tries):
+        for _ in range(RUNS):
+            run()
+        left = made_of_ours() - before
+        if max(left.values(), default=0) <= FEW:
+            return
+    raise AssertionError(f"{tries} times {RUNS} runs have left {left}")
+
+
+def config() -> Any:
+    return {"configurable": {"thread_id": str(uuid.uuid4())}}
+
+
+@pytest.fixture(params=["none", "sqlite"])
+def saver(request: pytest.FixtureRequest) -> Any:
+    """No saver, and one that keeps nothing in memory."""
+    return request.getfixturevalue("sqlite_saver") if request.param == "sqlite" else None
+
+
+def test_blocking_runs_leave_nothing_in_the_process(saver: Any) -> None:
+    """Threads of a workflow, one after the other, without a pause in which a watcher could tidy up."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        return sum(step(number).result() for number in range(size))
+
+    check_that_runs_leave_nothing(lambda: workflow.invoke(3, config()))
+
+
+def test_runs_whose_tasks_are_parallel_leave_nothing_in_the_process(saver: Any) -> None:
+    """Tasks that workers have run are let go by the workers too."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        return sum(future.result() for future in [step(number) for number in range(size)])
+
+    check_that_runs_leave_nothing(lambda: workflow.invoke(3, config()))
+
+
+def test_asyncio_runs_leave_nothing_in_the_process(saver: Any) -> None:
+    """An event loop that serves many threads holds none that has ended."""
+
+    @entrypoint(checkpointer=saver)
+    async def workflow(size: int) -> int:
+        return sum(await asyncio.gather(*[astep(number) for number in range(size)]))
+
+    with asyncio.Runner() as runner:
+        check_that_runs_leave_nothing(lambda: runner.run(workflow.ainvoke(3, config())))
+
+
+def test_graphs_leave_nothing_in_the_process(saver: Any) -> None:
+    """Nor does a graph of several supersteps."""
+    builder = StateGraph(Count)
+    builder.add_node("first", lambda state: {"number": state["number"] + 1})
+    builder.add_node("second", lambda state: {"number": state["number"] + 1})
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    graph = builder.compile(checkpointer=saver)
+    check_that_runs_leave_nothing(lambda: graph.invoke({"number": 0}, config()))
+
+
+def test_a_run_keeps_nothing_of_tasks_whose_results_are_dropped(saver: Any) -> None:
+    """In the middle of a run there is as much of everything after many tasks as after few."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(given: str) -> str:
+        check_that_runs_leave_nothing(lambda: step(1).result())
+        return given
+
+    assert workflow.invoke("ended", config()) == "ended"
+
+
+def test_what_piles_up_is_found() -> None:
+    """The check fails for runs that are kept."""
+    kept: list[Future[int]] = []
+
+    @entrypoint()
+    def workflow(size: int) -> int:
+        kept.append(future := step(size))
+        return future.result()
+
+    with pytest.raises(AssertionError, match="have left Counter"):
+        check_that_runs_leave_nothing(lambda: workflow.invoke(3, config()), tries=1)
