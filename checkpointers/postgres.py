@@ -26,6 +26,7 @@ from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
+from flowfn.recent import Recent
 
 
 class PostgresSaver(CheckpointSaver):
@@ -60,6 +61,7 @@ class PostgresSaver(CheckpointSaver):
         schema = replace(SCHEMA, create=create)
         self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
+        self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)
         self._holder = Holder(self._renew, ttl=lease)
 
     @property
@@ -192,7 +194,9 @@ class PostgresSaver(CheckpointSaver):
         return self._database.run(lambda db: postgres_reading.source(db, digest))
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        return self._database.run(lambda db: postgres_reading.load(db, thread, namespace, checkpoint))
+        return self._database.run(
+            lambda db: postgres_reading.load(db, thread, namespace, checkpoint, self._values)
+        )
 
     def history(
         self,

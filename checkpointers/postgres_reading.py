@@ -5,7 +5,7 @@ Rule: what belongs together is read in one round trip and from one state of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,11 +14,41 @@ from checkpointers.rules import merged
 from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
+from flowfn.recent import Recent
+
+Parts = tuple[bytes, tuple[bytes, ...]]
+"""What a value begins as, and the deltas to it, the oldest first; what channels share is made once."""
 
 
-def load(db: Connection, thread: str, namespace: str, checkpoint: str | None) -> Loaded | None:
-    """A checkpoint with its values and writes, or None."""
-    found, _ = page(db, 1, thread, namespace, id=checkpoint)
+class Known(NamedTuple):
+    """The parts of a value that was read before, and the last of them."""
+
+    last: bytes
+    parts: Parts
+
+
+_NONE: Mapping[int, Known] = {}
+
+Place = tuple[str, str]
+"""A thread and a namespace."""
+
+Values = Recent[Place, Mapping[int, Known]]
+"""The values that were read of a place the last time, by key: one that grows is read from there. No key returns."""
+
+
+def load(
+    db: Connection, thread: str, namespace: str, checkpoint: str | None, values: Values
+) -> Loaded | None:
+    """A checkpoint with its values and writes, or None. `values` are what was read before."""
+    place = thread, namespace
+    try:
+        found, _, read = _page(db, 1, thread, namespace, id=checkpoint, known=values.get(place) or {})
+    except _Changed:
+        found, _, read = _page(db, 1, thread, namespace, id=checkpoint)
+    grown = {key: Known(parts[1][-1], parts) for key, parts in read.items() if parts[1]}
+    if grown:
+        size = sum(len(parts[0]) + sum(map(len, parts[1])) for _, parts in grown.values())
+        values.keep(place, grown, size)
     return found[0] if found else None
 
 
@@ -28,10 +58,24 @@ def page(
     thread: str | None,
     namespace: str | None,
     *,
-    id: str | None = None,
-    end: int | None = None,
+    end: int,
 ) -> tuple[list[Loaded], int]:
     """Up to `size` checkpoints that were put before place `end`, the last first, and the place of the last of them."""
+    found, last, _ = _page(db, size, thread, namespace, end=end)
+    return found, last
+
+
+def _page(
+    db: Connection,
+    size: int,
+    thread: str | None,
+    namespace: str | None,
+    *,
+    id: str | None = None,
+    end: int | None = None,
+    known: Mapping[int, Known] = _NONE,
+) -> tuple[list[Loaded], int, Mapping[int, Parts]]:
+    """As `page`, with the values that were read."""
     given = {"thread": thread, "namespace": namespace, "id": id}
     named = {name: to_text(value) for name, value in given.items() if value is not None}
     if end is not None:
@@ -40,19 +84,36 @@ def page(
     parameters = (size, *named.values())
     with db.pipeline():
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        rows, held_values, written = (db.execute(query, parameters) for query in queries)
+        rows = db.execute(queries[0], parameters)
+        chains = db.execute(queries[1], (*parameters, list(known)))
+        written = db.execute(queries[2], parameters)
         db.execute("COMMIT")
-    parts: dict[int, list[bytes]] = {}
-    for key, data in held_values:
-        parts.setdefault(key, []).append(data)
-    values = {key: _Value(whole, tuple(deltas)) for key, (whole, *deltas) in parts.items()}
+    parts: dict[int, list[tuple[int, bytes]]] = {}
+    for head, key, data in chains:
+        parts.setdefault(head, []).append((key, data))
+    values = {head: _put_together(chain, known) for head, chain in parts.items()}
     under: dict[int, list[WriteRow]] = {}
     for key, task, index, channel, value, path in written:
         row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
         under.setdefault(key, []).append(row)
     found = rows.fetchall()
     loaded = [_loaded(row, values, merged(under.get(row[0], ()))) for row in found]
-    return loaded, found[-1][1] if found else 0
+    return loaded, found[-1][1] if found else 0, values
+
+
+class _Changed(Exception):
+    """What was read before isn't what is there: the database was restored from another."""
+
+
+def _put_together(chain: Sequence[tuple[int, bytes]], known: Mapping[int, Known]) -> Parts:
+    """The parts of a value, of which the first may be the last one of what is known."""
+    (key, first), *rest = chain
+    before = known.get(key)
+    if before is None:
+        return first, tuple(data for _, data in rest)
+    if before.last != first:
+        raise _Changed
+    return before.parts[0], (*before.parts[1], *(data for _, data in rest))
 
 
 _CONDITIONS = {
@@ -61,13 +122,6 @@ _CONDITIONS = {
     "id": "checkpoint.id = {}",
     "end": "checkpoint.place < {}",
 }
-
-
-class _Value(NamedTuple):
-    """The bytes that a value begins as, and the deltas to them; what channels share is made once."""
-
-    whole: bytes
-    deltas: tuple[bytes, ...]
 
 
 @cache
@@ -82,18 +136,18 @@ def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
         "SELECT checkpoint.key, place, thread.id, namespace, checkpoint.id, parent, step, source,"
         " checkpoint.created_at, body, metadata, channels, versions, stored"
         f" FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}",
-        "WITH RECURSIVE part (head, depth, data, onto) AS ("
-        "SELECT key, 0, data, onto FROM flowfn.value WHERE key = ANY(ARRAY("
+        "WITH RECURSIVE part (head, depth, key, data, onto) AS ("
+        "SELECT key, 0, key, data, onto FROM flowfn.value WHERE key = ANY(ARRAY("
         f"SELECT unnest(stored) FROM flowfn.checkpoint WHERE key = {chosen}))"
-        " UNION ALL SELECT head, depth + 1, value.data, value.onto"
-        " FROM part JOIN flowfn.value ON value.key = part.onto)"
-        " SELECT head, data FROM part ORDER BY head, depth DESC",
+        " UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto"
+        f" FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))"
+        " SELECT head, key, data FROM part ORDER BY head, depth DESC",
         "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
         f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
     )
 
 
-def _loaded(found: tuple[Any, ...], stored: dict[int, _Value], writes: list[WriteRow]) -> Loaded:
+def _loaded(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Loaded:
     _, _, thread, namespace, name, parent, step, source, created_at, body, metadata, *held = found
     channels = [from_text(channel) for channel in held[0]]
     values = {

@@ -26,16 +26,12 @@ _ADD_THREAD = """
     ON CONFLICT (id) DO UPDATE SET id = excluded.id"""
 """Creates a thread where there is none, and locks it either way."""
 
-_ADD_PLACE = f"""
-    INSERT INTO flowfn.checkpoint (thread, namespace, id)
-    SELECT thread.key, $3::text, $4::text FROM flowfn.thread WHERE {_HOLDS}
-    ON CONFLICT DO NOTHING"""
-
-_FILL = f"""
-    WITH here AS (
-        SELECT key, thread FROM flowfn.checkpoint
-        WHERE thread = (SELECT thread.key FROM flowfn.thread WHERE {_HOLDS})
-            AND namespace = $3::text AND id = $4::text),
+_PUT = f"""
+    WITH here AS MATERIALIZED (
+        SELECT coalesce(checkpoint.key, nextval('flowfn.checkpoint_key_seq')) AS key, thread.key AS thread
+        FROM flowfn.thread LEFT JOIN flowfn.checkpoint
+        ON checkpoint.thread = thread.key AND namespace = $3::text AND checkpoint.id = $4::text
+        WHERE {_HOLDS}),
     base AS (
         SELECT * FROM flowfn.checkpoint
         WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
@@ -58,13 +54,21 @@ _FILL = f"""
             CASE WHEN given.put IS NOT NULL THEN put.key WHEN version = old_version THEN stored END AS stored
         FROM given LEFT JOIN put
         ON given.data = put.data AND coalesce(given.onto, 0) = coalesce(put.onto, 0))
-    UPDATE flowfn.checkpoint SET
-        place = coalesce(place, nextval('flowfn.tick')), parent = $5, step = $6, source = $7,
-        created_at = $8, body = $9, metadata = $10, (channels, versions, stored) = (
-            SELECT coalesce(array_agg(channel ORDER BY nth), $11::text[]),
-                coalesce(array_agg(version ORDER BY nth), ARRAY[]::bigint[]),
-                coalesce(array_agg(stored ORDER BY nth), ARRAY[]::bigint[]) FROM held)
-    FROM here WHERE checkpoint.key = here.key"""
+    INSERT INTO flowfn.checkpoint (
+        key, thread, namespace, id, place, parent, step, source, created_at, body, metadata,
+        channels, versions, stored)
+    OVERRIDING SYSTEM VALUE
+    SELECT here.key, here.thread, $3, $4, nextval('flowfn.tick'), $5, $6, $7, $8, $9, $10, names, numbers, keys
+    FROM here, (
+        SELECT coalesce(array_agg(channel ORDER BY nth), $11::text[]) AS names,
+            coalesce(array_agg(version ORDER BY nth), ARRAY[]::bigint[]) AS numbers,
+            coalesce(array_agg(stored ORDER BY nth), ARRAY[]::bigint[]) AS keys FROM held) AS map
+    ON CONFLICT (thread, id, namespace) DO UPDATE SET
+        place = coalesce(checkpoint.place, excluded.place), parent = excluded.parent, step = excluded.step,
+        source = excluded.source, created_at = excluded.created_at, body = excluded.body,
+        metadata = excluded.metadata, channels = excluded.channels, versions = excluded.versions,
+        stored = excluded.stored"""
+"""Puts a checkpoint, and fills the one that writes have named before."""
 
 _SETTLE = f"""
     UPDATE flowfn.thread SET
@@ -199,7 +203,6 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
     place = (to_text(row.namespace), to_text(row.id))
     channels = [to_text(channel) for channel in row.versions]
     put = [row.values.get(channel) for channel in row.versions]
-    yield Statement(_ADD_PLACE, (*holds, *place))
     described = (_maybe(row.parent), row.step, to_text(row.source), row.created_at, row.body, row.metadata)
     given: tuple[list[Any], ...] = (
         [],
@@ -208,7 +211,7 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
         [None if one is None else "delta" if one.deltas else "whole" for one in put],
         [None if one is None else one.deltas[0] if one.deltas else one.value for one in put],
     )
-    yield Statement(_FILL, (*holds, *place, *described, *given))
+    yield Statement(_PUT, (*holds, *place, *described, *given))
 
 
 def _settle(holds: tuple[str, int | None], commit: Commit) -> Statement:

@@ -410,18 +410,24 @@ def checkpoint_row(
         serde.dumps(to_body(body, versions)),
         b"" if metadata is None else encode(serde, metadata, "metadata"),
         checkpoint.versions,
-        {name: Versioned(v, _stored(serde, checkpoint, name, program)) for name, v in changed.items()},
+        _stored(serde, checkpoint, changed, program),
     )
 
 
-def _stored(serde: Serializer, checkpoint: Checkpoint, name: str, program: Program) -> bytes | None:
-    cell = checkpoint.values.get(name, MISSING)
-    stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
-    return (
-        None
-        if stored is MISSING
-        else encode(serde, stored, program.labels.get(name, f"the value of {name!r}"))
-    )
+def _stored(
+    serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program
+) -> dict[str, Versioned]:
+    """The values of channels, as bytes; what two of them hold is encoded once."""
+    encoded: dict[int, tuple[Any, bytes]] = {}
+    values = {}
+    for name, version in changed.items():
+        cell = checkpoint.values.get(name, MISSING)
+        stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
+        if stored is not MISSING and id(stored) not in encoded:
+            owner = program.labels.get(name, f"the value of {name!r}")
+            encoded[id(stored)] = stored, encode(serde, stored, owner)
+        values[name] = Versioned(version, None if stored is MISSING else encoded[id(stored)][1])
+    return values
 
 
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:

@@ -90,17 +90,18 @@ class Thinning:
         for name in stored.keys() - row.versions.keys():
             del stored[name]
         thin = {}
+        made: dict[
+            tuple[int, int], tuple[_Stored | None, _Stored]
+        ] = {}  # what two channels hold is compared once
         for name, held in row.values.items():
             data, old = held.value, stored.pop(name, None)
             if data is None or len(data) < _SMALL:
                 continue
-            change = None if old is None else delta.make(old.data, data)
-            made = None if old is None or change is None else old.changed(data, change)
-            if made is not None and made.cost <= _PARTS * len(data):
-                thin[name] = Versioned(held.version, None, made.parts[1][-1:])
-            else:
-                made = _whole(data)
-            stored[name] = made
+            pair = id(old), id(data)
+            _, new = made[pair] = made.get(pair) or (old, _after(old, data))
+            if new.parts[1]:
+                thin[name] = Versioned(held.version, None, new.parts[1][-1:])
+            stored[name] = new
         self._know(row, stored)
         return replace(row, values={**row.values, **thin}) if thin else row
 
@@ -119,6 +120,16 @@ class Thinning:
         """The known values of a checkpoint; none if it isn't the last of its namespace."""
         place = self._places.get(namespace)
         return place.values if place is not None and place.checkpoint == checkpoint else {}
+
+
+def _after(old: _Stored | None, data: bytes) -> _Stored:
+    """How a value is stored after another: as what changed, while reading that doesn't cost too much."""
+    change = None if old is None else delta.make(old.data, data)
+    if old is not None and change is not None:
+        changed = old.changed(data, change)
+        if changed.cost <= _PARTS * len(data):
+            return changed
+    return _whole(data)
 
 
 def _put_together(value: bytes, deltas: tuple[bytes, ...], known: _Stored | None) -> _Stored:

@@ -1,10 +1,9 @@
 """`flowfn ls`: which threads there are, without touching the file that keeps them."""
 
 import json
-import sqlite3
+import shutil
 import subprocess
 import sys
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 import pytest
 
 from flowfn import entrypoint
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -76,14 +77,10 @@ def test_reading_a_closed_database_leaves_nothing_behind(flowfn: Any, tmp_path: 
 
 def test_a_database_of_an_older_format_is_read_and_left_as_it_is(flowfn: Any, tmp_path: Path) -> None:
     """What a new flowfn would make of open runs is looked at before any of its workflows has opened the file."""
-    from checkpointers import SqliteSaver
-
-    with closing(SqliteSaver(tmp_path / "old.db")) as saver:
-        entrypoint(checkpointer=saver)(abs).invoke(-1, thread_id="t")
-    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
-        db.executescript("DROP TABLE source; ALTER TABLE value DROP COLUMN onto; PRAGMA user_version = 1")
+    shutil.copyfile(GOLDEN / "0.1.0-format3.sqlite", tmp_path / "old.db")
     before = contents(tmp_path)
-    assert [row["id"] for row in json.loads(flowfn("ls", "--json", "--db", tmp_path / "old.db").out)] == ["t"]
+    listed = [row["id"] for row in json.loads(flowfn("ls", "--json", "--db", tmp_path / "old.db").out)]
+    assert {"chat", "graph", "sequence"} <= set(listed)
     assert contents(tmp_path) == before
 
 
