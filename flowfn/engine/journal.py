@@ -37,6 +37,7 @@ from flowfn.ports import (
     Writes,
 )
 from flowfn.pregel.channels import Channel
+from flowfn.pregel.plan import due_in_sight
 from flowfn.pregel.program import Program
 from flowfn.report import Report
 from flowfn.values import MISSING, Checkpoint
@@ -376,11 +377,17 @@ def checkpoint_row(
         checkpoint.step,
         checkpoint.source,
         checkpoint.created_at,
-        serde.dumps({"seen": checkpoint.seen, "updated": checkpoint.updated, "clock": checkpoint.latest}),
+        serde.dumps(_body(checkpoint, program)),
         encode(serde, metadata, "metadata"),
         checkpoint.versions,
         {name: Versioned(v, _stored(serde, checkpoint, name, program)) for name, v in changed.items()},
     )
+
+
+def _body(checkpoint: Checkpoint, program: Program) -> dict[str, Any]:
+    """What planning needs besides the values; and `due`, for those who look on without the program."""
+    body = {"seen": checkpoint.seen, "updated": checkpoint.updated, "clock": checkpoint.latest}
+    return body if program.opaque else {**body, "due": due_in_sight(program, checkpoint)}
 
 
 def _stored(serde: Serializer, checkpoint: Checkpoint, name: str, program: Program) -> bytes | None:
