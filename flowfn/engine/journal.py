@@ -367,7 +367,7 @@ def checkpoint_row(
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`."""
     versions = checkpoint.versions
-    names = versions if whole else checkpoint.touched
+    names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
     return CheckpointRow(
