@@ -44,6 +44,7 @@ from flowfn.ports import (
     Writes,
 )
 from flowfn.pregel.channels import Channel
+from flowfn.pregel.plan import due_in_sight
 from flowfn.pregel.program import Program
 from flowfn.report import Report
 from flowfn.values import MISSING, Checkpoint
@@ -396,9 +397,10 @@ def checkpoint_row(
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`."""
     versions = checkpoint.versions
-    names = versions if whole else checkpoint.touched
+    names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
-    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest)
+    due = None if program.opaque else due_in_sight(program, checkpoint)
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, due)
     metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,
