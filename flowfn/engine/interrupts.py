@@ -75,6 +75,21 @@ def ask(
     `refuse` makes of it.
     """
     frame.check()
+    return _ask(frame, value, key, kind, site, id, schema, refuse, deadline, name)
+
+
+def _ask(
+    frame: Frame,
+    value: Any,
+    key: str | None,
+    kind: Any,
+    site: str,
+    id: str | None,
+    schema: Any,
+    refuse: Refusal | None,
+    deadline: Deadline | None,
+    name: str = NAME,
+) -> Any:
     if frame.run.journal is None:
         if frame.run.frame is not None:
             return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse, deadline)
@@ -126,9 +141,12 @@ def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) 
 
 
 def _ask_around(frame: Frame, around: Frame, value: Any, *asked: Any) -> Any:
-    """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered."""
+    """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered.
+
+    That attempt may have been told of a question by another part of the run, which mustn't hide this one.
+    """
     try:
-        return ask(around, value, *asked)
+        return _ask(around, value, *asked)
     except Suspended:
         frame.suspended = True
         frame.tell()

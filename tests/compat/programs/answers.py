@@ -119,3 +119,20 @@ async def interrupts_show_their_schema(t):
     await t.stream(graph, {"x": []}, THREAD, stream_mode=["updates", "tasks"])
     t.note("by hand", Interrupt("v", "id", response_schema={"type": "integer"}))
     t.note("equal", Interrupt("v", "id") == Interrupt("v", "id"))
+
+
+async def parallel_questions_of_a_graph_that_keeps_nothing(t):
+    """A nested graph without a checkpointer asks in the name of the node around it: every question is shown."""
+    builder = StateGraph(State)
+    for name in ("a", "b", "c"):
+        builder.add_node(name, t.node(lambda state, name=name: {"x": [interrupt(name)]}))
+        builder.add_edge(START, name)
+    inner = builder.compile(checkpointer=False)
+
+    async def calls(state):
+        return {"x": ["called", *(await t.call(inner, "invoke", {"x": []}))["x"]]}
+
+    graph = asking(t, calls)
+    await t.invoke(graph, {"x": []}, THREAD, unordered=True)
+    state = await t.call(graph, "get_state", THREAD)
+    t.note("asked", sorted(question.value for question in state.interrupts))
