@@ -63,7 +63,7 @@ class Shaper:
         check_option("version", version, Version)
         self._single = isinstance(mode, str)
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
-        self.modes = tuple(sorted(modes, key=lambda name: name == "values"))
+        self.modes = tuple(sorted(modes, key=_rank))
         self.subgraphs = subgraphs
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
@@ -75,7 +75,7 @@ class Shaper:
                 )
 
     def chunks(self, event: Event) -> Iterator[Any]:
-        """The chunks of one event, in the order of the modes; `values` come last."""
+        """The chunks of one event: what it changed before what the engine did, however the modes were listed."""
         if event.namespace and not self.subgraphs:
             return
         keys = None if event.namespace else self._keys
@@ -275,8 +275,8 @@ def _task_of(event: CheckpointSaved, task: Due) -> dict[str, Any]:
     if task.error is not None:
         payload["error"] = task.error
     else:
-        if task.writes is not None:
-            payload["result"] = gathered(task.writes, event.program.stream_channels)
+        if found := gathered(task.writes or (), event.program.stream_channels):
+            payload["result"] = found
         payload["interrupts"] = tuple(map(_question, task.interrupts))
     return {**payload, "state": _state_of(event, task)}
 
@@ -318,12 +318,17 @@ def _debug(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
         yield {"step": step, "timestamp": datetime.now(UTC).isoformat(), "type": kind, "payload": payload}
 
 
+def _rank(mode: str) -> int:
+    return _ORDER.index(mode) if mode in _ORDER else len(_ORDER)
+
+
 _SHAPES = {
-    "values": _values,
     "updates": _updates,
+    "values": _values,
     "custom": _custom,
     "messages": _messages,
     "tasks": _tasks,
     "checkpoints": _checkpoints,
     "debug": _debug,
 }
+_ORDER = tuple(_SHAPES)

@@ -147,7 +147,11 @@ def _ask_around(frame: Frame, around: Frame, value: Any, *asked: Any) -> Any:
     """
     try:
         return _ask(around, value, *asked)
-    except Suspended:
+    except Suspended as signal:
+        asking: Frame | None = frame
+        while asking is not None and asking is not around:
+            asking.call.questions.extend(*signal.args)
+            asking = asking.call.parent or asking.run.frame
         frame.suspended = True
         frame.tell()
         raise

@@ -62,6 +62,7 @@ async def go_on(run: Run) -> Any:
             raise Suspended
         await _take(run, tasks)
         if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
+            run.tell_checkpoint()
             run.breakpoint = "interrupt_after"
             raise Suspended
         if run.pause is not None:

@@ -481,6 +481,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
             return self._coerced(self.builder.output_schema, data)
         if mode == "checkpoints" and START not in data["next"]:
             return {**data, "values": self._coerced(self.builder.state_schema, data["values"])}
+        if mode == "debug" and data["type"] == "checkpoint":
+            return {**data, "payload": self._coerce("checkpoints", data["payload"])}
         return data
 
     def _coerced(self, schema: Any, values: Any) -> Any:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import operator
+from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from langchain_core.runnables import RunnableLambda
@@ -14,6 +15,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, StreamWriter, interrupt
 from pydantic import BaseModel
 
+from ..parts import ONE, edges, nodes
 from ..trace import differs
 
 
@@ -363,3 +365,63 @@ async def chunks_of_parallel_nodes(t):
     graph = builder.compile()
     await t.stream(graph, {"x": []}, unordered=True)
     await t.stream(graph, {"x": []}, stream_mode="values")
+
+
+async def modes_in_whatever_order(t):
+    """What an event shows comes in one order, however the modes are listed."""
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    builder = edges(nodes(t, StateGraph(State), "a", ask=ask), ". a ask .")
+    for modes in (["tasks", "values", "updates"], ["debug", "tasks", "updates", "values"]):
+        graph = builder.compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": []}, ONE, stream_mode=modes)
+        await t.stream(graph, Command(resume="A"), ONE, stream_mode=modes)
+
+
+async def a_breakpoint_after_a_node(t):
+    """The checkpoint that a run stops at is shown."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .")
+    for mode in ("checkpoints", "debug", ["updates", "values", "checkpoints"]):
+        graph = builder.compile(checkpointer=InMemorySaver(), interrupt_after=["a"])
+        await t.stream(graph, {"x": []}, ONE, stream_mode=mode)
+        await t.stream(graph, None, ONE, stream_mode=mode)
+
+
+async def questions_of_a_graph_that_keeps_nothing(t):
+    """A question in a nested graph without a checkpointer is shown in its namespace, and in the one around."""
+    builder = edges(
+        StateGraph(State).add_node("ask", t.node(lambda state: {"x": [interrupt("?")]})), ". ask ."
+    )
+    inner = builder.compile(checkpointer=False)
+    graph = edges(StateGraph(State).add_node("inner", inner), ". inner .").compile(
+        checkpointer=InMemorySaver()
+    )
+    for mode in ("updates", "values", "tasks"):
+        config = {"configurable": {"thread_id": mode}}
+        await t.stream(graph, {"x": []}, config, stream_mode=mode, subgraphs=True)
+
+
+async def debugging_other_schemas(t):
+    """Version 2 shows the values of a checkpoint as the state's class in debug mode as well."""
+
+    @dataclass
+    class Record:
+        x: Annotated[list, operator.add]
+
+    builder = StateGraph(Record).add_node("a", t.node(lambda state: {"x": ["a"]}))
+    graph = edges(builder, ". a .").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, ONE, stream_mode="debug", version="v2")
+
+
+async def a_finished_task_that_wrote_nothing(t):
+    """A checkpoint that is taken up shows what finished tasks of its superstep wrote, where they wrote anything."""
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    builder = nodes(t, StateGraph(State), "said", ask=ask, silent=lambda state: None)
+    graph = edges(builder, ". said .", ". ask .", ". silent .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.stream(graph, None, ONE, stream_mode="checkpoints")
