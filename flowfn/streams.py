@@ -206,7 +206,10 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
         return
     call = event.call
     if isinstance(event, TaskFinished):
-        yield _task_end(event)
+        if call.questions or not isinstance(
+            event.error, Suspended
+        ):  # else it met a breakpoint of a nested graph
+            yield _task_end(event)
     elif not call.is_handler:
         start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}
         metadata = call.node.metadata if call.node is not None else None

@@ -104,11 +104,14 @@ def _read(question: Sequence[Any]) -> Pending:
     return Pending(interrupt, space, checkpoint, asked, places, *more)
 
 
-def reopened(journal: Journal, loaded: Loaded, refused: Collection[str]) -> Writes:
-    """The list of questions, in which those whose answers were refused wait again."""
-    asked = read_asked(journal.serde, loaded.writes)
+def left_waiting(
+    journal: Journal, loaded: Loaded, refused: Collection[str], pending: Sequence[Pending]
+) -> Writes:
+    """The list of questions that a failed run leaves: `refused` answers are asked for again, and `pending` is new."""
+    new = {question.interrupt.id for question in pending}
+    asked = [q for q in read_asked(journal.serde, loaded.writes) if q.interrupt.id not in new]
     now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
-    return pending_rows(journal, loaded.checkpoint.id, now)
+    return pending_rows(journal, loaded.checkpoint.id, [*now, *pending])
 
 
 # -- an answer comes ------------------------------------------------------------------------------

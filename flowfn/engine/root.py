@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
-from flowfn.engine.answers import answer, pending_rows, read_asked, reopened
+from flowfn.engine.answers import answer, left_waiting, pending_rows, read_asked
 from flowfn.engine.failing import failed_rows
 from flowfn.engine.identity import ERROR, RUN_TASK, node_scope
 from flowfn.engine.journal import Journal
@@ -344,11 +344,12 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
         *failed_rows(journal, error),
         *journal.report_rows(run.counted_report(), run.checkpoint.id),
     ]
-    if run.refused:
-        loaded = await journal.load(run.host, run.namespace, run.checkpoint.id)
-        assert loaded is not None
-        items.append(reopened(journal, loaded, run.refused))
+    _in_order(run)
     try:
+        if run.refused or run.pending:
+            loaded = await journal.load(run.host, run.namespace, run.checkpoint.id)
+            assert loaded is not None
+            items.append(left_waiting(journal, loaded, run.refused, run.pending))
         await journal.write(run.host, items, status="failed", release=True)
     except SaverError as second:
         logger.warning("the failure of thread %s could not be recorded: %s", run.thread, second)

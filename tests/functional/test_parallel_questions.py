@@ -109,3 +109,30 @@ def test_a_task_group_surfaces_all_questions(async_world: World) -> None:
     result = world.invoke(wf, thread_id="t")
     assert sorted(asked(result)) == ["approve 0?", "approve 1?", "approve 2?"]
     assert world.resume(wf, {q.id: q.value[8] for q in questions(result)}, "t") == ["0", "1", "2"]
+
+
+def test_a_question_beside_a_failure_waits(sync_world: World) -> None:
+    """A run that fails keeps the questions that were asked meanwhile: the next one takes their answers (G8)."""
+    world, sound = sync_world, False
+
+    @world.task
+    async def ask() -> Any:
+        return interrupt("?")
+
+    @world.task
+    async def fail() -> str:
+        if not sound:
+            raise ValueError("boom")
+        return "sound"
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        asked, failed = ask(), fail()
+        await world.error(asked)
+        return [await world.value(failed), await world.value(asked)]
+
+    with pytest.raises(ValueError, match="boom"):
+        world.invoke(wf, thread_id="1")
+    assert [question.value for question in world.state(wf, "1").interrupts] == ["?"]
+    sound = True
+    assert world.resume(wf, "A", "1") == ["sound", "A"]

@@ -11,7 +11,7 @@ from langgraph.types import Command, Interrupt, Send, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ..parts import ONE, TWO, State, edges, nodes
+from ..parts import ONE, TWO, State, edges, in_turn, nodes
 from ..trace import Trace, differs
 
 
@@ -513,3 +513,33 @@ async def questions_through_two_levels(t: Trace) -> None:
     graph = _saved(edges(StateGraph(State).add_node("middle", middle), ". middle ."))
     await t.stream(graph, {"x": []}, ONE, subgraphs=True)
     await t.stream(graph, Command(resume="!"), ONE, subgraphs=True)
+
+
+async def a_question_beside_a_failure(t: Trace) -> None:
+    """A question that was asked before another node failed waits for its answer, and that is taken."""
+    failing = [True, True, False]
+
+    def fail(state: State) -> Any:
+        if failing.pop(0):
+            raise ValueError("boom")
+        return {"x": ["sound"]}
+
+    def ask(state: State) -> Any:
+        return {"x": [interrupt("?")]}
+
+    builder = nodes(t, StateGraph(State), ask=ask, fail=fail)
+    graph = edges(builder, ". ask .", ". fail .").compile(checkpointer=InMemorySaver())
+    for given in ({"x": []}, Command(resume="A"), None):
+        await t.invoke(graph, given, in_turn(t, ONE))
+        await t.state(graph, ONE)
+
+
+async def a_breakpoint_in_a_subgraph_is_no_end(t: Trace) -> None:
+    """A node whose nested graph stops at a breakpoint hasn't ended, and no stream says that it has."""
+    inner = edges(nodes(t, StateGraph(State), "a"), ". a .").compile(interrupt_before=["a"])
+    builder = StateGraph(State).add_node("inner", inner)
+    for mode in ("tasks", "debug", "updates"):
+        graph = edges(builder, ". inner .").compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": []}, ONE, stream_mode=mode, subgraphs=True)
+        await t.stream(graph, None, ONE, stream_mode=mode, subgraphs=True)
+        builder = StateGraph(State).add_node("inner", inner)
