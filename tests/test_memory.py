@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 import pytest
 
 from flowfn import Future, entrypoint, task
+from flowfn.hosts.loop import IN_PLACE
 from graph_compat.graph import START, StateGraph
 
 FILL, RUNS, FEW = 80, 30, 10
@@ -132,6 +133,42 @@ def test_a_run_keeps_nothing_of_tasks_whose_results_are_dropped(saver: Any) -> N
         return given
 
     assert workflow.invoke("ended", config()) == "ended"
+
+
+async def test_asyncio_tasks_that_never_suspend_leave_nothing_in_their_loop() -> None:
+    """A run of many of them, and many runs of a few, hold no more than some dozens at a time."""
+
+    @entrypoint()
+    async def workflow(size: int) -> int:
+        return sum([await astep(1) for _ in range(size)])
+
+    await workflow.ainvoke(1, config())
+    before = made_of_ours()
+    assert await workflow.ainvoke(1000, config()) == 2000
+    for _ in range(300):
+        await workflow.ainvoke(3, config())
+    left = made_of_ours() - before
+    assert max(left.values(), default=0) <= 2 * IN_PLACE, left
+
+
+async def test_asyncio_tasks_that_never_suspend_let_others_run() -> None:
+    """What else the loop has to do goes on beside them."""
+    turns = 0
+
+    @entrypoint()
+    async def workflow(size: int) -> int:
+        return sum([await astep(1) for _ in range(size)])
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    await workflow.ainvoke(10 * IN_PLACE, config())
+    beside.cancel()
+    assert turns >= 10
 
 
 def test_what_piles_up_is_found() -> None:

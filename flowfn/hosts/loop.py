@@ -8,9 +8,10 @@ transaction, written in place where the saver is quick (`inline`) and free, else
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
@@ -34,6 +35,11 @@ _TURNS = 4
 """Turns of the loop from a result to the next call of the coroutine that awaited it, through `gather`."""
 
 
+IN_PLACE = 64
+"""After so many tasks that ran in the task that awaited them, the loop gets a turn. Tasks that never suspend would
+otherwise keep all else from running, and keep what was scheduled for each of them in the loop's queue."""
+
+
 class LoopHost:
     """Runs attempts on the running event loop; `threads` is where its sync functions go."""
 
@@ -44,6 +50,7 @@ class LoopHost:
         self.now = clock.now
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
+        self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
 
     # -- starting and joining attempts ----------------------------------------------------------
@@ -84,10 +91,12 @@ class LoopHost:
 
     async def join(self, future: Future[Any]) -> None:
         job = future.take()
-        if job is not None:
-            await _settle(future, job)
-        else:
+        if job is None:
             await self._wait(future)
+            return
+        await _settle(future, job)
+        if next(self._in_place) % IN_PLACE == 0:
+            await asyncio.sleep(0)
 
     async def wait_for_thread(self, future: Future[Any]) -> None:
         """Suspend until a sync attempt has ended on its thread."""
@@ -294,6 +303,7 @@ class Committer:
 
 _Due = tuple["Commit", "asyncio.Future[None]"]
 
+_in_place: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Iterator[int]] = weakref.WeakKeyDictionary()
 _committers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Committer] = weakref.WeakKeyDictionary()
 
 
