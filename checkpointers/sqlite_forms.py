@@ -7,12 +7,14 @@ A thread's rows are mostly ids: 16 bytes of a UUID instead of 36 letters are a t
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _UUID_LETTERS = 36
 
 
+@lru_cache(256)
 def short_id(id: str) -> bytes | str:
     """The 16 bytes of a UUID in its usual spelling; any other id is itself."""
     if len(id) == _UUID_LETTERS:
