@@ -20,6 +20,9 @@ FORMAT = 4
 SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
 """Channels of which a task has one write, the last; every other write's index is its position."""
 
+_UNSHOWN = "__timed__"
+"""The channel of when a task ran, which LangGraph's tools would take for one of the program's."""
+
 _UNRECORDED = {
     *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
     *("langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns"),
@@ -90,7 +93,11 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
         checkpoint=checkpoint,
         metadata=metadata_of(row, serde),
         parent_config=None if row.parent is None else config_of(loaded.thread, row.namespace, row.parent),
-        pending_writes=[(write.task, write.channel, loads(write.value)) for write in loaded.writes],
+        pending_writes=[
+            (write.task, write.channel, loads(write.value))
+            for write in loaded.writes
+            if write.channel != _UNSHOWN
+        ],
     )
 
 

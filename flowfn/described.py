@@ -1,8 +1,9 @@
 """What a checkpoint's row has in its two opaque parts: `body`, for the engine, and `metadata`, for people.
 
 Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
-the latest of the versions; metadata leave out `source` and `step`, and are no bytes at all where they say only that
-there are no parents. Both are dicts where somebody put the checkpoint under LangGraph's names, or an older flowfn did.
+the latest of the versions, and with the nodes that are due where there are any to be seen; metadata leave out `source`
+and `step`, and are no bytes at all where they say only that there are no parents. Both are dicts where somebody put
+the checkpoint under LangGraph's names, or an older flowfn did.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ PLAIN: Mapping[str, Any] = {"parents": {}}
 class Body(NamedTuple):
     """Which versions each node has seen, the channels that the last superstep updated, and the clock.
 
-    `clock` None stands for the latest of the versions; `format` is LangGraph's, None for its present one.
+    `clock` None stands for the latest of the versions; `due` are the nodes that run next, for those who look on without
+    the program: by name, and what a `Send` asked for with its place; `format` is LangGraph's, None for its present one.
     """
 
     seen: dict[str, dict[str, int]]
     updated: Sequence[str] | None
     clock: int | None = None
+    due: Sequence[str | tuple[str, int]] | None = None
     format: Any = None
 
 
@@ -32,14 +35,18 @@ def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
     """What is stored of a body, beside the versions."""
     latest = max(versions.values(), default=0)
     updated = None if body.updated is None else list(body.updated)
-    return [body.seen, updated] if body.clock in (None, latest) else [body.seen, updated, body.clock]
+    clock = None if body.clock == latest else body.clock
+    said = [body.seen, updated, clock, body.due or None]
+    while said[-1] is None and len(said) > 2:
+        said.pop()
+    return said
 
 
 def body_of(row: CheckpointRow, serde: Deserializer) -> Body:
     """The body of a checkpoint."""
     stored = serde.loads(row.body)
     if isinstance(stored, dict):
-        return Body(stored["seen"], stored["updated"], stored.get("clock"), stored.get("v"))
+        return Body(stored["seen"], stored["updated"], stored.get("clock"), format=stored.get("v"))
     return Body(*stored)
 
 

@@ -97,13 +97,17 @@ class TaskReused:
 
 @dataclass(frozen=True, slots=True)
 class NodeReused:
-    """A node's task had finished in an earlier attempt; `task.writes` is what it wrote then."""
+    """A node's task had finished in an earlier attempt; `task.writes` is what it wrote then.
+
+    `caller` is the call that its program is nested in, None for the outermost.
+    """
 
     namespace: str
     step: int
     program: Program
     task: Task
     id: str
+    caller: Call | None = None
 
 
 @dataclass(frozen=True, slots=True)

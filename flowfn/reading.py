@@ -9,19 +9,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import count
 from typing import Any
 
 from flowfn.described import metadata_of
 from flowfn.engine.answers import read_pending
-from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, task_uuid
+from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, NodeRecord, task_uuid
 from flowfn.errors import DecryptionError, FlowError
-from flowfn.ports import Loaded, Saver, Serializer, ThreadRow, Versioned
+from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
 from flowfn.state import RecordedCall, recorded_calls
-from flowfn.values import Interrupt
+from flowfn.streams import gathered
+from flowfn.supersteps import NodeTask, leads_to, node_tasks
+from flowfn.values import Interrupt, Write
 
 RESULT = "__end__"
+
+CHANNELS = {"__start__": "input", RESULT: "result", "__previous__": "previous"}
+"""What the channels of an entrypoint are called here."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,13 +41,18 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class CallView:
-    """A recorded call, with those made under it.
+    """A recorded call, or a node of a graph's superstep, with the calls made under it.
 
-    `status` is `done`, `failed`, `asked`, `answered`, `waiting`, `running`, or `in_doubt`: under way when the run died.
+    `status` is `done`, `failed`, `asked`, `answered`, `waiting`, `running`, or `in_doubt`: under way when the run died;
+    of a node also `due`: it runs when the run goes on.
     `decision` is what was said of it, and by whom, when it was in doubt.
     `started` is in seconds since the epoch, `seconds` how long it took, None while it hasn't ended; 0.0 stands for
     less than a millisecond. `known` is the last outcome that there was when the call was made, `place` its own: each as
     the step of the superstep and a number within it.
+
+    Of a node, `step` is the number of its superstep, None for a call; `arguments` is what a `Send` gave it; `result`
+    what it wrote, by channel; `leads` the nodes that this led to, as far as that is told; `id` is the task's, as
+    `get_state` has it.
     """
 
     name: str
@@ -61,6 +70,13 @@ class CallView:
     attempts: int = 1
     known: tuple[int, int] = (0, 0)
     place: tuple[int, int] | None = None
+    step: int | None = None
+    leads: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What was called, as it would be written; a node that was given no more than the state is its name."""
+        return self.name if self.step is not None and not self.arguments else f"{self.name}({self.arguments})"
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ def open_questions(saver: Saver, row: ThreadRow) -> tuple[Interrupt, ...] | Unre
     if row.status != "interrupted":
         return ()
     head = saver.load(row.id)
-    return () if head is None else _or_unreadable(partial(_questions, saver.serde, head))
+    return () if head is None else or_unreadable(partial(_questions, saver.serde, head))
 
 
 def view(saver: Saver, row: ThreadRow) -> ThreadView:
@@ -93,7 +109,7 @@ def view(saver: Saver, row: ThreadRow) -> ThreadView:
     run = _Run(saver, row)
     return ThreadView(
         row,
-        calls=run.calls(""),
+        calls=run.calls,
         questions=open_questions(saver, row),
         result=run.result() if row.status == "done" else None,
         error=run.error() if row.status == "failed" else None,
@@ -102,36 +118,99 @@ def view(saver: Saver, row: ThreadRow) -> ThreadView:
 
 
 class _Run:
-    """The checkpoints of a thread's last run, by namespace, in the order of their commits.
-
-    `inside` finds the namespace of a call by the id that the namespace ends with.
-    """
+    """The checkpoints of a thread's last run, in the order of their commits; nested ones by the task they ran in."""
 
     def __init__(self, saver: Saver, row: ThreadRow) -> None:
         self.serde = saver.serde
         self.row = row
-        self.found: dict[str, list[Loaded]] = {}
+        self.own: list[Loaded] = []
+        self.inside: dict[tuple[str, ...], list[Loaded]] = {}
+        self.last: dict[str, str] = {}
+        """The last checkpoint of each namespace."""
         for loaded in saver.history(row.id, None):
-            self.found.setdefault(loaded.checkpoint.namespace, []).insert(0, loaded)
-            if not loaded.checkpoint.namespace and loaded.checkpoint.source in ("input", "fork"):
+            checkpoint = loaded.checkpoint
+            self.last.setdefault(checkpoint.namespace, checkpoint.id)
+            self._found_in(checkpoint).insert(0, loaded)
+            if not checkpoint.namespace and checkpoint.source in ("input", "fork"):
                 break
-        self.inside = {name.rpartition(":")[2]: name for name in self.found if name}
 
-    def calls(self, namespace: str) -> tuple[CallView, ...]:
-        """The calls recorded in a namespace, in the order of their records."""
-        return tuple(call for loaded in self.found.get(namespace, ()) for call in self._made_under(loaded))
+    def _found_in(self, checkpoint: CheckpointRow) -> list[Loaded]:
+        """Where a checkpoint goes: that of a nested run by its namespace's last part, `name:task`; of one that
+        remembers, and has no task in it, also by the checkpoint around it."""
+        parts = [part for part in checkpoint.namespace.split("|") if not part.isdecimal()]
+        name, _, task = parts[-1].rpartition(":")
+        if not checkpoint.namespace:
+            return self.own
+        if name:
+            return self.inside.setdefault((task,), [])
+        parents = metadata_of(checkpoint, self.serde).get("parents") or {"": ""}
+        around, id = [*parents.items()][-1]
+        return self.inside.setdefault((around, id, task), [])
+
+    @property
+    def calls(self) -> tuple[CallView, ...]:
+        """What the run called, in the order of the records."""
+        return self._calls(self.own)
+
+    def _calls(self, checkpoints: Sequence[Loaded]) -> tuple[CallView, ...]:
+        return tuple(call for loaded in checkpoints for call in self._made_under(loaded))
 
     def _made_under(self, loaded: Loaded) -> Iterator[CallView]:
         ledger = Ledger(loaded.writes, self.serde)
+        is_last = self.last[loaded.checkpoint.namespace] == loaded.checkpoint.id
+        nodes = node_tasks(loaded, ledger, self.serde, is_last)
+        for node in nodes:
+            yield self._node(loaded, ledger, node)
         infos = [record.info for record in ledger.records.values() if record.info is not None]
-        for scope in dict.fromkeys(info.scope for info in infos if info.scope not in ledger.records):
+        shown = {node.scope for node in nodes}.union(ledger.records)
+        for scope in dict.fromkeys(info.scope for info in infos if info.scope not in shown):
             for call in recorded_calls(ledger, scope):
                 yield self._shown(loaded, call)
 
+    def _node(self, loaded: Loaded, ledger: Ledger, node: NodeTask) -> CallView:
+        record, step = node.record, loaded.checkpoint.step
+        calls = tuple(self._shown(loaded, call) for call in recorded_calls(ledger, node.scope))
+        below = calls + self._nested(loaded, node.name, node.scope)
+        status = self._status_of_node(record, below)
+        timing = None if record is None else record.timing
+        ended = status in ("done", "failed")
+        writes = or_unreadable(lambda: [] if record is None else record.writes)
+        return CallView(
+            node.name,
+            node.arguments,
+            "",
+            status,
+            or_unreadable(lambda: record.error)
+            if record is not None and status == "failed"
+            else _written(writes),
+            below,
+            id=task_uuid(loaded.thread, loaded.checkpoint.namespace, loaded.checkpoint.id, node.scope),
+            started=timing.started if timing else _began(loaded, below) if status != "due" else None,
+            seconds=None if not ended else timing.ended - timing.started if timing else 0.0,
+            attempts=timing.attempts if timing else 1,
+            known=(step, 0),
+            place=(step, 1) if ended else None,
+            step=step + 1,
+            leads=() if isinstance(writes, Unreadable) else leads_to(writes),
+        )
+
+    def _status_of_node(self, record: NodeRecord | None, below: Sequence[CallView]) -> str:
+        """A node without writes failed, waits, is under way, died with the run, or hasn't begun."""
+        if record is not None and record.finished:
+            return "done"
+        if record is not None and record.rows:
+            return "failed"
+        if any(call.status in ("asked", "waiting") for call in below):
+            return "waiting"
+        if self.row.status == "running":
+            return "running" if self.row.owner is not None else "in_doubt"
+        return "due"
+
     def _shown(self, loaded: Loaded, call: RecordedCall) -> CallView:
-        below = tuple(self._shown(loaded, under) for under in call.calls) + self._workflow_of(loaded, call)
+        calls = tuple(self._shown(loaded, under) for under in call.calls)
+        below = calls + self._nested(loaded, call.name, call.id)
         status = self._status(call.status, below)
-        result = _or_unreadable(lambda: call.result)
+        result = or_unreadable(lambda: call.result)
         return CallView(
             call.name,
             call.arguments,
@@ -150,11 +229,11 @@ class _Run:
             place=None if call.order is None else (loaded.checkpoint.step, call.order),
         )
 
-    def _workflow_of(self, loaded: Loaded, call: RecordedCall) -> tuple[CallView, ...]:
-        """What ran in the namespace of a call, which has one where it called another workflow."""
+    def _nested(self, loaded: Loaded, name: str, task: str) -> tuple[CallView, ...]:
+        """What ran within a call or a node that ran workflows or graphs."""
         row = loaded.checkpoint
-        namespace = self.inside.get(task_uuid(loaded.thread, row.namespace, row.id, call.id))
-        return () if namespace is None else self.calls(namespace)
+        anew = self.inside.get((task_uuid(loaded.thread, row.namespace, row.id, task),), [])
+        return self._calls([*anew, *self.inside.get((row.namespace, row.id, name), [])])
 
     def _status(self, recorded: str, below: Sequence[CallView]) -> str:
         """A call without an outcome is under way, waits for what is asked under it, or died with the run."""
@@ -166,9 +245,9 @@ class _Run:
 
     def result(self) -> Any:
         """What the run returned; of a graph, its state."""
-        channels = self.found[""][-1].checkpoint.values if "" in self.found else {}
+        channels = self.own[-1].checkpoint.values if self.own else {}
         values = {
-            name: _value_of(self.serde, stored)
+            name: value_of(self.serde, stored)
             for name, stored in channels.items()
             if stored.value is not None and (name == RESULT or not name.startswith("__"))
         }
@@ -177,8 +256,8 @@ class _Run:
     def error(self) -> Any:
         """What the run failed with: its own error if recorded, else that of the last call to fail."""
         for row in self._of_run(ERROR):
-            return _or_unreadable(partial(self.serde.loads, row.value))
-        failed = [call for call in _flat(self.calls("")) if call.status == "failed"]
+            return or_unreadable(partial(self.serde.loads, row.value))
+        failed = [call for call in _flat(self.calls) if call.status == "failed"]
         return failed[-1].result if failed else None
 
     def report(self) -> Report:
@@ -189,7 +268,7 @@ class _Run:
 
     def _of_run(self, channel: str) -> Iterator[Any]:
         """What the run recorded of itself, the latest first."""
-        for loaded in reversed(self.found.get("", [])):
+        for loaded in reversed(self.own):
             yield from (
                 row for row in reversed(loaded.writes) if (row.task, row.channel) == (RUN_TASK, channel)
             )
@@ -204,7 +283,7 @@ def _questions(serde: Serializer, head: Loaded) -> tuple[Interrupt, ...]:
     return tuple(pending.interrupt for pending in read_pending(serde, head.writes))
 
 
-def _value_of(serde: Serializer, stored: Versioned) -> Any:
+def value_of(serde: Serializer, stored: Versioned) -> Any:
     """A channel's value, with its changes."""
 
     def read() -> Any:
@@ -212,10 +291,23 @@ def _value_of(serde: Serializer, stored: Versioned) -> Any:
         assert whole is not None
         return serde.loads(whole)
 
-    return _or_unreadable(read)
+    return or_unreadable(read)
 
 
-def _or_unreadable(read: Callable[[], Any]) -> Any:
+def _began(loaded: Loaded, below: Sequence[CallView]) -> float:
+    """When a node without a time of its own began: with its superstep, unless what it called was earlier."""
+    began = datetime.fromisoformat(loaded.checkpoint.created_at).timestamp()
+    return min([began, *(call.started for call in below if call.started is not None)])
+
+
+def _written(writes: Sequence[Write] | Unreadable) -> Any:
+    """What a node wrote to the channels that its program's author made."""
+    if isinstance(writes, Unreadable):
+        return writes
+    return gathered(writes, [write.channel for write in writes if is_shown(write.channel)]) or None
+
+
+def or_unreadable(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except DecryptionError as error:
@@ -230,73 +322,6 @@ def _flat(calls: Sequence[CallView]) -> Iterator[CallView]:
         yield from _flat(call.calls)
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A checkpoint: what the thread held when it was made.
-
-    `values` is by channel; of an entrypoint `input`, `result` and `previous`. `changed` names the channels whose
-    values its superstep changed, `calls` counts what was recorded on the way from it to the next.
-    """
-
-    id: str
-    parent: str | None
-    namespace: str
-    step: int
-    source: str
-    created_at: str
-    metadata: Any
-    values: dict[str, Any]
-    changed: tuple[str, ...]
-    calls: int
-
-
-def moment(saver: Saver, thread: str, namespace: str = "") -> Moment | None:
-    """The last checkpoint of a thread; None where there is none."""
-    return next(moments(saver, thread, namespace, 1), None)
-
-
-def moments(saver: Saver, thread: str, namespace: str = "", limit: int | None = None) -> Iterator[Moment]:
-    """The checkpoints of a thread, the last committed first."""
-    older = iter(saver.history(thread, namespace, limit=None if limit is None else limit + 1))
-    found = next(older, None)
-    for _ in range(limit) if limit is not None else count():
-        if found is None:
-            return
-        before = next(older, None)
-        yield _moment(saver.serde, found, before)
-        found = before
-
-
-_CHANNELS = {"__start__": "input", RESULT: "result", "__previous__": "previous"}
-"""What the channels of an entrypoint are called here."""
-
-
-def _moment(serde: Serializer, loaded: Loaded, before: Loaded | None) -> Moment:
-    row = loaded.checkpoint
-    then = {} if before is None else before.checkpoint.versions
-    names = {name: _CHANNELS.get(name, name) for name in row.versions if _is_shown(name)}
-    values = {
-        shown: _value_of(serde, row.values[name])
-        for name, shown in names.items()
-        if name in row.values and row.values[name].value is not None
-    }
-    changed = (shown for name, shown in names.items() if row.versions[name] != then.get(name))
-    calls = sum(1 for record in Ledger(loaded.writes, serde).records.values() if record.info is not None)
-    metadata = _or_unreadable(partial(metadata_of, row, serde))
-    return Moment(
-        row.id,
-        row.parent,
-        row.namespace,
-        row.step,
-        row.source,
-        row.created_at,
-        metadata,
-        values,
-        tuple(changed),
-        calls,
-    )
-
-
-def _is_shown(channel: str) -> bool:
+def is_shown(channel: str) -> bool:
     """Whether a channel holds what its program's author put there."""
-    return channel in _CHANNELS or not channel.startswith(("__", "to:", "branch:", "join:"))
+    return channel in CHANNELS or not channel.startswith(("__", "to:", "branch:", "join:"))

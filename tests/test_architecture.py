@@ -129,7 +129,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
     | {"flowfn.described", "flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
-    | {"flowfn.report", "flowfn.state"},
+    | {"flowfn.report", "flowfn.state", "flowfn.streams", "flowfn.supersteps"},
+    "flowfn.supersteps": NOUNS
+    | {"flowfn.described", "flowfn.engine.identity", "flowfn.ports", "flowfn.pregel", "flowfn.rendering"},
+    "flowfn.moments": {"flowfn.described", "flowfn.engine.identity", "flowfn.ports", "flowfn.reading"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
     "flowfn.watching.calls": NOUNS
@@ -186,7 +189,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.functional.task"}
-    | {"flowfn.caching", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.caching", "flowfn.moments", "flowfn.reading", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {

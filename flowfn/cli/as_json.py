@@ -54,6 +54,7 @@ def call_line(call: CallView) -> dict[str, Any]:
         "name": call.name,
         "arguments": call.arguments,
         "site": call.site,
+        "step": call.step,
         "status": call.status,
         "started_at": None if call.started is None else datetime.fromtimestamp(call.started, UTC).isoformat(),
         "seconds": call.seconds,

@@ -56,8 +56,10 @@ def _only_one() -> Path:
     found = [path for path in sorted(Path().glob("*.db")) if _is_ours(path)]
     if len(found) == 1:
         return found[0]
-    listed = f"several databases ({', '.join(map(str, found))})" if found else "no database of flowfn's"
-    raise Usage(f"there is {listed} in this directory: pass --db PATH or --db URL, or set {VARIABLE}")
+    listed = (
+        f"are several databases ({', '.join(map(str, found))})" if found else "is no database of flowfn's"
+    )
+    raise Usage(f"there {listed} in this directory: pass --db PATH or --db URL, or set {VARIABLE}")
 
 
 def _is_ours(path: Path) -> bool:

@@ -92,11 +92,12 @@ def _as_json(seen: Iterator[ThreadView]) -> ThreadView:
     return found
 
 
-def ended(calls: Sequence[CallView], told: set[tuple[str, str]]) -> Iterator[CallView]:
+def ended(calls: Sequence[CallView], told: set[tuple[str, str]], within: str = "") -> Iterator[CallView]:
     """The calls that have ended, or ask, since the last look; those within a call come before it."""
     for call in calls:
-        yield from ended(call.calls, told)
-        key = (call.id, call.status)
-        if call.status not in ("running", "in_doubt", "waiting") and key not in told:
+        id = f"{within}/{call.id}"  # a node that runs again makes calls of the same id
+        yield from ended(call.calls, told, id)
+        key = (id, call.status)
+        if call.status not in ("running", "in_doubt", "waiting", "due") and key not in told:
             told.add(key)
             yield call

@@ -34,8 +34,8 @@ _LOOKS = 100
 def journey(view: ThreadView, xray: int | bool = False) -> Graph:
     """The picture of a thread's last run; it leads to the end only if the run is done.
 
-    The metadata of a node has the `status`, the number of `calls`, the `site` (file:line), the `time` of all its calls,
-    and `critical` where one of them is on the critical path.
+    The metadata of a node has the `status`, the number of `calls`, the `site` (file:line) of calls, the `time` of all
+    its calls, and `critical` where one of them is on the critical path.
 
     Args:
         xray: draw the calls that calls made too: all, or so many levels of them.
@@ -117,7 +117,9 @@ def _unused(name: str, taken: Container[str]) -> str:
 def _node(key: str, calls: Sequence[CallView], hot: set[str]) -> Node:
     states = {call.status for call in calls}
     status = next((each for each in _WORST if each in states), calls[-1].status)
-    metadata = {"status": status, "calls": len(calls), "site": calls[0].site}
+    metadata = {"status": status, "calls": len(calls)}
+    if calls[0].site:
+        metadata["site"] = calls[0].site
     seconds = sum(call.seconds or 0.0 for call in calls)
     if seconds >= 0.001:
         metadata["time"] = duration(seconds)

@@ -140,7 +140,7 @@ def _lines(calls: Sequence[CallView], began: float, depth: int, hot: bool) -> It
     timed = sorted((call for call in calls if call.started is not None), key=lambda call: call.started or 0.0)
     if len(timed) <= MOST:
         for call in timed:
-            yield Line(f"{call.name}({call.arguments})", depth, (_bar(call, began, id(call) in path),))
+            yield Line(call.label, depth, (_bar(call, began, id(call) in path),))
             yield from _lines(call.calls, began, depth + 1, id(call) in path)
         return
     groups: dict[tuple[str, str], list[CallView]] = {}

@@ -2,7 +2,8 @@
 
 Rule: a call comes after each call of the same caller whose outcome was known when it was made; of those, it waited
 for the ones that no other of them came after. Whether it used a value is seen in its arguments, as far as these are
-written out in its record.
+written out in its record. A node waited for those that led to it since it last ran, where that is told; and used
+what they wrote.
 """
 
 from __future__ import annotations
@@ -37,9 +38,21 @@ class Waits:
     def for_(self, call: CallView) -> Sequence[CallView]:
         """The calls that a call waited for."""
         known = bisect_right(self._places, call.known)
+        if leaders := self._leaders(call, known):
+            return leaders
         if known == 0:
             return ()
         return self._ended[bisect_right(self._places, self._latest[known - 1]) : known]
+
+    def _leaders(self, call: CallView, known: int) -> Sequence[CallView]:
+        """The nodes that led to a node, of the first `known` that ended."""
+        if call.step is None:
+            return ()
+        last = max(
+            (c.known for c in self.calls if c.name == call.name and c.known < call.known), default=(-9, 0)
+        )
+        first = bisect_right(self._places, last)
+        return [each for each in self._ended[first:known] if call.name in each.leads]
 
     def before(self, call: CallView) -> Sequence[CallView]:
         """All calls that a call came after."""
@@ -64,6 +77,8 @@ def critical(calls: Sequence[CallView]) -> list[CallView]:
 
 def uses(call: CallView, earlier: CallView) -> bool:
     """Whether the value of an earlier call is seen in a call's arguments."""
+    if call.step is not None:
+        return call.name in earlier.leads
     if earlier.status not in ("done", "answered") or earlier.result is None:
         return False
     value = render({"": earlier.result}, 90).removeprefix("=").rstrip("…")

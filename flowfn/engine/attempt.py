@@ -115,13 +115,14 @@ async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
             value = await _with_retries(call, host)
         call.writes = call.node.output(value)
         if journal is not None and not call.rides:
-            rows = write_rows(journal.serde, call)
+            rows = write_rows(journal.serde, call, host.now())
             await journal.write(host, [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()])
         assert call.node_task is not None
         call.node_task.writes = call.writes
     except Exception as error:
         if journal is not None and run.root.fatal is None:
-            journal.ride(run.namespace, run.checkpoint.id, failure_rows(journal.serde, call, error))
+            rows = failure_rows(journal.serde, call, error, host.now())
+            journal.ride(run.namespace, run.checkpoint.id, rows)
         raise
     return value
 

@@ -275,6 +275,17 @@ class NodeRecord:
         return any(row.index >= 0 for row in self.rows)
 
     @property
+    def timing(self) -> Timing | None:
+        """When it ran; None for what took no time to speak of, at the beginning of its superstep."""
+        found = [row for row in self.rows if row.channel == TIMED]
+        return Timing(*self._serde.loads(found[-1].value)) if found else None
+
+    @property
+    def path(self) -> str:
+        """Whose task it is, as `node_path` wrote it."""
+        return self.rows[0].path
+
+    @property
     def handed_over(self) -> bool:
         """Whether it failed, and its error is another node's to handle."""
         return any(row.channel == ERROR_SOURCE for row in self.rows)

@@ -44,6 +44,7 @@ from flowfn.ports import (
     Writes,
 )
 from flowfn.pregel.channels import Channel
+from flowfn.pregel.plan import due_in_sight
 from flowfn.pregel.program import Program
 from flowfn.report import Report
 from flowfn.values import MISSING, Checkpoint
@@ -398,7 +399,8 @@ def checkpoint_row(
     versions = checkpoint.versions
     names = versions if whole else checkpoint.touched
     changed = {name: versions[name] for name in names if name in versions}
-    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest)
+    found = None if program.opaque else due_in_sight(program, checkpoint)
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found)
     metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,

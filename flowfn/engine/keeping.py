@@ -5,6 +5,7 @@ Rule: a task's rows are committed together, so that a task has either finished o
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from flowfn.engine.identity import ERROR, TIMED, Timing
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 SOON = 0.001
 """Seconds: what ends sooner, at the first attempt, has no row of its own to say so, which would cost as much again."""
 
+LATE = 1.0
+"""Seconds after its checkpoint: a node that begins later has a row to say when, else it began with its superstep."""
 
-def write_rows(serde: Serializer, call: Call) -> list[WriteRow]:
-    """The rows of a task that has finished.
+
+def write_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
+    """The rows of a task that has finished by now.
 
     Raises:
         SerializationError: a value can't be stored; says which node wrote it, and to which channel.
@@ -32,21 +36,39 @@ def write_rows(serde: Serializer, call: Call) -> list[WriteRow]:
         if type(channels.get(channel)) is not UntrackedValue:
             owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
             rows.append(WriteRow(call.task, index, channel, encode(serde, value, owner), call.path))
-    return rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+    rows = rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+    return rows + _node_timing_rows(serde, call, now)
 
 
 def failure_rows(
-    serde: Serializer, call: Call, error: BaseException, *, handed_over: bool = False
+    serde: Serializer, call: Call, error: BaseException, now: float, *, handed_over: bool = False
 ) -> list[WriteRow]:
-    """The rows of a task that has failed, and whether another node handles that."""
+    """The rows of a task that has failed by now, and whether another node handles that."""
     rows = [WriteRow(call.task, -1, ERROR, serde.dumps((error, repr(error))), call.path)]
     if handed_over:
         rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
-    return rows
+    return rows + _node_timing_rows(serde, call, now)
 
 
 def timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
     """When a task that ends now ran, and how often; nothing of one that took no time to speak of."""
     if not call.attempts or (now - call.started < SOON and call.attempts == 1):
         return []
-    return [WriteRow(call.task, -9, TIMED, serde.dumps([*Timing(call.started, now, call.attempts)]))]
+    return [_timing_row(serde, call, now)]
+
+
+def _node_timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
+    """When a node's task that ends now ran; nothing of one that took no time, beginning with its superstep."""
+    run = call.run
+    if not call.attempts:
+        return []
+    if now - call.started < SOON and call.attempts == 1 and call.task not in run.ledger.nodes:
+        began = datetime.fromisoformat(run.checkpoint.created_at).timestamp()
+        if call.started - began < LATE:
+            return []
+    return [_timing_row(serde, call, now)]
+
+
+def _timing_row(serde: Serializer, call: Call, now: float) -> WriteRow:
+    timing = Timing(call.started, now, call.attempts)
+    return WriteRow(call.task, -9, TIMED, serde.dumps([*timing]), call.path)

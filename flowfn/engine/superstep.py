@@ -118,7 +118,8 @@ def _is_restored(run: Run, task: Task) -> bool:
         return False
     task.writes = record.writes
     if record.finished:
-        run.tell(NodeReused(run.namespace, run.step, run.program, task, run.task_id(node_scope(task.path))))
+        id, caller = run.task_id(node_scope(task.path)), None if run.frame is None else run.frame.call
+        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, caller))
     return True
 
 
@@ -211,7 +212,7 @@ def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
 async def _hand_over(run: Run, call: Call, task: Task, error: Exception) -> Task:
     """Give a failed task to the node that handles its errors; recorded, so that the task doesn't run again."""
     if run.journal is not None:
-        rows = failure_rows(run.journal.serde, call, error, handed_over=True)
+        rows = failure_rows(run.journal.serde, call, error, run.host.now(), handed_over=True)
         await run.journal.write(run.host, [Writes(run.namespace, run.checkpoint.id, rows)])
     task.writes, call.rides = [], False
     return _handling(run, task, error)
@@ -234,7 +235,7 @@ def _handling(run: Run, failed: Task, error: BaseException) -> Task:
 
 async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
     """Apply what the tasks wrote, and save the next checkpoint."""
-    before = run.checkpoint
+    before, now = run.checkpoint, run.host.now()
     changes = apply(run.program, before, tasks)
     after = advance(before, changes)
     for name, channel in changes.ignored:
@@ -249,7 +250,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)
             for call in riding
-            if call.definition.recorded and (rows := write_rows(run.journal.serde, call))
+            if call.definition.recorded and (rows := write_rows(run.journal.serde, call, now))
         ]
         items += [*run.journal.riders(), run.row(after)]
         if ends:

@@ -247,6 +247,7 @@ def _setup(
         output_channels=(END,),
         stream_channels=(END,),
         lone=True,
+        opaque=True,
         name=definition.name,
         labels={
             START: f"the input of {definition.name!r}",

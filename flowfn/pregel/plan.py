@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..values import MISSING, Checkpoint, Send
-from .program import PULL, PUSH, SENT, Node, Program, Task
+from .program import HIDDEN, PULL, PUSH, SENT, Node, Program, Task
 from .view import View, view
 
 _NOTHING: Mapping[str, Any] = {}
@@ -40,6 +40,13 @@ def due(program: Program, checkpoint: Checkpoint) -> list[tuple[str, tuple[Any, 
     pushed = [(send.node, (PUSH, i), _SENT) for i, send in _sends(program, state)]
     pulled = [(n.name, (PULL, n.name), n.triggers) for n in _triggered(program, checkpoint, state)]
     return [*pushed, *pulled]
+
+
+def due_in_sight(program: Program, checkpoint: Checkpoint) -> list[str | tuple[str, int]]:
+    """What is `due` and shown to people: a node's name, of one that a `Send` asked for with its place."""
+    nodes = program.nodes
+    found = (each for each in due(program, checkpoint) if HIDDEN not in nodes[each[0]].tags)
+    return [name if path[0] == PULL else (name, path[1]) for name, path, _ in found]
 
 
 def next_nodes(program: Program, checkpoint: Checkpoint) -> tuple[str, ...]:

@@ -111,7 +111,8 @@ class Task:
 class Program:
     """Channels and nodes, and how a caller's input becomes writes and the values a result.
 
-    `lone` says that a result is the value of the only output channel, not a mapping.
+    `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
+    the program itself, so that people are shown what that calls and not it.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """
@@ -124,6 +125,7 @@ class Program:
     output_channels: tuple[str, ...] = ()
     stream_channels: tuple[str, ...] = ()
     lone: bool = False
+    opaque: bool = False
     sends: str | None = None
     interrupt_before: tuple[str, ...] | Literal["*"] = ()
     interrupt_after: tuple[str, ...] | Literal["*"] = ()

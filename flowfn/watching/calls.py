@@ -18,12 +18,13 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
-from flowfn.pregel.program import HIDDEN
+from flowfn.pregel.program import HIDDEN, PUSH
 from flowfn.reading import CallView
-from flowfn.rendering import render
+from flowfn.rendering import render, render_value
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
+    from flowfn.pregel.program import Task
 
 __all__ = ["Heard", "around", "is_shown"]
 
@@ -42,15 +43,26 @@ class _Branch:
         "site",
         "started",
         "status",
+        "step",
     )
 
-    def __init__(self, name: str, arguments: str, site: str, id: str, status: str, now: float | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: str,
+        site: str,
+        id: str,
+        status: str,
+        now: float | None,
+        step: int | None = None,
+    ) -> None:
         self.name = name
         self.arguments = arguments
         self.site = site
         self.id = id
         self.status = status
         self.started = now
+        self.step = step
         self.seconds: float | None = None
         self.attempts = 1
         self.result: Any = None
@@ -69,6 +81,7 @@ class _Branch:
             started=self.started,
             seconds=now - self.started if running and self.started is not None else self.seconds,
             attempts=self.attempts,
+            step=self.step,
         )
 
 
@@ -110,7 +123,9 @@ class Heard:
         elif isinstance(event, RunEnded):
             self._end(event)
         elif isinstance(event, NodeReused) and HIDDEN not in event.task.node.tags:
-            self._branches.append(_Branch(event.task.name, "", "", event.id, "reused", None))
+            given = _given(event.task)
+            branch = _Branch(event.task.name, given, "", event.id, "reused", None, event.step + 1)
+            self._around(event.caller).append(branch)
         elif isinstance(event, TaskStarted):
             self._branch(event.call)
         elif isinstance(event, TaskRetried):
@@ -136,15 +151,18 @@ class Heard:
         if branch is None:
             name, site = call.definition.name, call.site
             branch = self._by_call[call] = _Branch(
-                name, _arguments(call), site, call.task, "running", self._clock()
+                name, _arguments(call), site, call.task, "running", self._clock(), _step(call)
             )
-            caller = around(call)
-            siblings = self._branches if caller is None else self._branch(caller).branches
+            siblings = self._around(around(call))
             if is_shown(call):
                 siblings.append(branch)
             else:
                 branch.branches = siblings
         return branch
+
+    def _around(self, caller: Call | None) -> list[_Branch]:
+        """The branches of what is called by a call; without one, of the run."""
+        return self._branches if caller is None else self._branch(caller).branches
 
     def _finish(self, branch: _Branch, event: TaskFinished) -> None:
         error = event.error
@@ -170,10 +188,20 @@ def is_shown(call: Call) -> bool:
     """Whether a call is one that its program's author knows of: no workflow as its own only node, nothing hidden."""
     if call.node is None:
         return not call.definition.hidden
-    return not call.run.program.lone and HIDDEN not in call.node.tags
+    return not call.run.program.opaque and HIDDEN not in call.node.tags
 
 
 def _arguments(call: Call) -> str:
-    if call.node is not None:
-        return ""
+    if call.node_task is not None:
+        return _given(call.node_task)
     return render(call.arguments or call.definition.identifying(call.args, call.kwargs))
+
+
+def _given(task: Task) -> str:
+    """What a `Send` gave a node's task, in a line; empty where it was given the state."""
+    return render_value(task.input) if task.path[0] == PUSH else ""
+
+
+def _step(call: Call) -> int | None:
+    """The number of a node's superstep."""
+    return None if call.node is None else call.run.step + 1

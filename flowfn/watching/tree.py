@@ -27,6 +27,7 @@ STYLES = {
     "killed": "red",
     "in_doubt": "red",
     "cancelled": "dim",
+    "due": "dim",
 }
 
 
@@ -58,8 +59,12 @@ def _grow(tree: Tree, calls: Sequence[CallView], most: int | None) -> None:
 
 
 def call_text(call: CallView) -> Text:
-    """A call in a line: what was called, how it stands, how long it took, how often it was tried."""
-    text = Text.assemble(printable(f"{call.name}({call.arguments})"), "  ", status_text(call.status))
+    """A call in a line: what was called, how it stands, how long it took, how often it was tried.
+
+    A node has the number of its superstep before it.
+    """
+    step = "" if call.step is None else f"{call.step}  "
+    text = Text.assemble((step, "dim"), printable(call.label), "  ", status_text(call.status))
     if call.seconds is not None:
         text.append(f"  {duration(call.seconds)}", style="dim")
     if call.attempts > 1:

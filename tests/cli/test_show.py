@@ -134,3 +134,24 @@ def test_the_divergence_report_is_shown(flowfn: Any, tmp_path: Path) -> None:
     ]
     assert "orphan" in kinds
     assert "orphan: double(x=1)" in flowfn("show", "talk", "--db", db).out
+
+
+def test_the_nodes_of_a_graph_are_shown(flowfn: Any, tmp_path: Path) -> None:
+    """Each behind the number of its superstep; in JSON that is `step`, and None for a call."""
+    from checkpointers import SqliteSaver
+    from flowfn import task
+    from graph_compat.graph import START, StateGraph
+
+    double = task(lambda x: 2 * x, name="double")
+    graph = StateGraph(dict)
+    graph.add_node("first", lambda state: {"found": double(4).result()})
+    graph.add_edge(START, "first")
+    db = tmp_path / "runs.db"
+    with SqliteSaver(db) as saver:
+        graph.compile(checkpointer=saver, name="small").invoke({}, {"configurable": {"thread_id": "t"}})
+    (first,) = json.loads(flowfn("show", "t", "--json", "--db", db).out)["calls"]
+    assert (first["name"], first["step"], first["status"]) == ("first", 1, "done")
+    assert [(call["name"], call["step"]) for call in first["calls"]] == [("double", None)]
+    lines = flowfn("tail", "t", "--db", db).out.splitlines()
+    assert [line.split("  ")[:2] for line in lines[1:3]] == [["double(x=4)", "done"], ["1", "first"]]
+    assert "1  first  done" in flowfn("show", "t", "--db", db).out
