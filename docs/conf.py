@@ -32,10 +32,13 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"flowfn {version}"
 html_copy_source = False
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 
 myst_heading_anchors = 3
 default_role = "code"  # docstrings have `names` in single backticks
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"  # the signature has what a reader needs; the rest is for type checkers
 napoleon_google_docstring = True
@@ -53,10 +56,17 @@ class Cookbook(SphinxDirective):
             opening = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
             section = nodes.section(ids=[script.stem.replace("_", "-")], names=[script.stem])
             self.state.document.note_explicit_target(section)
-            section += nodes.title(text=f"{script.stem[:2]}  {opening.rstrip('.')}")
+            section += _title(f"{script.stem[:2]}  {opening.rstrip('.')}")
             section += nodes.literal_block(source, source, language="python")
             found.append(section)
         return found
+
+
+def _title(text: str) -> nodes.title:
+    """A heading whose `names` in backticks are code."""
+    parts = enumerate(text.split("`"))
+    inline = [nodes.literal(text=part) if place % 2 else nodes.Text(part) for place, part in parts]
+    return nodes.title("", "", *inline)
 
 
 class Commands(SphinxDirective):
@@ -95,8 +105,10 @@ def lead_links_to_pages(app: Any, name: str, source: list[str]) -> None:
 
 def left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """`flowfn` exports the errors, and `flowfn.errors` documents them. A `Future` is for its user what Python's is: the
-    rest of it is between the engine and itself.
+    rest of it is between the engine and itself. The fields of a named tuple are in the text about it.
     """
+    if type(obj).__name__ == "_tuplegetter":
+        return True
     if isinstance(obj, type) and issubclass(obj, BaseException):
         return None if app.env.docname == "reference/errors" else True
     owner = getattr(getattr(obj, "fget", obj), "__qualname__", "").rpartition(".")[0]
@@ -104,9 +116,14 @@ def left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any)
 
 
 def describe_entrypoint(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """`entrypoint` is an object that is called, so that `entrypoint.final` can be on it: its call has the docstring."""
+    """`entrypoint` is an object that is called, so that `entrypoint.final` can be on it: its call has the docstring.
+
+    The page of `flowfn` itself opens with what its docstring says.
+    """
     if name == "flowfn.entrypoint":
         lines[:] = (inspect.getdoc(type(obj).__call__) or "").splitlines()
+    if name == "flowfn":
+        lines.clear()
 
 
 def setup(app: Any) -> None:

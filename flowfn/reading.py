@@ -308,6 +308,7 @@ def _written(writes: Sequence[Write] | Unreadable) -> Any:
 
 
 def or_unreadable(read: Callable[[], Any]) -> Any:
+    """What `read` returns, or `Unreadable` where it meets what only the program, or a key, could read."""
     try:
         return read()
     except DecryptionError as error:

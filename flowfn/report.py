@@ -30,7 +30,7 @@ _SHOWN = 20
 
 
 class CallSummary(NamedTuple):
-    """One call, for people: `name(arguments)`, where it stands, as file:line, and its code's fingerprint.
+    """One call, for people: `name(arguments)`, where it stands, as `file:line`, and its code's fingerprint.
 
     `code` is 16 hex digits, or `version …` where the author gave one.
     """

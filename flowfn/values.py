@@ -106,7 +106,7 @@ class Command(Generic[N]):
     """What a caller tells a waiting run, or what a node tells its graph. The shape is LangGraph's.
 
     `resume`: the answer to the pending interrupt, or a mapping from interrupt ids or keys to answers.
-    `update`: writes to the state. `goto`: nodes, or `Send`s, to run next.
+    `update`: writes to the state. `goto`: nodes, or a `Send` each, to run next.
     `graph`: `Command.PARENT` addresses the graph around this one. `by`: who answers; recorded with the answer.
     """
 
