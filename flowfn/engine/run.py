@@ -292,7 +292,7 @@ class Run:
         """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
         orphans = list(self.ledger.orphans())
         left: dict[tuple[str, str], deque[CallInfo]] = {}
-        for info in orphans:
+        for info in sorted(orphans, key=lambda info: info.position):
             left.setdefault((info.scope, info.qualified), deque()).append(info)
         for call in self.newcomers:
             if rivals := left.get((call.info.scope, call.info.qualified)):
