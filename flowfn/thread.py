@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from flowfn.errors import UnknownThread
+from flowfn.errors import InvalidInput, UnknownThread
 from flowfn.report import Report
 from flowfn.values import MISSING, Answers, Command, StateSnapshot
 
@@ -45,27 +45,58 @@ class Thread(Generic[P, R]):
         result: R = self.workflow._call_on(self.id, args, kwargs)  # type: ignore[attr-defined]
         return result
 
-    def invoke(self, input: Any = MISSING, **options: Any) -> Any:
-        """`workflow.invoke` on this thread."""
-        return self.workflow.invoke(input, self.config, **options)
+    def invoke(self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any) -> Any:
+        """`workflow.invoke` on this thread.
 
-    async def ainvoke(self, input: Any = MISSING, **options: Any) -> Any:
-        """`workflow.ainvoke` on this thread."""
-        return await self.workflow.ainvoke(input, self.config, **options)
+        Args:
+            config: a `RunnableConfig` for this call: tags, metadata, recursion_limit, max_concurrency, keys of its
+                configurable. The thread is this one, whether the config names it or not.
 
-    def stream(self, input: Any = MISSING, **options: Any) -> Iterator[Any]:
-        """`workflow.stream` on this thread."""
-        return self.workflow.stream(input, self.config, **options)
+        Raises:
+            InvalidInput: the config names another thread.
+        """
+        return self.workflow.invoke(input, self._located(config), **options)
 
-    def astream(self, input: Any = MISSING, **options: Any) -> Any:
-        """`workflow.astream` on this thread."""
-        return self.workflow.astream(input, self.config, **options)
+    async def ainvoke(
+        self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any
+    ) -> Any:
+        """`workflow.ainvoke` on this thread; `config` as for `invoke`."""
+        return await self.workflow.ainvoke(input, self._located(config), **options)
+
+    def stream(
+        self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any
+    ) -> Iterator[Any]:
+        """`workflow.stream` on this thread; `config` as for `invoke`."""
+        return self.workflow.stream(input, self._located(config), **options)
+
+    def astream(self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any) -> Any:
+        """`workflow.astream` on this thread; `config` as for `invoke`."""
+        return self.workflow.astream(input, self._located(config), **options)
+
+    def _located(self, config: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """A caller's config on this thread.
+
+        Raises:
+            InvalidInput: it is none, or names another thread.
+        """
+        if config is None:
+            return self.config
+        from flowfn.config import read_config
+
+        named = read_config(config).thread_id
+        if named is not None and named != self.id:
+            raise InvalidInput(
+                f"config['configurable']['thread_id'] is {named!r}, and this is thread {self.id!r}: leave it out, or "
+                f"call workflow.thread({named!r})"
+            )
+        return {**config, "configurable": {**(config.get("configurable") or {}), "thread_id": self.id}}
 
     def resume(self, answer: Any = MISSING, *, by: str | None = None, **options: Any) -> Any:
         """Go on where the thread stopped, with the answer to its question if it asked one.
 
         Several questions are answered by a mapping from their ids, or keys, to answers. `by` is recorded as who
-        answered. Without an answer, questions whose deadline has passed get their defaults.
+        answered. Without an answer, questions whose deadline has passed get their defaults. Options, `config` among
+        them, are those of `invoke`.
 
         Raises:
             NoPendingInterrupt, AmbiguousAnswer, InvalidAnswer: the answer can't be given.

@@ -225,3 +225,52 @@ def test_the_report_tells_what_was_reused(world: World) -> None:
     report = thread.report
     assert (report.resumed, list(report), bool(report)) == (True, [], False)
     assert report.reused >= 1
+
+
+def test_a_call_on_a_handle_takes_a_config(world: World) -> None:
+    """Section 3: tags, metadata and the user's own keys reach the run and its checkpoints, on the handle's thread."""
+    seen: list[Any] = []
+
+    @world.entrypoint
+    async def wf(x: int, *, config: Any) -> int:
+        seen.append((config["tags"], config["metadata"]["by"], config["configurable"]["user"]))
+        return x
+
+    thread = wf.thread("t")
+    given = {"tags": ["slow"], "metadata": {"by": "ann"}, "configurable": {"user": "u1"}}
+    assert world.do(thread, "invoke", 3, given) == 3
+    assert world.do(thread, "stream", 4, config=given, stream_mode="values") == [4]
+    assert seen == [(["slow"], "ann", "u1")] * 2
+    assert given["configurable"] == {"user": "u1"}
+    assert (world.state(wf, "t").metadata or {})["by"] == "ann"
+
+
+def test_an_answer_on_a_handle_takes_a_config(world: World) -> None:
+    """What goes on with a run does so as it is told to: here in no more supersteps than it may take."""
+    thread = asking(world).thread("t")
+    world.do(thread, "invoke", 1, {"max_concurrency": 1})
+    with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):
+        world.do(thread, "resume", "yes", config={"max_concurrency": 0})
+    assert world.do(thread, "resume", "yes", config={"max_concurrency": 1}) == [1, "yes"]
+
+
+def test_a_config_may_name_the_handles_thread(world: World) -> None:
+    """As one that was made for another call does; ids are texts."""
+    thread = adding(world).thread("7")
+    assert world.do(thread, "invoke", 3, thread.config) == 3
+    assert world.do(thread, "invoke", 4, {"configurable": {"thread_id": 7}}) == 7
+
+
+@pytest.mark.parametrize("method", ["invoke", "stream", "resume"])
+def test_a_config_names_no_other_thread(world: World, method: str) -> None:
+    """Neither of the two ids is known to be meant, so that nothing runs."""
+    wf = adding(world)
+    with pytest.raises(InvalidInput, match=r"thread_id'\] is 'other', and this is thread 't': leave it out"):
+        world.do(wf.thread("t"), method, 3, config={"configurable": {"thread_id": "other"}})
+    assert (wf.thread("t").status, wf.thread("other").status) == (None, None)
+
+
+def test_a_config_that_is_none_is_refused(world: World) -> None:
+    """A thread's id in its place is somebody's slip."""
+    with pytest.raises(InvalidInput, match="config is 'other', which is no mapping"):
+        world.do(adding(world).thread("t"), "invoke", 3, "other")
