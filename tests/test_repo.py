@@ -187,6 +187,12 @@ def test_cookbook_scripts_print_what_they_say(script: Path, run_python: Any) -> 
     assert prints(done.stdout, promise), f"it printed\n{done.stdout}\nand its docstring says\n{promise}"
 
 
+def test_cookbook_scripts_can_be_read_at_once() -> None:
+    """Each has 30 to 80 lines: what takes more shows two things, and is two scripts."""
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in REPO.glob("cookbook/*.py")}
+    assert {name: length for name, length in lengths.items() if not 30 <= length <= 80} == {}
+
+
 def test_links_lead_somewhere() -> None:
     """What a Markdown file links to in the repository is there."""
     pages = [path for path in files() if path.suffix == ".md"]

@@ -45,6 +45,7 @@ CALLS: dict[str, tuple[str, tuple[Any, ...], Any]] = {
     "31_workflows_of_workflows": ("book", (1,), None),
     "32_streaming": ("reply", (3,), None),
     "33_forms_and_deadlines": ("order", (4000,), {"approved": True, "cents": 3500}),
+    "34_agent_tools": ("agent", (["Oslo", "Rome"],), "yes"),
 }
 """By script: its workflow, the arguments, and what a human says."""
 
