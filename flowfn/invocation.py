@@ -19,7 +19,7 @@ from flowfn.engine.journal import Journal
 from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.root import Ending, Fresh, Resume, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
-from flowfn.errors import Cancelled, Suspended, UnknownThread
+from flowfn.errors import Cancelled, FlowError, Suspended, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.hosts.threads import ThreadHost
 from flowfn.logs import logger
@@ -274,6 +274,12 @@ async def prepare(
             started.run = run
         try:
             return await _led(setup, run, given, order)
+        except Exception as error:
+            if run.report and not isinstance(error, FlowError):
+                error.add_note(
+                    f"It went on with an earlier run, and differs from its record: {run.report.line}"
+                )
+            raise
         finally:
             if run.report:
                 logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)

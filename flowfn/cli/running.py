@@ -54,7 +54,9 @@ def command(
             return
         except Exception as error:
             if not told.began:
-                raise Usage(f"{script} can't be run so: {error}") from error
+                raise Usage(
+                    f"{script}: {error}; arguments are JSON or text, and follow the script"
+                ) from error
             if told.thread:
                 _advise(f"go on with it: flowfn resume {told.thread} {script}")
             raise WorkflowFailed(f"{script} failed") from error

@@ -397,7 +397,7 @@ def checkpoint_row(
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`."""
     versions = checkpoint.versions
-    names = versions if whole else checkpoint.touched
+    names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
     found = None if program.opaque else due_in_sight(program, checkpoint)
     body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found)

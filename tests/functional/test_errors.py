@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import AsyncInBlockingRun, entrypoint, gather, task
+from flowfn import AsyncInBlockingRun, SerializationError, entrypoint, gather, task
 
 from ..worlds import World
 
@@ -364,3 +364,49 @@ def test_cancelling_the_callers_task_leaves_the_run_resumable(async_world: World
     world.call(main)
     assert world.invoke(wf, None, thread_id="t") == 1
     assert world.ran == [1]
+
+
+def test_an_error_of_a_run_that_goes_on_says_what_it_went_on_with(world: World) -> None:
+    """G9: whoever edits a task and runs the script again reads under the traceback that its old result was kept."""
+
+    def workflow(body: Any) -> Any:
+        step = task(body, name="step")
+
+        @world.entrypoint(name="edited")
+        async def edited(x: int) -> int:
+            raise ValueError(await world.value(step(x)))
+
+        return edited
+
+    def notes(body: Any, given: Any) -> list[str]:
+        with pytest.raises(ValueError, match="2") as failed:
+            world.invoke(workflow(body), given, thread_id="t")
+        assert failed.value.args == (2,)
+        return [note for note in failed.value.__notes__ if note.startswith("It went on")]
+
+    def before(x: int) -> int:
+        return x + 1
+
+    def after(x: int) -> int:
+        return x * 100
+
+    assert notes(before, 1) == []
+    (note,) = notes(after, None)
+    assert "differs from its record: 1 code; 1 calls reused, 0 run; first: code: step(x=1)" in note
+
+
+def test_a_result_that_was_not_waited_for_is_the_results(world: World) -> None:
+    """Who forgot `.result()` is told of what the function returns, and never of what it saves for its next call."""
+
+    @world.task
+    async def step(x: int) -> int:
+        return x
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        return step(x)
+
+    with pytest.raises(
+        SerializationError, match=r"^the result of '.*wf' is a Future: return its value, with"
+    ):
+        world.invoke(wf, 1)
