@@ -1,7 +1,7 @@
 """What a checkpoint's row has in its two opaque parts: `body`, for the engine, and `metadata`, for people.
 
-Rule: neither says what follows from the rest of the row. A body is `[seen, updated, clock, due]`, without the clock
-where that is the latest of the versions, and without what is due where nobody is told; metadata leave out `source`
+Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
+the latest of the versions, and with the nodes that are due where there are any to be seen; metadata leave out `source`
 and `step`, and are no bytes at all where they say only that there are no parents. Both are dicts where somebody put
 the checkpoint under LangGraph's names, or an older flowfn did.
 """
@@ -20,9 +20,8 @@ PLAIN: Mapping[str, Any] = {"parents": {}}
 class Body(NamedTuple):
     """Which versions each node has seen, the channels that the last superstep updated, and the clock.
 
-    `clock` None stands for the latest of the versions. `due` names the nodes that run next, for those who look on
-    without the program: a name, or of a `Send` its node and place; None where that isn't told. `format` is LangGraph's,
-    None for its present one.
+    `clock` None stands for the latest of the versions; `due` are the nodes that run next, for those who look on without
+    the program: by name, and what a `Send` asked for with its place; `format` is LangGraph's, None for its present one.
     """
 
     seen: dict[str, dict[str, int]]
@@ -34,11 +33,13 @@ class Body(NamedTuple):
 
 def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
     """What is stored of a body, beside the versions."""
-    clock = None if body.clock == max(versions.values(), default=0) else body.clock
+    latest = max(versions.values(), default=0)
     updated = None if body.updated is None else list(body.updated)
-    due = None if body.due is None else list(body.due)
-    stored = [body.seen, updated, clock, due]
-    return stored if due is not None else stored[:3] if clock is not None else stored[:2]
+    clock = None if body.clock == latest else body.clock
+    said = [body.seen, updated, clock, body.due or None]
+    while said[-1] is None and len(said) > 2:
+        said.pop()
+    return said
 
 
 def body_of(row: CheckpointRow, serde: Deserializer) -> Body:

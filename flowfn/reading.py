@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from flowfn.described import metadata_of
 from flowfn.engine.answers import read_pending
 from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, NodeRecord, task_uuid
 from flowfn.errors import DecryptionError, FlowError
@@ -142,7 +143,7 @@ class _Run:
             return self.own
         if name:
             return self.inside.setdefault((task,), [])
-        parents = self.serde.loads(checkpoint.metadata).get("parents") or {"": ""}
+        parents = metadata_of(checkpoint, self.serde).get("parents") or {"": ""}
         around, id = [*parents.items()][-1]
         return self.inside.setdefault((around, id, task), [])
 

@@ -128,7 +128,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
+    | {"flowfn.described", "flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
     | {"flowfn.report", "flowfn.state", "flowfn.streams", "flowfn.supersteps"},
     "flowfn.supersteps": NOUNS
     | {"flowfn.described", "flowfn.engine.identity", "flowfn.ports", "flowfn.pregel", "flowfn.rendering"},

@@ -399,8 +399,8 @@ def checkpoint_row(
     versions = checkpoint.versions
     names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
-    due = None if program.opaque else due_in_sight(program, checkpoint)
-    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, due)
+    found = None if program.opaque else due_in_sight(program, checkpoint)
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found)
     metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,
