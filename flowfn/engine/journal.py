@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.identity import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
+from flowfn.engine.slots import Slots
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import InvalidInput, SerializationError
 from flowfn.futures import Future
@@ -87,7 +88,8 @@ class Journal:
         self._places = count(1)
         self._notes: dict[str, Note] = {}
         self._backlog: deque[CheckpointRow | Writes] = deque()
-        self._flush_under_way: Future[None] | None = None
+        self._turn = Slots(1)
+        """Whose turn it is to write the backlog: one at a time, so that rows are written in their order."""
         self._flush_error: Exception | None = None
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
@@ -261,17 +263,28 @@ class Journal:
             LeaseLost: another run has taken the thread over.
             SaverError: the backend could not.
         """
-        if self.durability != "sync":
-            self._lay_by(items)
+        if self.durability == "sync":
+            await self._commit(host, items, status, release, written)
+        elif status is None and not release:
+            await self._write_later(host, items)
             if written is not None:
                 written()
-            if status is None and not release:
-                self._flush_soon(host)
-                return
-            written = None
-            items = await self._rest_of_backlog(host)
-        await self._commit(host, items, status, release, written)
+        else:
+            await self._write_backlog(host, items, status, release)
+            if written is not None:
+                written()
         self.released = self.released or release
+
+    async def _write_later(self, host: Host, items: Sequence[CheckpointRow | Writes]) -> None:
+        if self.durability == "async":
+            self._backlog.extend(items)
+            self._flush_soon(host)
+            return
+        await self._turn.take(host)
+        try:
+            self._lay_by(items)
+        finally:
+            self._turn.give_back()
 
     async def _commit(
         self,
@@ -299,13 +312,10 @@ class Journal:
 
     def _lay_by(self, items: Sequence[CheckpointRow | Writes]) -> None:
         """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
-        if self.durability == "exit":
-            for item in items:
-                if isinstance(item, CheckpointRow):
-                    item = self._in_place_of_the_last(item)
-                self._backlog.append(item)
-        else:
-            self._backlog.extend(items)
+        for item in items:
+            if self.durability == "exit" and isinstance(item, CheckpointRow):
+                item = self._in_place_of_the_last(item)
+            self._backlog.append(item)
 
     def _in_place_of_the_last(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint that stands for the one before it as well, which nobody has stored."""
@@ -322,14 +332,12 @@ class Journal:
 
     def _flush_soon(self, host: Host) -> None:
         """Commit the backlog beside the run; what comes meanwhile goes with the next write."""
-        if self._flush_error is not None:
-            error, self._flush_error = self._flush_error, None
-            raise error
-        if self.durability == "async" and self._flush_under_way is None:
-            self._flush_under_way = Future()
+        self._raise_flush_error()
+        if self._turn.take_now():
             host.background(self._flush)
 
     def _flush(self) -> None:
+        """Write the backlog in the turn that was taken for it."""
         items = self._take_backlog()
         begin, self._begin = self._begin, None
         try:
@@ -340,24 +348,31 @@ class Journal:
         if self._flush_error is not None:
             self._thinning.forget()
             self.failure = self._flush_error
-        under_way, self._flush_under_way = self._flush_under_way, None
-        assert under_way is not None
-        under_way.set_result(None)
+        self._turn.give_back()
 
-    async def _write_backlog(self, host: Host) -> None:
-        """Make what is read next complete: the rows that were to be written later go now."""
-        items = await self._rest_of_backlog(host)
-        if items:
-            await self._commit(host, items)
+    async def _write_backlog(
+        self,
+        host: Host,
+        items: Sequence[CheckpointRow | Writes] = (),
+        status: Status | None = None,
+        release: bool = False,
+    ) -> None:
+        """Write now, after what is being written, all that was to be written later, and then these rows."""
+        if self.durability == "sync":
+            return
+        await self._turn.take(host)
+        try:
+            self._raise_flush_error()
+            self._lay_by(items)
+            if (due := self._take_backlog()) or status is not None or release:
+                await self._commit(host, due, status, release)
+        finally:
+            self._turn.give_back()
 
-    async def _rest_of_backlog(self, host: Host) -> list[CheckpointRow | Writes]:
-        """Let a flush end, so that order is kept, and take what it left."""
-        if (under_way := self._flush_under_way) is not None:
-            await host.wait(under_way)
+    def _raise_flush_error(self) -> None:
         if self._flush_error is not None:
             error, self._flush_error = self._flush_error, None
             raise error
-        return self._take_backlog()
 
     def _take_backlog(self) -> list[CheckpointRow | Writes]:
         return [self._backlog.popleft() for _ in range(len(self._backlog))]

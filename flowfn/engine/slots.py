@@ -35,6 +35,14 @@ class Slots:
                     self.give_back()
                 raise
 
+    def take_now(self) -> bool:
+        """Take a place if there is one."""
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
     def give_back(self) -> None:
         """Leave a place to the next in the queue."""
         self._free.append(None)

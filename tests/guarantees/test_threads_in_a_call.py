@@ -9,19 +9,22 @@ from __future__ import annotations
 import contextvars
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import length_hint
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from checkpointers import MemorySaver
 from flowfn import NonDeterminismError, Workflow, entrypoint, task
+from flowfn.config import Durability
 from flowfn.context import current_frame
-from flowfn.engine.identity import CALL, CallInfo, Ledger, Record
+from flowfn.engine.drive import drive
+from flowfn.engine.identity import CALL, RETURN, CallInfo, Ledger, Record
 from flowfn.engine.journal import Journal
-from flowfn.ports import Lease, WriteRow
+from flowfn.hosts.threads import ThreadHost
+from flowfn.ports import CheckpointRow, Commit, Lease, WriteRow, Writes
 
 THREADS = 6
 
@@ -145,3 +148,51 @@ def test_a_doubt_is_met_on_whichever_thread_it_comes_up() -> None:
     assert outcome(wf, {}) is ConnectionError
     assert outcome(wf, None) is NonDeterminismError
     assert sorted(ran) == list(range(THREADS))
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_outcomes_that_are_written_later_are_written_in_their_order(durability: Durability) -> None:
+    """G1: whichever threads have something to write, one of them writes at a time, and nothing is left behind."""
+    saver = Ordered()
+    journal = Journal(saver, cast("Lease", saver.claim("t")), durability)
+    host = ThreadHost()
+
+    def write(thread: int) -> None:
+        parent = None
+        for number in range(200):
+            space, id = f"child {thread}", f"{number:03}"
+            checkpoint = CheckpointRow(space, id, parent, number, "loop", "", b"", b"", {}, {})
+            row = WriteRow(f"task {thread}", number, RETURN, b"")
+            drive(journal.write(host, [checkpoint]))
+            drive(journal.write(host, [Writes("", "root", [row])]))
+            parent = id
+
+    drive(journal.write(host, [CheckpointRow("", "root", None, -1, "input", "", b"", b"", {}, {})]))
+    on_threads(write)
+    drive(journal.write(host, [], status="done", release=True))
+    assert saver.overlaps == 0
+    assert {task: saver.written.count(task) for task in saver.written} == {
+        f"task {i}": 200 for i in range(THREADS)
+    }
+    heads = [saver.load("t", f"child {i}") for i in range(THREADS)]
+    assert [head.checkpoint.id for head in heads if head is not None] == ["199"] * THREADS
+
+
+class Ordered(MemorySaver):
+    """It notes which tasks' rows are written, and how often a commit comes while another one is under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.overlaps = 0
+        self.written: list[str] = []
+        self._busy = False
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        self.overlaps += self._busy
+        self._busy = True
+        for commit in commits:
+            for item in commit.items:
+                self.written += [row.task for row in item.rows] if isinstance(item, Writes) else []
+        errors = super().commit(commits, wait=wait)
+        self._busy = False
+        return errors
