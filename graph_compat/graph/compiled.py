@@ -19,6 +19,7 @@ from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
+from graph_compat.graph.configs import merged_config, with_own_keys
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
 from graph_compat.graph.schema import maker
@@ -576,43 +577,3 @@ def returned(ending: Ending, value: Any) -> Any:
         return value
     questions = {"__interrupt__": list(ending.interrupts)}
     return {**value, **questions} if isinstance(value, dict) else questions
-
-
-KEYS = frozenset(
-    [
-        "tags",
-        "metadata",
-        "callbacks",
-        "recursion_limit",
-        "max_concurrency",
-        "configurable",
-        "run_name",
-        "run_id",
-    ]
-)
-"""The keys of a configuration."""
-
-
-def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A configuration whose other keys were moved into its `configurable`."""
-    if config is None or config.keys() <= KEYS:
-        return config
-    own = {key: value for key, value in config.items() if key in KEYS}
-    others = {key: value for key, value in config.items() if key not in KEYS}
-    return {**own, "configurable": {**others, **(own.get("configurable") or {})}}
-
-
-def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Two configurations as one: mappings merge, tags add up, and what was given last wins."""
-    merged: dict[str, Any] = dict(base or {})
-    for key, value in (given or {}).items():
-        if value is None:
-            continue
-        old = merged.get(key)
-        if key in ("configurable", "metadata") and old:
-            merged[key] = {**old, **value}
-        elif key == "tags" and old:
-            merged[key] = [*old, *(tag for tag in value if tag not in old)]
-        else:
-            merged[key] = value
-    return merged

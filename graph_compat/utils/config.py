@@ -8,7 +8,7 @@ from typing import Any
 from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
-from graph_compat.graph.compiled import merged_config, with_own_keys
+from graph_compat.graph.configs import merged_config, with_own_keys
 
 __all__ = ["ensure_config", "get_config", "get_store", "patch_configurable"]
 

@@ -68,6 +68,9 @@ INSTEAD = {
     Name("surface", "parameters_of_types"): "('stop', None)",
     Name("time_travel", "replay_of_the_end"): "'<U2>', 'checkpoint_ns': '', 'thread_id': '1'}},\n"
     "               metadata={'parents': {}, 'source': 'input', 'step': -1}",
+    Name(
+        "time_travel", "going_on_from_the_head"
+    ): "steps: [('loop', 2), ('loop', 1), ('loop', 0), ('input', -1)]",
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",

@@ -69,6 +69,16 @@ async def replay_of_the_end(t):
     await t.history(graph, THREAD)
 
 
+@differs("going on from the head is no fork")
+async def going_on_from_the_head(t):
+    """The configuration of a state names its checkpoint; a run that stopped there goes on from it."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD, interrupt_before=["b"])
+    head = await t.state(graph, THREAD)
+    await t.invoke(graph, None, head.config)
+    t.note("steps", [(s.metadata["source"], s.metadata["step"]) for s in await t.history(graph, THREAD)])
+
+
 async def fork_by_update(t):
     """An update of an old checkpoint is a branch, from which a run continues; the old branch stays."""
     graph = chain(t, "a", "b", "c")

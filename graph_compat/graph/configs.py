@@ -1,0 +1,45 @@
+"""Configurations as LangChain's programs write them: keys of their own, and several that are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KEYS = frozenset(
+    [
+        "tags",
+        "metadata",
+        "callbacks",
+        "recursion_limit",
+        "max_concurrency",
+        "configurable",
+        "run_name",
+        "run_id",
+    ]
+)
+"""The keys of a configuration."""
+
+
+def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A configuration whose other keys were moved into its `configurable`."""
+    if config is None or config.keys() <= KEYS:
+        return config
+    own = {key: value for key, value in config.items() if key in KEYS}
+    others = {key: value for key, value in config.items() if key not in KEYS}
+    return {**own, "configurable": {**others, **(own.get("configurable") or {})}}
+
+
+def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Two configurations as one: mappings merge, tags add up, and what was given last wins."""
+    merged: dict[str, Any] = dict(base or {})
+    for key, value in (given or {}).items():
+        if value is None:
+            continue
+        old = merged.get(key)
+        if key in ("configurable", "metadata") and old:
+            merged[key] = {**old, **value}
+        elif key == "tags" and old:
+            merged[key] = [*old, *(tag for tag in value if tag not in old)]
+        else:
+            merged[key] = value
+    return merged
