@@ -31,7 +31,7 @@ FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, many, im
 def main() -> None:
     """Measure or read figures, print them, and write them where asked."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer tasks and rounds: a first look")
+    parser.add_argument("--quick", action="store_true", help="few tasks, one round: does it work?")
     parser.add_argument("--only", default="", metavar="TEXT", help="only workloads whose name starts so")
     parser.add_argument("--install", action="store_true", help="also what installing each adds, by pip")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all samples here")
@@ -56,7 +56,7 @@ def measured(chosen: argparse.Namespace) -> dict[str, Any]:
     size, rounds = (50, 1) if chosen.quick else (1000, 5)
     families = (*FAMILIES, installs) if chosen.install else FAMILIES
     cases = [case for family in families for case in family.cases() if case.workload.startswith(chosen.only)]
-    results = measure(cases, size, rounds, progress)
+    results = measure(cases, size, rounds, progress, warm_up=not chosen.quick)
     progress("")
     run = report.data(results, size, rounds)
     if chosen.json:

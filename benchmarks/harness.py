@@ -58,10 +58,12 @@ class Result:
         return min(self.samples) if self.case.best else statistics.median(self.samples)
 
 
-def measure(cases: Sequence[Case], size: int, rounds: int, progress: Callable[[str], None]) -> list[Result]:
-    """Run every case `rounds` times after a warm-up. A case that raises is dropped, and says why."""
+def measure(
+    cases: Sequence[Case], size: int, rounds: int, progress: Callable[[str], None], *, warm_up: bool = True
+) -> list[Result]:
+    """Run every case `rounds` times, as a rule after a warm-up. A case that raises is dropped, and says why."""
     results = [Result(case) for case in cases]
-    for number in range(rounds + 1):
+    for number in range(0 if warm_up else 1, rounds + 1):
         for result in rotated(results, number):
             if result.case.sample is not None and result.case.runs_in(number) and not result.error:
                 progress(f"round {number} of {rounds}: {result.case.workload}, {result.case.subject}")
