@@ -13,7 +13,7 @@ import copyreg
 import re
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -227,6 +227,12 @@ def _dict(walk: Walk, value: Any) -> Any:
     return tagged("map", *(part for pair in sorted(pairs) for part in pair))
 
 
+def _ordered(walk: Walk, value: OrderedDict[Any, Any]) -> Any:
+    """An `OrderedDict`, which equals another one only if their items come in the same order."""
+    walk.size += len(value)
+    return tagged("ordered", [[walk.walk(key, None), walk.walk(item, key)] for key, item in value.items()])
+
+
 def _are_plain(keys: Iterable[Any]) -> bool:
     """Whether msgpack can write and order the keys."""
     return set(map(type, keys)) <= _TEXT and _is_unicode("".join(keys))
@@ -305,6 +311,7 @@ _COMPOUNDS: dict[type, _Form] = {
     set: _set("set"),
     frozenset: _set("frozenset"),
     deque: _deque,
+    OrderedDict: _ordered,
     MappingProxyType: _dict,
     bytearray: lambda _, value: tagged("bytearray", bytes(value)),
     memoryview: lambda _, value: tagged("memoryview", bytes(value)),
@@ -404,6 +411,7 @@ def _reduced(walk: Walk, value: Any) -> Any:
 
 _BASES: tuple[tuple[type, _Form], ...] = (
     (BaseException, _exception),
+    (OrderedDict, _subclass(OrderedDict)),
     (PurePath, _path),
     (tzinfo, _reduced),
     *((base, _subclass(base)) for base in (str, bool, int, float, bytes, bytearray, list, tuple, dict)),

@@ -6,7 +6,7 @@ class of the program's is looked for, so that records are compared without the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice, zip_longest
@@ -141,6 +141,10 @@ def _set(*packed: bytes) -> str:
     return "{" + ", ".join(render_value(decoded(each)) for each in packed) + "}"
 
 
+def _ordered(pairs: Sequence[Sequence[Any]]) -> str:
+    return "{" + ", ".join(f"{render_value(key)}: {render_value(item)}" for key, item in pairs) + "}"
+
+
 _READ: dict[str, Callable[..., Any]] = {
     "text": lambda raw: raw.decode("utf-8", "surrogatepass"),
     "int": lambda text: int(text, 16),
@@ -159,6 +163,7 @@ _SHOWN: dict[str, Callable[..., str]] = {
     "uuid": lambda raw: str(UUID(bytes=raw)),
     "enum": lambda name, member: f"{_short(name)}.{member}",
     "path": lambda text: f"Path({text!r})",
+    "ordered": _ordered,
     "set": _set,
     "frozenset": _set,
     "name": str,

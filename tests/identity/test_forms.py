@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -117,6 +117,7 @@ VALUES = st.recursive(
         st.tuples(inner, inner),
         st.dictionaries(st.text(max_size=3), inner, max_size=3),
         st.dictionaries(st.integers(), inner, max_size=3),
+        st.builds(OrderedDict, st.lists(st.tuples(st.text(max_size=3), inner), max_size=2)),
         st.sets(st.integers(), max_size=3),
         st.builds(deque, st.lists(inner, max_size=2)),
         st.builds(Line, st.text(max_size=3), inner),
