@@ -195,13 +195,14 @@ def history(
 ) -> Iterator[StateSnapshot]:
     """The states of a thread, newest first."""
     setup, where = part_at(setup, where)
-    found = 0
+    found, after = 0, None
     for loaded in saver.history(where.thread_id, where.checkpoint_ns, before=before):
         if where.checkpoint_id is not None and loaded.checkpoint.id != where.checkpoint_id:
             continue
         if limit is not None and found >= limit:
             return
-        shown_state = _Reading(setup, saver, loaded).snapshot(ahead=False, parts=False)
+        reading = _Reading(setup, saver, loaded, after)
+        shown_state, after = reading.snapshot(ahead=False, parts=False), reading.checkpoint
         if filter and any((shown_state.metadata or {}).get(key) != value for key, value in filter.items()):
             continue
         found += 1
@@ -209,9 +210,9 @@ def history(
 
 
 class _Reading:
-    """One stored checkpoint of a program, being read."""
+    """One stored checkpoint of a program, being read; `after` is the one that was committed next, if that is known."""
 
-    def __init__(self, setup: Setup, saver: Saver, loaded: Loaded) -> None:
+    def __init__(self, setup: Setup, saver: Saver, loaded: Loaded, after: Checkpoint | None = None) -> None:
         self.setup = setup
         self.program = setup.program
         self.saver = saver
@@ -219,6 +220,7 @@ class _Reading:
         self.namespace = loaded.checkpoint.namespace
         self.ledger = Ledger(loaded.writes, saver.serde)
         self.checkpoint = decode_checkpoint(saver.serde, loaded.checkpoint, self.program.channels)
+        self.after = after
         self.root = self._root()
         self.asked = read_asked(saver.serde, self.root.writes)
 
@@ -267,9 +269,20 @@ class _Reading:
             None if finished and ahead else self._error(node),
             self._questions(scope, ahead),
             self._part(name, task, parts),
-            _result(node.writes, self.program) if node is not None and finished else None,
+            _result(node.writes, self.program) if node is not None and finished else self._led_to(),
             recorded_calls(self.ledger, scope),
         )
+
+    def _led_to(self) -> Any:
+        """What a program's only node came to: it is recorded as the values of the next checkpoint alone."""
+        after = self.after
+        if (
+            after is None
+            or not self.program.opaque
+            or (after.parent, after.source) != (self.checkpoint.id, "loop")
+        ):
+            return None
+        return shown(self.program, view(self.program, after))
 
     def _error(self, node: NodeRecord | None) -> Any:
         """What the task failed with: of a node, as text; of an entrypoint, the error."""

@@ -251,7 +251,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)
             for call in riding
-            if call.definition.recorded and (rows := write_rows(run.journal.serde, call, now))
+            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, now))
         ]
         items += [*run.journal.riders(), run.row(after)]
         if ends:

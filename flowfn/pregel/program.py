@@ -112,7 +112,8 @@ class Program:
     """Channels and nodes, and how a caller's input becomes writes and the values a result.
 
     `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
-    the program itself, so that people are shown what that calls and not it.
+    the program itself, so that people are shown what that calls and not it, and that what it wrote is recorded as the
+    values that it led to, once.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """

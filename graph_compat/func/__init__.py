@@ -90,6 +90,7 @@ class entrypoint:
             actions=(func,),
             writes=((END, _returned), (PREVIOUS, _kept)),
             timeout=self.timeout,
+            is_program=True,
         )
         return Pregel(
             nodes={name: node},

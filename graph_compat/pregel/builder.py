@@ -17,7 +17,8 @@ class PregelNode:
     """A node as it was described. Made by `NodeBuilder.build()`.
 
     `channels` is a name where the node is given that channel's value, else the keys of the mapping that it is
-    given. `writes` are (channel, what becomes of the node's value) pairs.
+    given. `writes` are (channel, what becomes of the node's value) pairs. `is_program` says that it is the only node,
+    and all that the program does.
     """
 
     channels: str | Sequence[str]
@@ -29,6 +30,7 @@ class PregelNode:
     retry_policy: Sequence[RetryPolicy] = ()
     cache_policy: CachePolicy | None = None
     timeout: TimeoutPolicy | None = None
+    is_program: bool = False
 
 
 class NodeBuilder:

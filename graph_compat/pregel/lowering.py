@@ -82,6 +82,7 @@ def lower(given: Description, name: str) -> Program:
         output_channels=listed(output),
         stream_channels=listed(given.shown),
         lone=isinstance(given.shown, str),
+        opaque=any(node.is_program for node in given.nodes.values()),
         sends=SENDS,
         interrupt_before=_nodes(given.interrupt_before),
         interrupt_after=_nodes(given.interrupt_after),

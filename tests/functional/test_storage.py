@@ -10,7 +10,8 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import entrypoint
 from flowfn.errors import SaverError
-from flowfn.ports import CheckpointRow
+from flowfn.ports import CheckpointRow, Writes
+from graph_compat.func import entrypoint as langgraphs_entrypoint
 from graph_compat.graph import END, START, StateGraph
 
 from ..worlds import World
@@ -19,13 +20,16 @@ TEXT = "so it goes " * 20
 
 
 class Put:
-    """How many bytes of channels' values a saver was given, and how many values of each form."""
+    """How many bytes of channels' values and of writes a saver was given, and how many values of each form."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self.forms: list[str] = []
 
-    def count(self, row: CheckpointRow) -> None:
+    def count(self, row: CheckpointRow | Writes) -> None:
+        if isinstance(row, Writes):
+            self.bytes += sum(len(write.value) for write in row.rows if write.path)
+            return
         for held in row.values.values():
             for part in (held.value, *held.deltas):
                 self.bytes += len(part or b"")
@@ -40,8 +44,7 @@ def counted(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
     def counting(commits: Any, **options: Any) -> Any:
         for one in commits:
             for item in one.items:
-                if isinstance(item, CheckpointRow):
-                    put.count(item)
+                put.count(item)
         return commit(commits, **options)
 
     with monkeypatch.context() as patched:
@@ -72,6 +75,30 @@ def test_a_conversation_costs_its_turns(
     assert result == turns
     assert world.state(wf, "t").values == turns
     assert put.bytes < 5 * len("".join(turns))
+
+
+def test_an_entrypoint_of_langgraphs_costs_its_turns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it came to is stored as what the next checkpoint holds, not as its task's writes as well."""
+
+    async def talk(text: str, *, previous: Any = None) -> list[str]:
+        return [*(previous or []), text]
+
+    wf = langgraphs_entrypoint(checkpointer=world.saver)(world.colour(talk))
+    turns = [f"{turn}: {TEXT}" for turn in range(25)]
+    with counted(world, monkeypatch) as put:
+        for turn in turns:
+            result = world.invoke(wf, turn, {"configurable": {"thread_id": "t"}})
+    assert result == turns
+    assert put.bytes < 5 * len("".join(turns))
+
+
+def test_the_past_tells_what_each_call_came_to(world: World) -> None:
+    """A snapshot of an input has the result that it led to, though that is kept with the next one alone."""
+    wf = chat(world)
+    for turn in ("a", "b"):
+        world.invoke(wf, turn, thread_id="t")
+    results = [task.result for state in world.history(wf, "t") for task in state.tasks]
+    assert results == [["a", "b"], ["a"]]
 
 
 def test_conversations_of_one_name_in_two_databases_stay_apart() -> None:
