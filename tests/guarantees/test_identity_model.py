@@ -178,12 +178,13 @@ class Onlooker(World):
 
     def was_committed(self, commit: Commit) -> None:
         super().was_committed(commit)
-        for item in commit.items:
-            for row in item.rows if isinstance(item, Writes) else ():
-                id = instance_id(commit.thread, item.namespace, item.checkpoint, row.task)
-                if row.channel in (RETURN, ERROR) and id in self._running and id not in self._counted:
-                    self._counted.add(id)
-                    self._recorded[self._running[id]] += 1
+        with self._lock:
+            for item in commit.items:
+                for row in item.rows if isinstance(item, Writes) else ():
+                    id = instance_id(commit.thread, item.namespace, item.checkpoint, row.task)
+                    if row.channel in (RETURN, ERROR) and id in self._running and id not in self._counted:
+                        self._counted.add(id)
+                        self._recorded[self._running[id]] += 1
 
     def is_handed(self, name: str, item: Any, value: Any) -> None:
         """Code gets a result: it is of its own call, and nobody else's in this attempt."""
