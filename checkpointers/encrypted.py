@@ -24,7 +24,7 @@ from checkpointers.opening import Target, open_saver
 from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import key_id, place
-from flowfn.errors import DecryptionError, SaverError
+from flowfn.errors import DecryptionError, InvalidInput, SaverError
 from flowfn.ports import (
     Begin,
     Busy,
@@ -64,9 +64,17 @@ class EncryptedSaver(CheckpointSaver):
     digests of calls; plain stay the ids of threads and checkpoints, names of workflows, namespaces and
     channels, versions, statuses, owners and times. Reading raises `DecryptionError`, or
     `UnknownKeyError` and `PlaintextError`, which are of that kind.
+
+    Raises:
+        InvalidInput: `keys` is no `KeyRing`.
     """
 
     def __init__(self, target: Target, keys: KeyRing) -> None:
+        if not isinstance(keys, KeyRing):
+            raise InvalidInput(
+                f"keys is a {type(keys).__name__}, and no KeyRing: write KeyRing({{'2026': key}}), with a key that "
+                "KeyRing.new_key() made"
+            )
         self.saver = open_saver(target)
         self.keys = keys
         super().__init__(serde=self.saver.serde)

@@ -42,7 +42,7 @@ class NodeTask(NamedTuple):
 
 def node_tasks(loaded: Loaded, ledger: Ledger, serde: Serializer, is_last: bool) -> list[NodeTask]:
     """The nodes that ran after a checkpoint, in the order of planning, and with `is_last` those that are due."""
-    due = body_of(loaded.checkpoint, serde).due
+    due = _due(loaded, serde)
     sends = _sends(loaded, ledger, serde)
     called = {record.info.scope for record in ledger.records.values() if record.info is not None}
     found = {}
@@ -74,6 +74,14 @@ def _ends(writes: Sequence[Write]) -> Iterator[str]:
             yield channel.rpartition(":")[2]
         elif isinstance(value, Send):
             yield value.node
+
+
+def _due(loaded: Loaded, serde: Serializer) -> Sequence[str | tuple[str, int]] | None:
+    """What a checkpoint says is due; None where it doesn't, or nobody here can read it."""
+    try:
+        return body_of(loaded.checkpoint, serde).due
+    except FlowError:
+        return None
 
 
 def _sends(loaded: Loaded, ledger: Ledger, serde: Serializer) -> list[Any]:

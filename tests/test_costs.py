@@ -149,7 +149,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(205, 0), "memory": Cost(350, 0), "sqlite": Cost(410, 10)}
+STEP = {"none": Cost(245, 0), "memory": Cost(385, 0), "sqlite": Cost(410, 10)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 

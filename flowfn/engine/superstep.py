@@ -236,7 +236,7 @@ def _handling(run: Run, failed: Task, error: BaseException) -> Task:
 
 async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
     """Apply what the tasks wrote, and save the next checkpoint."""
-    before, now = run.checkpoint, run.host.now()
+    before = run.checkpoint
     changes = apply(run.program, before, tasks)
     after = advance(before, changes)
     for name, channel in changes.ignored:
@@ -248,6 +248,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     run.note_orphans()
     ends = run.journal is not None and run.parent is None and not due(run.program, after)
     if run.journal is not None:
+        now = run.host.now()
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)
             for call in riding

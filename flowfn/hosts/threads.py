@@ -152,7 +152,11 @@ class ThreadHost:
             if self._active >= self._limit:
                 return
             self._active += 1
-        run_soon(self._work)
+        try:
+            run_soon(self._work)
+        except RuntimeError:  # no thread can be started: whoever waits for a call runs it
+            with self._count:
+                self._active -= 1
 
     def _work(self) -> None:
         """Take what waits, oldest first, until nothing does."""
@@ -176,7 +180,10 @@ class ThreadHost:
 
     def wake(self) -> bool:
         """Put a worker on what has been left waiting; whether anything was."""
-        left = any(future.waiting for future in tuple(self._pending))
+        try:
+            left = any(future.waiting for future in tuple(self._pending))
+        except RuntimeError:  # calls come and go at this very moment: look again
+            return True
         if left:
             self._add_worker()
         return left

@@ -15,6 +15,7 @@ from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
 from checkpointers.channel_maps import ChannelMap
 from flowfn import delta
 from flowfn.encryption import DecryptionError, KeyRing, PlaintextError, UnknownKeyError
+from flowfn.errors import InvalidInput
 from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Versioned, WriteRow, Writes
 
 KEYS = KeyRing({"now": bytes(range(32))})
@@ -379,3 +380,9 @@ def test_deltas_that_were_tampered_with_are_refused(path: Path, tampering: str) 
     db.close()
     with EncryptedSaver(SqliteSaver(path), KEYS) as saver, pytest.raises(DecryptionError):
         saver.load("t", "", "c3")
+
+
+def test_keys_that_are_no_ring_are_refused_at_once() -> None:
+    """A key by itself has no id, and would be met at the first commit."""
+    with pytest.raises(InvalidInput, match="KeyRing"):
+        EncryptedSaver("memory://", KeyRing.new_key())  # type: ignore[arg-type]

@@ -1,10 +1,13 @@
 """Tasks that are called before any is waited for run in parallel, and no limit makes them wait for ever."""
 
 import threading
+from collections import deque
+from typing import Any
 
 import pytest
 
-from flowfn import gather
+from flowfn import entrypoint, gather, task
+from flowfn.hosts import threads
 
 from ..worlds import Rendezvous, World
 
@@ -153,3 +156,33 @@ def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: Wor
         return both(1).result() + sum(gather(double(x) for x in range(3)).result())
 
     assert world.invoke(wf) == 6 + 6
+
+
+def test_calls_run_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for a call runs it: a process at its limit of threads goes on, more slowly."""
+
+    def refused(job: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    @task
+    def double(number: int) -> int:
+        return 2 * number
+
+    @entrypoint
+    def wf(numbers: list[int]) -> list[int]:
+        return gather(*double.map(numbers)).result()
+
+    monkeypatch.setattr(threads, "run_soon", refused)
+    assert wf.invoke([1, 2, 3]) == [2, 4, 6]
+
+
+def test_a_host_whose_calls_change_while_it_is_looked_at_is_looked_at_again() -> None:
+    """The thread that looks after waiting calls outlives a change at the wrong moment."""
+
+    class Changing(deque[Any]):
+        def __iter__(self) -> Any:
+            raise RuntimeError("deque mutated during iteration")
+
+    host = threads.ThreadHost()
+    host._pending = Changing()
+    assert host.wake() is True

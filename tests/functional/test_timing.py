@@ -47,7 +47,7 @@ def test_attempts_are_recorded(world: World) -> None:
 )
 def test_what_took_no_time_has_no_row(attempts: int, seconds: float, kept: bool) -> None:
     """Section 7: a row would cost as much as the call; nor has what came from a cache."""
-    call: Any = SimpleNamespace(task="t", started=100.0, attempts=attempts)
+    call: Any = SimpleNamespace(task="t", path="", started=100.0, attempts=attempts)
     rows = timing_rows(DEFAULT, call, 100.0 + seconds)
     assert [Timing(*DEFAULT.loads(row.value)) for row in rows] == (
         [Timing(100.0, 100.0 + seconds, attempts)] if kept else []
