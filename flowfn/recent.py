@@ -1,11 +1,12 @@
 """The last few things that a process worked out, so that it needn't again.
 
-Rule: whoever asks checks that what was kept is still right. It takes no lock: of two threads that keep something at
-once one may go unremembered, and nothing else happens.
+Rule: whoever asks checks that what was kept is still right. Nobody waits: of two threads that keep something at once
+one goes unremembered, and nothing else happens.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -19,6 +20,8 @@ class Recent(Generic[Key, Value]):
         self._most = most
         self._size = size
         self._kept: dict[Key, tuple[Value, int]] = {}
+        self._sum = 0
+        self._lock = threading.Lock()
 
     def get(self, key: Key) -> Value | None:
         """What was kept under a key, or None."""
@@ -27,16 +30,27 @@ class Recent(Generic[Key, Value]):
 
     def keep(self, key: Key, value: Value, size: int) -> None:
         """Keep a value of so many bytes in place of the one before."""
-        self.drop(key)
-        self._kept[key] = value, size
-        sizes = {key: size for key, (_, size) in list(self._kept.items())}
-        total = sum(sizes.values())
-        for oldest, size in sizes.items():
-            if len(self._kept) <= self._most and total <= self._size:
-                break
-            self.drop(oldest)
-            total -= size
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._take_out(key)
+            self._kept[key] = value, size
+            self._sum += size
+            while len(self._kept) > self._most or self._sum > self._size:
+                self._take_out(next(iter(self._kept)))
+        finally:
+            self._lock.release()
 
     def drop(self, key: Key) -> None:
         """Forget what was kept under a key, if anything."""
-        self._kept.pop(key, None)
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._take_out(key)
+        finally:
+            self._lock.release()
+
+    def _take_out(self, key: Key) -> None:
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self._sum -= found[1]

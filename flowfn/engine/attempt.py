@@ -224,7 +224,7 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
 
 def _give_up_children(frame: Frame, *, running: bool) -> None:
     """Start nothing more after an error; after a cancellation stop what runs as well."""
-    for future in tuple(frame.children):
+    for future in frame.open_calls():
         if running or future.waiting or future.held:
             future.cancel()
 
@@ -234,9 +234,9 @@ async def _settle_children(frame: Frame, host: Host) -> None:
     while True:
         if frame.doubtful:
             await _place_suspended(frame, host)
-        open_children = tuple(frame.children)
-        await host.settle(open_children)
-        for future in open_children:
+        open_calls = frame.open_calls()
+        await host.settle(open_calls)
+        for future in open_calls:
             frame.children.pop(future, None)
         if frame.suspended and not frame.closed:
             await host.let_branches_go_on()

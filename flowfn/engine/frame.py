@@ -133,6 +133,10 @@ class Frame:
         """A value that its code wants made once; see `engine/once.py`."""
         return once(self, name, make)
 
+    def open_calls(self) -> tuple[Future[Any], ...]:
+        """The calls that haven't been seen to end. Threads may take theirs out meanwhile, so a copy is looked at."""
+        return tuple(self.children.copy())
+
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""
         number, self.nested = self.nested, self.nested + 1

@@ -254,7 +254,8 @@ class LoopHost:
 
 def _running(frame: Frame) -> list[Future[Any]]:
     """The calls of a frame that are under way."""
-    return [future for future in frame.children if not (future.done() or future.held or future.waiting)]
+    calls = frame.open_calls()
+    return [future for future in calls if not (future.done() or future.held or future.waiting)]
 
 
 class Committer:

@@ -332,7 +332,7 @@ class _Waker:
             while quiet < self.QUIET_TICKS or not self._dozed_off():
                 self._fresh = False
                 time.sleep(self.TICK)
-                busy = [host for host in tuple(self._hosts) if self._look_after(host)]
+                busy = [host for host in self._hosts.copy() if self._look_after(host)]
                 quiet = 0 if busy or self._fresh else quiet + 1
 
     def _look_after(self, host: ThreadHost) -> bool:

@@ -21,8 +21,11 @@ from flowfn import NonDeterminismError, Workflow, entrypoint, task
 from flowfn.config import Durability
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
+from flowfn.engine.frame import Frame
 from flowfn.engine.identity import CALL, RETURN, CallInfo, Ledger, Record
 from flowfn.engine.journal import Journal
+from flowfn.futures import Future
+from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost
 from flowfn.ports import CheckpointRow, Commit, Lease, WriteRow, Writes
 
@@ -196,3 +199,16 @@ class Ordered(MemorySaver):
         errors = super().commit(commits, wait=wait)
         self._busy = False
         return errors
+
+
+def test_calls_that_end_while_they_are_looked_at() -> None:
+    """A thread may take its call out of the frame's while the loop goes through those under way."""
+
+    class Ending(Future[Any]):
+        def done(self) -> bool:
+            frame.children.clear()
+            return False
+
+    frame = Frame.__new__(Frame)
+    frame.children = dict.fromkeys((Ending(), Ending()), cast("Any", None))
+    assert len(_running(frame)) == 2
