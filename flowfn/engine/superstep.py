@@ -236,7 +236,7 @@ def _handling(run: Run, failed: Task, error: BaseException) -> Task:
 
 async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
     """Apply what the tasks wrote, and save the next checkpoint."""
-    before = run.checkpoint
+    before, ended = run.checkpoint, 0.0 if run.journal is None else run.host.now()
     changes = apply(run.program, before, tasks)
     after = advance(before, changes)
     for name, channel in changes.ignored:
@@ -248,11 +248,10 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     run.note_orphans()
     ends = run.journal is not None and run.parent is None and not due(run.program, after)
     if run.journal is not None:
-        now = run.host.now()
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)
             for call in riding
-            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, now))
+            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, ended))
         ]
         items += [*run.journal.riders(), run.row(after)]
         if ends:
