@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import Suspended
+from flowfn.values import MISSING
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -76,6 +77,8 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         self._tell: Callable[[Future[R]], Any] | None = None
         self.seen = False
         """Whether anybody has looked at the outcome."""
+        self._value: Any = MISSING
+        """The result, once it is there, for those who look without taking the lock."""
         self.stop: Callable[[], bool] | None = None
         """Stops what runs on a worker; says whether it could."""
 
@@ -161,8 +164,17 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         self._wait(timeout)
         return self._outcome()
 
+    def set_result(self, result: R) -> None:
+        super().set_result(result)
+        self._value = result
+
+    def done(self) -> bool:
+        return self._value is not MISSING or super().done()
+
     def _outcome(self) -> R:
         """The value of a future that is done, or its error raised; `concurrent.futures` overlooks one that is falsy."""
+        if self._value is not MISSING:
+            return self._value  # type: ignore[no-any-return]
         error = super().exception(0)
         if error is None:
             return super().result(0)

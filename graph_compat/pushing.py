@@ -6,8 +6,7 @@ caller's once it has the task's result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,17 +28,22 @@ class _Running(NamedTuple):
 _running: ContextVar[_Running | None] = ContextVar("graph_compat.running", default=None)
 
 
-@contextmanager
-def pushing(schema: Schema | None = None) -> Iterator[list[Write]]:
+class pushing:
     """Collects what the code of a node pushes; without a schema, what a task of the running node does, if any runs."""
-    pushed: list[Write] = []
-    around = _running.get()
-    schema = around.schema if schema is None and around is not None else schema
-    token = _running.set(None if schema is None else _Running(pushed, schema))
-    try:
-        yield pushed
-    finally:
-        _running.reset(token)
+
+    __slots__ = ("_schema", "_token", "pushed")
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        around = _running.get() if schema is None else None
+        self._schema = schema if around is None else around.schema
+        self.pushed: list[Write] = []
+
+    def __enter__(self) -> list[Write]:
+        self._token = _running.set(None if self._schema is None else _Running(self.pushed, self._schema))
+        return self.pushed
+
+    def __exit__(self, *raised: object) -> None:
+        _running.reset(self._token)
 
 
 def push(key: str, value: Any) -> None:

@@ -168,7 +168,8 @@ async def _once(frame: Frame, host: Host) -> Any:
     call, definition = frame.call, frame.call.definition
     error: BaseException | None = None
     value = None
-    await frame.enter(host)
+    if frame.slots is not None:
+        await frame.enter(host)
     token = current_frame.set(frame)
     try:
         if frame.attempt == 1 and definition.marks_start:
@@ -186,7 +187,8 @@ async def _once(frame: Frame, host: Host) -> Any:
         error = raised
     finally:
         current_frame.reset(token)
-        frame.leave()
+        if frame.slots is not None:
+            frame.leave()
     await _close(frame, host, error)
     if error is not None:
         raise error
@@ -200,6 +202,9 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
         Suspended: something waits for an answer, and no error came between.
         NonDeterminismError: the run was refused, whatever the user code made of that.
     """
+    if frame.quiet and error is None and frame.run.root.fatal is None:
+        frame.closed = True
+        return
     if frame.doubtful and error is None:
         _place_held(frame)
     suspending = error is None or frame.told or isinstance(error, Suspended)

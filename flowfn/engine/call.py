@@ -62,6 +62,7 @@ class Call:
         "task",
         "timeout",
         "triggers",
+        "value",
         "waited",
         "writes",
     )
@@ -117,6 +118,8 @@ class Call:
         self.doubt: Record | None = None
         """Its record, where that says that it had started and not finished."""
         self.waited = False
+        self.value: Any = None
+        """Of a superstep's only task that has ended: what its function returned."""
 
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"

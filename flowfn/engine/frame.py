@@ -137,6 +137,11 @@ class Frame:
         """The calls that haven't been seen to end. Threads may take theirs out meanwhile, so a copy is looked at."""
         return tuple(self.children.copy())
 
+    @property
+    def quiet(self) -> bool:
+        """Whether its end concerns nobody else: no call is open or failed, and no question was asked."""
+        return not (self.children or self.failures or self.questions or self.suspended or self.doubtful)
+
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""
         number, self.nested = self.nested, self.nested + 1

@@ -84,7 +84,8 @@ def node_scope(path: tuple[Any, ...]) -> str:
     return call_id("", "/".join(map(str, path)), b"", 0)
 
 
-def node_path(path: Sequence[Any]) -> str:
+@lru_cache(maxsize=4096)
+def node_path(path: tuple[Any, ...]) -> str:
     """The path of a node's task as its rows carry it; it sorts as the tasks are applied."""
     return "~" + "/".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)
 
@@ -339,8 +340,10 @@ class Ledger:
                 assert serde is not None
                 record = self.records[row.task] = Record(row.task, serde)
             record.add(row, place)
-        self.last_index = max((max(r.index, r.started) for r in self.records.values()), default=0)
-        self.last_place = max((record.order for record in self.records.values()), default=0)
+        self.last_index = self.last_place = 0
+        for record in self.records.values():
+            self.last_index = max(self.last_index, record.index, record.started)
+            self.last_place = max(self.last_place, record.order)
         self._index: _Index | None = None
 
     def __bool__(self) -> bool:

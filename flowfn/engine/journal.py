@@ -6,7 +6,7 @@ order; with "exit" the last checkpoint and what is recorded under it are committ
 fails or suspends.
 
 Where the backend fails, or a record can't be read, the run ends, whatever user code makes of the error: what it
-would go on to do has no record, or comes of another past than the recorded one. `failure` keeps why.
+would go on to do has no record, or comes of another past than the recorded one. `ends` is told why.
 
 That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
 none of its own: what runs alone when the process dies leaves no trace, and simply runs again. Where
@@ -60,6 +60,14 @@ _NUMBERS = 1 << 62
 """More than a run has outcomes."""
 
 
+Encoded = dict[int, tuple[Any, bytes]]
+"""Values and their bytes, by the ids of the values, which the dict keeps alive."""
+
+
+def _nobody(error: Exception) -> None:
+    """No run has taken the journal up."""
+
+
 class Note:
     """That a call was made; `durable` once its row is known to be committed."""
 
@@ -93,8 +101,8 @@ class Journal:
         self._flush_error: Exception | None = None
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
-        self.failure: Exception | None = None
-        """What ends the run, since the journal can't be relied on any more."""
+        self.ends: Callable[[Exception], None] = _nobody
+        """Told of what ends the run, since the journal can't be relied on any more."""
         self.released = False
         """Whether the lease went back with a commit."""
 
@@ -119,7 +127,7 @@ class Journal:
         try:
             loaded: Loaded | None = find() if self.saver.inline else await host.blocking(find)
         except Exception as error:
-            self.failure = error
+            self.ends(error)
             raise
         return loaded
 
@@ -128,7 +136,7 @@ class Journal:
         try:
             return self.serde.loads(data)
         except SerializationError as error:
-            self.failure = error
+            self.ends(error)
             raise
 
     def ledger(self, loaded: Loaded | None) -> Ledger:
@@ -301,7 +309,7 @@ class Journal:
         except BaseException as error:
             self._thinning.forget()
             if isinstance(error, Exception):
-                self.failure = error
+                self.ends(error)
             raise
 
     def _thinned(self, items: Iterable[CheckpointRow | Writes]) -> list[CheckpointRow | Writes]:
@@ -347,7 +355,7 @@ class Journal:
             self._flush_error = error
         if self._flush_error is not None:
             self._thinning.forget()
-            self.failure = self._flush_error
+            self.ends(self._flush_error)
         self._turn.give_back()
 
     async def _write_backlog(
@@ -409,8 +417,12 @@ def checkpoint_row(
     program: Program,
     *,
     whole: bool = False,
+    encoded: Encoded | None = None,
 ) -> CheckpointRow:
-    """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`."""
+    """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`.
+
+    `encoded` has what was encoded for the same commit.
+    """
     versions = checkpoint.versions
     names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
@@ -427,15 +439,14 @@ def checkpoint_row(
         serde.dumps(to_body(body, versions)),
         b"" if metadata is None else encode(serde, metadata, "metadata"),
         checkpoint.versions,
-        _stored(serde, checkpoint, changed, program),
+        _stored(serde, checkpoint, changed, program, {} if encoded is None else encoded),
     )
 
 
 def _stored(
-    serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program
+    serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    encoded: dict[int, tuple[Any, bytes]] = {}
     values = {}
     for name, version in changed.items():
         cell = checkpoint.values.get(name, MISSING)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from flowfn.engine.identity import ERROR, TIMED, Timing
-from flowfn.engine.journal import encode
+from flowfn.engine.journal import Encoded, encode
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
@@ -24,8 +24,8 @@ LATE = 1.0
 """Seconds after its checkpoint: a node that begins later has a row to say when, else it began with its superstep."""
 
 
-def write_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
-    """The rows of a task that has finished by now.
+def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | None = None) -> list[WriteRow]:
+    """The rows of a task that has finished by now; `encoded` gets what they hold, for `checkpoint_row`.
 
     Raises:
         SerializationError: a value can't be stored; says which node wrote it, and to which channel.
@@ -35,7 +35,10 @@ def write_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
     for index, (channel, value) in enumerate(call.writes or ()):
         if type(channels.get(channel)) is not UntrackedValue:
             owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
-            rows.append(WriteRow(call.task, index, channel, encode(serde, value, owner), call.path))
+            data = encode(serde, value, owner)
+            if encoded is not None:
+                encoded[id(value)] = value, data
+            rows.append(WriteRow(call.task, index, channel, data, call.path))
     rows = rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
     return rows + _node_timing_rows(serde, call, now)
 

@@ -18,7 +18,7 @@ from flowfn.definition import Definition, OnDivergence
 from flowfn.engine.answers import Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.identity import CallInfo, Ledger, node_scope, task_uuid
-from flowfn.engine.journal import checkpoint_row
+from flowfn.engine.journal import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun, Cancelled
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PREVIOUS = "__previous__"
 
-NO_NAMES: tuple[str, ...] = ()
+NO_VALUES: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,10 @@ class Run:
         self.post: Callable[[Event], None] | None = None
         self.pause: Callable[[], Any] | None = None
         self.slots: Slots | None = None
-        self._fatal: BaseException | None = None
+        self.fatal: BaseException | None = None
+        """Of a root run: what ends it, whatever user code makes of that."""
+        if parent is None and journal is not None:
+            journal.ends = self.end
         self.rejected: Exception | None = None
         self.refused: set[str] = set()
         """The questions whose answers the code that asked them was told not to fit."""
@@ -170,19 +173,14 @@ class Run:
 
     # -- what attempts ask of their run ---------------------------------------------------------
 
-    @property
-    def fatal(self) -> BaseException | None:
-        """Of a root run: what ends it, whatever user code makes of that."""
-        return self.journal.failure if self._fatal is None and self.journal is not None else self._fatal
-
-    @fatal.setter
-    def fatal(self, error: BaseException) -> None:
-        self._fatal = error
+    def end(self, error: BaseException) -> None:
+        """Have the run end by this, unless something ends it already."""
+        if self.fatal is None:
+            self.fatal = error
 
     def stop_what_is_left(self) -> None:
         """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
-        if self.fatal is None:
-            self.fatal = Cancelled()
+        self.end(Cancelled())
 
     def host_of(self, definition: Definition) -> Host:
         """The host that a function's attempts belong to.
@@ -195,6 +193,10 @@ class Run:
         if self.hosts.loop is None:
             raise refused_async(definition.name)
         return self.hosts.loop
+
+    def hosts_itself(self, definition: Definition) -> bool:
+        """Whether a function's attempts belong to the host that drives the run."""
+        return (self.hosts.loop if definition.is_async else self.hosts.threads) is self.host
 
     @property
     def previous(self) -> Any:
@@ -236,6 +238,8 @@ class Run:
     @property
     def managed(self) -> Mapping[str, Any]:
         """What nodes may read of the superstep that is planned."""
+        if not self.program.managed:
+            return NO_VALUES
         steps = Steps(self.step + 1, self.stop)
         return {name: make(steps) for name, make in self.program.managed.items()}
 
@@ -275,10 +279,10 @@ class Run:
             await self.journal.write(self.host, [self.row(after)])
         self.stand_at(after)
 
-    def row(self, after: Checkpoint) -> CheckpointRow:
+    def row(self, after: Checkpoint, encoded: Encoded | None = None) -> CheckpointRow:
         """A checkpoint as a row, with the values that changed since the one before it."""
         assert self.journal is not None
-        return checkpoint_row(self.journal.serde, after, self.namespace, self.program)
+        return checkpoint_row(self.journal.serde, after, self.namespace, self.program, encoded=encoded)
 
     def stamp(self, after: Checkpoint, source: Source) -> None:
         """Give a new checkpoint its place: after the last one, now."""
@@ -295,6 +299,8 @@ class Run:
 
     def note_orphans(self) -> None:
         """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
+        if not self.ledger and not self.newcomers:
+            return
         orphans = list(self.ledger.orphans())
         left: dict[tuple[str, str], deque[CallInfo]] = {}
         for info in sorted(orphans, key=lambda info: info.position):

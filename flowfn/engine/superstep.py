@@ -1,9 +1,9 @@
 """Supersteps: plan what is due, run it, record what each task wrote, apply it all, save; until nothing is due.
 
 Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
-superstep's only task wrote goes with the checkpoint that it makes, in one commit. The first task that
-fails stops the superstep: coroutines under way are cancelled, code on threads runs to its end; what has
-finished is kept for the next attempt.
+superstep's only task wrote goes with the checkpoint that it makes, in one commit; it runs in place, as nobody
+else waits for it. The first task that fails stops the superstep: coroutines under way are cancelled, code on
+threads runs to its end; what has finished is kept for the next attempt.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
 from flowfn.engine.deadline import Deadline
 from flowfn.engine.identity import node_path, node_scope
+from flowfn.engine.journal import Encoded
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.engine.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
@@ -72,13 +73,14 @@ async def go_on(run: Run) -> Any:
 async def _take(run: Run, tasks: list[Task]) -> None:
     """One superstep: run what has no record, then apply what all have written."""
     run.tasks = tasks
-    calls = [_call_of(run, task) for task in tasks if not _is_restored(run, task)]
+    recorded = bool(run.ledger.nodes)
+    calls = [_call_of(run, task) for task in tasks if not (recorded and _is_restored(run, task))]
     limit = run.settings.step_timeout
     deadline = None if limit is None else Deadline(run, limit)
     for call in calls:
         call.rides = len(tasks) == 1 and deadline is None
     errors = []
-    handlers = [handler for task in tasks if (handler := _left_handler(run, task)) is not None]
+    handlers = [handler for task in tasks if recorded and (handler := _left_handler(run, task)) is not None]
     for call, error in await _settle(run, calls, deadline):
         if call.node_task is None or call.node_task.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
@@ -102,18 +104,11 @@ def _call_of(run: Run, task: Task) -> Call:
     call = Call(run, None, definition, args, kwargs, node_scope(task.path))
     call.node, call.triggers, call.node_task = task.node, task.triggers, task
     call.path, call.timeout = node_path(task.path), task.timeout
-    try:
-        call.future = run.host_of(definition).future(partial(attempt, call))
-    except AsyncInBlockingRun as error:
-        call.blame(error)
-        call.future = Future.failed(error)
     return call
 
 
 def _is_restored(run: Run, task: Task) -> bool:
     """Take a task's writes from its record, if it has finished."""
-    if not run.ledger.nodes:
-        return False
     record = run.ledger.nodes.get(node_scope(task.path))
     if record is None or not (record.finished or record.handed_over):
         return False
@@ -135,9 +130,10 @@ async def _settle(
     for call in calls:
         run.tell(TaskStarted(run.namespace, run.step, call))
     if len(calls) == 1 and deadline is None:
-        await run.host.settle([calls[0].future])
-        error = _error_of(calls[0].future)
+        error = await _settle_alone(run, calls[0])
         return [] if error is None else [(calls[0], error)]
+    for call in calls:
+        call.future = _future_of(run, call)
     order: list[Call] = []
     turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
 
@@ -174,6 +170,32 @@ async def _settle(
     if deadline is not None and deadline.missed and run.root.fatal is None:
         raise deadline.error(run.program.name)
     return _failed(calls, order.copy())
+
+
+async def _settle_alone(run: Run, call: Call) -> BaseException | None:
+    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with."""
+    if run.hosts_itself(call.definition):
+        try:
+            call.value = await attempt(call)
+        except BaseException as error:
+            return error
+        return None
+    call.future = _future_of(run, call)
+    await run.host.settle([call.future])
+    failure = _error_of(call.future)
+    if failure is None:
+        call.value = call.future.result(0)
+    return failure
+
+
+def _future_of(run: Run, call: Call) -> Future[Any]:
+    """What a call comes to on the host that it belongs to, which hasn't begun it."""
+    try:
+        future: Future[Any] = run.host_of(call.definition).future(partial(attempt, call))
+        return future
+    except AsyncInBlockingRun as error:
+        call.blame(error)
+        return Future.failed(error)
 
 
 def _start(run: Run, call: Call) -> None:
@@ -221,7 +243,7 @@ async def _hand_over(run: Run, call: Call, task: Task, error: Exception) -> Task
 
 def _left_handler(run: Run, task: Task) -> Task | None:
     """The task that was to handle the error of one that failed before the process died."""
-    record = run.ledger.nodes.get(node_scope(task.path)) if run.ledger.nodes else None
+    record = run.ledger.nodes.get(node_scope(task.path))
     if record is None or not record.handed_over or record.finished or task.node.on_error is None:
         return None
     return _handling(run, task, record.error)
@@ -248,18 +270,18 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     run.note_orphans()
     ends = run.journal is not None and run.parent is None and not due(run.program, after)
     if run.journal is not None:
+        encoded: Encoded = {}
         items: list[Any] = [
             Writes(run.namespace, before.id, rows)
             for call in riding
-            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, ended))
+            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, ended, encoded))
         ]
-        items += [*run.journal.riders(), run.row(after)]
+        items += [*run.journal.riders(), run.row(after, encoded)]
         if ends:
             items += run.journal.report_rows(run.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
     for call in riding:
-        assert call.future is not None
-        run.tell(TaskFinished(run.namespace, run.step, call, call.future.result(0)))
+        run.tell(TaskFinished(run.namespace, run.step, call, call.value))
     run.tasks = ()
     run.stand_at(after)
     run.tell_values(before, after)

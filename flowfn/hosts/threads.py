@@ -78,9 +78,11 @@ class ThreadHost:
 
     def _trim(self) -> None:
         """Forget what waited last and has been taken meanwhile. Workers take from the other end at any time."""
-        with suppress(IndexError):
+        try:
             while not self._pending[-1].waiting:
                 self._pending.pop()
+        except IndexError:
+            return
 
     def start_now(self, future: Future[Any]) -> None:
         """Have the job run at once, on a thread of its own."""

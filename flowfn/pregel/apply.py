@@ -75,7 +75,7 @@ def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) ->
     step.see(ordered)
     step.consume(ordered)
     step.write(ordered)
-    if any(task.triggers for task in ordered):
+    if step.ran:
         step.clear()
         if program.subscribers.keys().isdisjoint(step.updated):
             step.finish()
@@ -160,7 +160,7 @@ def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]
 class _Superstep:
     """The changes of one superstep while they are collected; the methods run in the order written here."""
 
-    __slots__ = ("before", "cells", "channels", "ignored", "program", "seen", "updated")
+    __slots__ = ("before", "cells", "channels", "ignored", "program", "ran", "seen", "updated")
 
     def __init__(self, program: Program, checkpoint: Checkpoint) -> None:
         self.program = program
@@ -170,12 +170,15 @@ class _Superstep:
         self.seen: dict[str, dict[str, int]] = {}
         self.updated: set[str] = set()
         self.ignored: list[tuple[str, str]] = []
+        self.ran = False
+        """Whether any task was triggered; else nothing is cleared."""
 
     def see(self, tasks: Sequence[Written]) -> None:
         """Note which versions the tasks ran on."""
         versions = self.before.versions
         for task in tasks:
             if task.triggers:
+                self.ran = True
                 seen = self._seen(task.name)
                 for channel in task.triggers:
                     if channel in versions:
@@ -236,7 +239,9 @@ class _Superstep:
 
     def _cell(self, name: str) -> Any:
         cell = (self.cells if name in self.cells else self.before.values).get(name, MISSING)
-        return self.channels[name].initial() if cell is MISSING else cell
+        if cell is MISSING and name not in self.program.direct:
+            return self.channels[name].initial()
+        return cell
 
     def _put(self, name: str, cell: Any) -> None:
         """Take a channel's answer."""
@@ -247,5 +252,5 @@ class _Superstep:
         """Take a channel's answer; where that makes a value available, it is an update."""
         if cell is not UNCHANGED:
             self.cells[name] = cell
-            if channel.get(cell) is not MISSING:
+            if (cell if name in self.program.direct else channel.get(cell)) is not MISSING:
                 self.updated.add(name)

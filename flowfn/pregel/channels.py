@@ -82,18 +82,16 @@ class Channel:
         return data
 
 
-def _require_one(name: str, writes: Sequence[Any], rule: str) -> None:
-    if len(writes) != 1:
-        raise InvalidUpdateError(f"At key '{name}': {rule} Received {reprlib.repr(list(writes))}.")
+def _not_one(name: str, writes: Sequence[Any], rule: str) -> InvalidUpdateError:
+    return InvalidUpdateError(f"At key '{name}': {rule} Received {reprlib.repr(list(writes))}.")
 
 
-def _require_one_if(guard: bool, kind: str, name: str, writes: Sequence[Any]) -> None:
-    if guard:
-        rule = (
-            f"{kind}(guard=True) can receive only one value per step. "
-            "Use guard=False if you want to store any one of multiple values."
-        )
-        _require_one(name, writes, rule)
+def _guarded(kind: str, name: str, writes: Sequence[Any]) -> InvalidUpdateError:
+    rule = (
+        f"{kind}(guard=True) can receive only one value per step. "
+        "Use guard=False if you want to store any one of multiple values."
+    )
+    return _not_one(name, writes, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +99,9 @@ class LastValue(Channel):
     """Keeps the last value; takes one write per superstep."""
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        _require_one(
-            name,
-            writes,
-            "Can receive only one value per step. Use an Annotated key to handle multiple values.",
-        )
+        if len(writes) != 1:
+            rule = "Can receive only one value per step. Use an Annotated key to handle multiple values."
+            raise _not_one(name, writes, rule)
         return writes[0]
 
 
@@ -157,7 +153,8 @@ class EphemeralValue(Channel):
     guard: bool = True
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        _require_one_if(self.guard, "EphemeralValue", name, writes)
+        if self.guard and len(writes) != 1:
+            raise _guarded("EphemeralValue", name, writes)
         return writes[-1]
 
     def clear(self, cell: Any) -> Any:
@@ -171,7 +168,8 @@ class UntrackedValue(Channel):
     guard: bool = True
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        _require_one_if(self.guard, "UntrackedValue", name, writes)
+        if self.guard and len(writes) != 1:
+            raise _guarded("UntrackedValue", name, writes)
         return writes[-1]
 
     def stored(self, cell: Any) -> Any:

@@ -6,7 +6,7 @@ the node has seen. Planning the same checkpoint twice gives the same tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..values import MISSING, Checkpoint, Send
@@ -23,7 +23,7 @@ def plan(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = 
     `managed` is what the nodes may read beside the channels. An error of a node's `read` passes through.
     """
     state = view(program, checkpoint, managed)
-    tasks = [_push(program, i, send) for i, send in _sends(program, state)]
+    tasks = [_push(program, i, send) for i, send in _sends(program, checkpoint)]
     for node in _triggered(program, checkpoint, state):
         value = node.read(state)
         if value is not MISSING:
@@ -37,7 +37,7 @@ def due(program: Program, checkpoint: Checkpoint) -> list[tuple[str, tuple[Any, 
     A node that would skip itself is listed.
     """
     state = view(program, checkpoint)
-    pushed = [(send.node, (PUSH, i), _SENT) for i, send in _sends(program, state)]
+    pushed = [(send.node, (PUSH, i), _SENT) for i, send in _sends(program, checkpoint)]
     pulled = [(n.name, (PULL, n.name), n.triggers) for n in _triggered(program, checkpoint, state)]
     return [*pushed, *pulled]
 
@@ -56,11 +56,14 @@ def next_nodes(program: Program, checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def unknown_sends(program: Program, checkpoint: Checkpoint) -> list[Any]:
     """What lies among the Sends and names no node, or is no `Send`; `plan` passes over it."""
-    return [packet for packet in _packets(program, view(program, checkpoint)) if not _known(program, packet)]
+    return [packet for packet in _packets(program, checkpoint) if not _known(program, packet)]
 
 
-def _packets(program: Program, state: View) -> list[Any]:
-    packets: list[Any] = [] if program.sends is None else state.get(program.sends, [])
+def _packets(program: Program, checkpoint: Checkpoint) -> Sequence[Any]:
+    """What was sent; a `Topic` that nobody has written to has no cell."""
+    if program.sends is None or program.sends not in checkpoint.values:
+        return ()
+    packets: Sequence[Any] = view(program, checkpoint).get(program.sends, ())
     return packets
 
 
@@ -68,8 +71,10 @@ def _known(program: Program, packet: Any) -> bool:
     return isinstance(packet, Send) and packet.node in program.nodes
 
 
-def _sends(program: Program, state: View) -> list[tuple[int, Send]]:
-    return [(i, packet) for i, packet in enumerate(_packets(program, state)) if _known(program, packet)]
+def _sends(program: Program, checkpoint: Checkpoint) -> Sequence[tuple[int, Send]]:
+    if not (packets := _packets(program, checkpoint)):
+        return ()
+    return [(i, packet) for i, packet in enumerate(packets) if _known(program, packet)]
 
 
 def _push(program: Program, position: int, send: Send) -> Task:
@@ -79,8 +84,14 @@ def _push(program: Program, position: int, send: Send) -> Task:
 
 
 def _triggered(program: Program, checkpoint: Checkpoint, state: View) -> list[Node]:
-    nodes = (program.nodes[name] for name in _candidates(program, checkpoint.updated))
-    return [node for node in nodes if _is_triggered(node, checkpoint, state)]
+    """The nodes that a trigger makes due, found out once for each checkpoint: it is asked before and after a commit."""
+    known = checkpoint.triggered
+    if known is None or known[0] is not program:
+        nodes, candidates = program.nodes, _candidates(program, checkpoint.updated)
+        found = [node for name in candidates if _is_triggered(node := nodes[name], checkpoint, state)]
+        known = checkpoint.triggered = program, found
+    nodes_due: list[Node] = known[1]
+    return nodes_due
 
 
 def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[str]:

@@ -84,7 +84,7 @@ class Step:
                     raise
                 raise NodeCancelledError(self.action.name) from error
             run.value = value
-            writes = [*self.writer.pushed(pushed), *self.writer.writes(value), *self.edges]
+            writes = self._writes(pushed, value)
             for branch in self.branches:
                 path = branch.path
                 assert path.blocking is not None
@@ -108,16 +108,24 @@ class Step:
                         raise
                     raise NodeCancelledError(self.action.name) from error
             run.value = value
-            writes = [*self.writer.pushed(pushed), *self.writer.writes(value), *self.edges]
+            writes = self._writes(pushed, value)
             for branch in self.branches:
                 path = partial(awaited, branch.path)
                 found = await run.asked_on_loop(branch.path.name, path, self._seen_by(branch, value, writes))
                 writes += branch.writes(found)
         return writes
 
+    def _writes(self, pushed: list[Write], value: Any) -> list[Write]:
+        """What the node's code pushed, what its value writes, and where its plain edges lead."""
+        written = self.writer.writes(value)
+        if pushed:
+            written = self.writer.pushed(pushed) + written
+        written += self.edges
+        return written
+
     def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
         """The writes of a value that somebody says the node returned at a checkpoint."""
-        writes = [*self.writer.writes(value), *self.edges]
+        writes = self._writes([], value)
         for branch in self.branches:
             state = self._shown(branch, value, peek(program, checkpoint, writes))
             if branch.path.blocking is None:

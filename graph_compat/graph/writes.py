@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from flowfn.values import Command, Send, Write
@@ -26,7 +27,7 @@ class Writer:
 
     keys: Collection[str]
 
-    @property
+    @cached_property
     def is_root(self) -> bool:
         """Whether the state is one value."""
         return ROOT in self.keys
@@ -38,6 +39,9 @@ class Writer:
             InvalidUpdateError: it is no update.
             ParentCommand: it is for the graph around.
         """
+        if type(value) is dict and not self.is_root:  # as almost always
+            keys = self.keys
+            return [Write(key, item) for key, item in value.items() if key in keys]
         if isinstance(value, Command):
             return self._of_command(value)
         if isinstance(value, list | tuple) and any(isinstance(item, Command) for item in value):

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -141,10 +146,26 @@ class Chain:
 
 
 class Unwatched:
-    """A node's run that nobody is told of."""
+    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned."""
 
     value: Any = None
-    """What the node's code returned, once it has."""
+
+    def __enter__(self) -> Unwatched:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
+        if kind is None:
+            self.show()
+
+    async def __aenter__(self) -> Unwatched:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
+        if kind is None:
+            self.show()
+
+    def show(self) -> None:
+        """Show the messages that the node returned to a `messages` stream."""
 
     def asked(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
         """What one of its branches says."""
@@ -153,6 +174,19 @@ class Unwatched:
     async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
         """`asked` for asyncio."""
         return await path(state)
+
+
+class Shown(Unwatched):
+    """A node's run where LangChain isn't installed: a `messages` stream may show what it returns."""
+
+    def __init__(self, frame: Frame, given: Any) -> None:
+        self._frame = frame
+        self._given = given
+
+    def show(self) -> None:
+        shown = shown_by(self._frame)
+        if shown is not None:
+            shown.show_new(self._frame, self._given, self.value, config_of(self._frame)["metadata"])
 
 
 class Watched(Unwatched):
@@ -197,7 +231,6 @@ class Watched(Unwatched):
         return manager
 
     def show(self) -> None:
-        """Show the messages that it returned to a `messages` stream."""
         shown = shown_by(self._frame)
         if shown is not None:
             run = self._chain.run
@@ -221,15 +254,29 @@ def streaming(handlers: Iterable[Any]) -> list[Any]:
     return [handler for handler in handlers if isinstance(handler, _StreamingCallbackHandler)]
 
 
-@contextmanager
-def node_run(name: str, given: Any) -> Iterator[Unwatched]:
+def node_run(name: str, given: Any) -> AbstractContextManager[Unwatched]:
     """A node's run, for a blocking graph; the body leaves what the node's code returned in `value`."""
-    frame = _watched(name)
-    if frame is None:
-        unwatched = Unwatched()
-        yield unwatched
-        _show_plain(name, given, unwatched.value)
-        return
+    frame = current_frame.get()
+    if name == START or frame is None:
+        return Unwatched()
+    if is_loaded():
+        return _chain_run(frame, name, given)
+    return Unwatched() if is_installed() else Shown(frame, given)
+
+
+def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[Unwatched]:
+    """`node_run` for asyncio."""
+    frame = current_frame.get()
+    if name == START or frame is None:
+        return Unwatched()
+    if is_loaded():
+        return _chain_run_on_loop(frame, name, given)
+    return Unwatched() if is_installed() else Shown(frame, given)
+
+
+@contextmanager
+def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[Unwatched]:
+    """A node's run as a chain of LangChain's."""
     config, run = _begun(frame, name, given, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
@@ -246,14 +293,8 @@ def node_run(name: str, given: Any) -> Iterator[Unwatched]:
 
 
 @asynccontextmanager
-async def node_run_on_loop(name: str, given: Any) -> AsyncIterator[Unwatched]:
-    """`node_run` for asyncio."""
-    frame = _watched(name)
-    if frame is None:
-        unwatched = Unwatched()
-        yield unwatched
-        _show_plain(name, given, unwatched.value)
-        return
+async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterator[Unwatched]:
+    """`_chain_run` for asyncio."""
     config, begun = _begun(frame, name, given, on_loop=True)
     run = None if begun is None else await begun
     with Chain(config, run, "seq:step:1") as chain:
@@ -268,21 +309,6 @@ async def node_run_on_loop(name: str, given: Any) -> AsyncIterator[Unwatched]:
             raise
         watched.show()
         await _settled(chain.ended(watched.value))
-
-
-def _watched(name: str) -> Frame | None:
-    """The frame of a node whose run may be of interest to LangChain's code."""
-    if name == START or not is_loaded():
-        return None
-    return current_frame.get()
-
-
-def _show_plain(name: str, given: Any, value: Any) -> None:
-    """Show the messages that a node returns where LangChain isn't installed."""
-    frame = None if is_installed() or name == START else current_frame.get()
-    shown = None if frame is None else shown_by(frame)
-    if frame is not None and shown is not None:
-        shown.show_new(frame, given, value, config_of(frame)["metadata"])
 
 
 def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
