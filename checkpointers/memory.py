@@ -134,10 +134,11 @@ class MemorySaver(CheckpointSaver):
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
         with self._lock:
+            new = thread not in self._threads
             held = self._known(thread)
             if not force and held.owner is not None and held.is_held():
                 return Busy(label(held.owner))
-            return self._lend(held)
+            return self._lend(held, new=new)
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         with self._lock:
@@ -150,11 +151,11 @@ class MemorySaver(CheckpointSaver):
         with self._lock:
             self._take_back(lease)
 
-    def _lend(self, thread: _Thread) -> Lease:
+    def _lend(self, thread: _Thread, *, new: bool = False) -> Lease:
         thread.token = next(self._ticks)
         thread.owner = self._holder.owner
         self._touch(thread)
-        lease = Lease(thread.id, thread.token)
+        lease = Lease(thread.id, thread.token, new)
         self._holder.take(lease)
         return lease
 

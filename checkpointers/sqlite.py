@@ -74,7 +74,7 @@ class SqliteSaver(CheckpointSaver):
         with self._database.writing() as db:
             found = sqlite_rows.lease_of(db, thread)
             if found is None:
-                return self._lend(db, sqlite_rows.add_thread(db, thread), thread)
+                return self._lend(db, sqlite_rows.add_thread(db, thread), thread, new=True)
             owner = found.live_owner()
             if owner is not None and not force:
                 return Busy(label(owner))
@@ -100,8 +100,8 @@ class SqliteSaver(CheckpointSaver):
         waiting = sqlite_rows.unfinished(db, workflow, call)
         return next((held for held in waiting if held.live_owner() is None), None)
 
-    def _lend(self, db: sqlite3.Cursor, key: int, thread: str) -> Lease:
-        lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry())
+    def _lend(self, db: sqlite3.Cursor, key: int, thread: str, *, new: bool = False) -> Lease:
+        lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry(), new=new)
         self._holder.take(lease)  # before the row can be seen, or it would look abandoned
         return lease
 

@@ -47,7 +47,18 @@ _LAST = "(SELECT max(coalesce((SELECT max(key) FROM checkpoint), 0), forgotten) 
 
 _PLACE = "SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?"
 
-_SPOT = f"SELECT (SELECT key FROM checkpoint WHERE thread = ? AND id = ? AND namespace = ?), {_LAST}"
+_AROUND = f"""
+    SELECT of.key, of.channels, of.base, whole.channels,
+        (SELECT key FROM checkpoint WHERE thread = :thread AND id = :id AND namespace = :namespace), {_LAST}
+    FROM fence
+    LEFT JOIN checkpoint AS of ON of.key = CASE WHEN :parent IS NULL
+        THEN (SELECT key FROM checkpoint WHERE thread = :thread AND namespace = :namespace AND body IS NOT NULL
+            ORDER BY key DESC LIMIT 1)
+        ELSE (SELECT key FROM checkpoint WHERE thread = :thread AND id = :parent AND namespace = :namespace
+            AND body IS NOT NULL) END
+    LEFT JOIN checkpoint AS whole ON whole.key = of.base"""
+"""What there is around a checkpoint that is put: the one that it shares values with, that one's base, whether its own
+id has been named, and the last key."""
 
 _NAMED = f"INSERT INTO checkpoint (key, thread, namespace, id) VALUES ({_LAST} + 1, ?, ?, ?)"
 
@@ -141,8 +152,11 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
 
 
 def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
-    parent_key, parent = _parent(db, thread, row, bases)
-    known, last = db.execute(_SPOT, (thread, short_id(row.id), row.namespace)).fetchone()
+    of = None if row.parent is None else short_id(row.parent)
+    named = {"thread": thread, "id": short_id(row.id), "namespace": row.namespace, "parent": of}
+    found = db.execute(_AROUND, named).fetchone()
+    known, last = found[4:]
+    parent_key, parent = _parent(*found[:4], bases=bases)
     other = _other(db, parent_key, row)
     if known is None:
         _add_new_checkpoint(db, thread, last + 1, (parent_key, parent), row, other)
@@ -194,15 +208,15 @@ def _other(db: Cursor, parent: int | None, row: CheckpointRow) -> Other:
     return other_among(db, span(parent))
 
 
-def _parent(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> tuple[int | None, ChannelMap]:
+def _parent(
+    key: int | None, channels: bytes, base: int | None, whole: bytes, *, bases: Bases
+) -> tuple[int | None, ChannelMap]:
     """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
-    found = _find(db, "key, channels, base", thread, row.namespace, row.parent)
-    if found is None:
+    if key is None:
         return None, EMPTY
-    key, channels, base = found
     if base is None:
         return key, ChannelMap({}, bases.read(key, channels))
-    return key, channel_map(db, key, channels, base, bases)
+    return key, channel_maps.read(key, channels, bases.read(base, whole))
 
 
 def channel_map(db: Cursor, key: int, channels: bytes, base: int | None, bases: Bases) -> ChannelMap:
@@ -245,22 +259,24 @@ def add_thread(db: Cursor, id: str) -> int:
     return _last_row(db)
 
 
-def lend(db: Cursor, thread: int, id: str, owner: str, expires: float) -> Lease:
+def lend(db: Cursor, thread: int, id: str, owner: str, expires: float, *, new: bool = False) -> Lease:
     """Give out the next token for a thread."""
     db.execute("UPDATE fence SET token = token + 1")
     (token,) = db.execute("SELECT token FROM fence").fetchone()
     db.execute(_LEND, (token, owner, expires, now(), thread))
-    return Lease(id, token)
+    return Lease(id, token, new)
 
 
 def take_back(db: Cursor, lease: Lease) -> None:
     """Free a thread, unless the lease was lost."""
-    db.execute("UPDATE thread SET owner = NULL WHERE id = ? AND token = ?", lease)
+    db.execute("UPDATE thread SET owner = NULL WHERE id = ? AND token = ?", (lease.thread, lease.token))
 
 
 def renew(db: Cursor, lease: Lease, expires: float) -> None:
     """Push a lease's expiry on, unless it was lost."""
-    db.execute("UPDATE thread SET expires = ? WHERE id = ? AND token = ?", (expires, *lease))
+    db.execute(
+        "UPDATE thread SET expires = ? WHERE id = ? AND token = ?", (expires, lease.thread, lease.token)
+    )
 
 
 def lease_of(db: Cursor, id: str) -> Held | None:

@@ -61,8 +61,9 @@ if TYPE_CHECKING:
 class Setup:
     """What a workflow is made of, fixed at its definition.
 
-    `writes` turns an input into writes, after checking it; `updates` says what updates of the state come to;
-    `call` digests an input, to tell the same call from another; `inside` runs it as a part of a run that calls it.
+    `given` checks an input, and gives what it writes and the digest that tells the same call from another, empty where
+    no two are the same; `updates` says what updates of the state come to; `inside` runs it as a part of a run that
+    calls it.
     """
 
     program: Program
@@ -77,9 +78,8 @@ class Setup:
     """Whether its runs show themselves, where somebody may see it."""
     is_async: bool = False
     """Whether a blocking caller is turned away before anything runs."""
-    writes: Callable[[Any], Sequence[Write]]
+    given: Callable[[Any], tuple[Sequence[Write], str]]
     updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
-    call: Callable[[Any], str]
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
     lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (
         lead(run, given)
@@ -134,10 +134,18 @@ class Setup:
             return None
         if self.checkpointer == "memory://":
             return self._memory
+        return self._opened() if isinstance(self.checkpointer, str | os.PathLike) else self._itself
+
+    def _opened(self) -> Saver:
         from checkpointers import open_saver
 
         saver: Saver = open_saver(self.checkpointer)
         return saver
+
+    @cached_property
+    def _itself(self) -> Saver:
+        """A checkpointer that is a saver."""
+        return self._opened()
 
     @cached_property
     def _memory(self) -> Saver:
@@ -348,15 +356,19 @@ def _given(setup: Setup, order: Order) -> Fresh | Resume:
         return _commanded(setup, order.input)
     if isinstance(order.input, Fresh):
         return order.input
-    return Fresh(setup.writes(order.input), Begin(setup.name, setup.call(order.input)))
+    return _fresh(setup, order.input)
+
+
+def _fresh(setup: Setup, input: Any) -> Fresh:
+    writes, call = setup.given(input)
+    return Fresh(writes, Begin(setup.name, call))
 
 
 def _commanded(setup: Setup, command: Command[Any]) -> Resume:
     """A command for a stopped run; one that writes may also start a run."""
     if setup.commands is None or command.resume is not MISSING or not (command.update or command.goto):
         return Resume(command, setup.commands)
-    begin = Begin(setup.name, setup.call(command))
-    return Resume(command, setup.commands, Fresh(setup.writes(command), begin))
+    return Resume(command, setup.commands, _fresh(setup, command))
 
 
 async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:

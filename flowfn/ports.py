@@ -96,10 +96,14 @@ class Loaded(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The right to write to a thread until a higher `token` is given out."""
+    """The right to write to a thread until a higher `token` is given out.
+
+    `new`: the thread came to be with it, so that nothing is stored of it; a saver needn't say so.
+    """
 
     thread: str
     token: int
+    new: bool = False
 
 
 class Busy(NamedTuple):

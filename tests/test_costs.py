@@ -98,11 +98,11 @@ def config(thread: object, **more: Any) -> dict[str, Any]:
 
 TASK = {
     # Finding the identity, the future and its lock, the frame, the outcome.
-    "none": Cost(80, 0),
+    "none": Cost(66, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
-    "memory": Cost(170, 0),
+    "memory": Cost(149, 0),
     # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
-    "sqlite": Cost(175, 5),
+    "sqlite": Cost(156, 5),
 }
 
 
@@ -120,7 +120,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(95, 0), "sqlite": Cost(100, 0)}
+RESUMED = {"memory": Cost(84, 0), "sqlite": Cost(88, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 
@@ -149,7 +149,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(245, 0), "memory": Cost(385, 0), "sqlite": Cost(410, 10)}
+STEP = {"none": Cost(112, 0), "memory": Cost(216, 0), "sqlite": Cost(252, 8)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
@@ -173,7 +173,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-TURN = {"memory": Cost(650, 0), "sqlite": Cost(750, 33)}
+TURN = {"memory": Cost(520, 0), "sqlite": Cost(645, 31)}
 """The lease, the head checkpoint, the input's checkpoint and the result's, the lease given back."""
 
 

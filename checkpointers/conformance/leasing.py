@@ -44,6 +44,17 @@ class LeaseContract(Contract):
             assert row.owner is None
             assert isinstance(saver.claim(THREAD), Lease)
 
+    def test_a_lease_is_new_only_where_nothing_is_stored(self) -> None:
+        """Whoever is told that the thread came to be with the lease needn't look; a saver may leave that unsaid."""
+        with self.saver() as saver:
+            put(saver, checkpoint("c1"))
+            assert not claimed(saver).new
+            assert isinstance(other := saver.claim("another"), Lease)
+            assert not other.new or saver.load("another", "", None) is None
+            saver.commit([Commit("another", other, [checkpoint("c1")], release=True)])
+            assert isinstance(again := saver.claim("another"), Lease)
+            assert not again.new
+
     def test_a_claim_given_up_leaves_no_thread(self) -> None:
         """A thread that was claimed is listed while it is held; if nothing was written, not after."""
         with self.saver() as saver:

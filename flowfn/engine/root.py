@@ -178,7 +178,7 @@ async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
 
 
 async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
-    head = await journal.load(run.host, run.namespace, None)
+    head = None if journal.lease.new else await journal.load(run.host, run.namespace, None)
     at = run.config.checkpoint_id
     loaded = (
         head if at is None or (head is not None and head.checkpoint.id == at) else await _at(run, journal, at)

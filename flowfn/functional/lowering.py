@@ -141,6 +141,11 @@ class Shape:
         return {p.name: found[p.name] for p in self.parameters if p.name in found}
 
     @cached_property
+    def _by_name(self) -> bool:
+        """Whether each parameter can be passed by its name."""
+        return all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in self.parameters)
+
+    @cached_property
     def variadic(self) -> dict[str, str]:
         marks = {p.VAR_POSITIONAL: "*" for p in self.parameters} | {
             p.VAR_KEYWORD: "**" for p in self.parameters
@@ -152,8 +157,13 @@ class Shape:
         bound = self.checked(self.definition.bind(args, dict(kwargs)))
         return Fresh([Write(START, bound)], Begin(workflow, self.digest(bound)))
 
+    def given(self, given: Any) -> tuple[list[Write], str]:
+        """What an `invoke` input writes, and what makes two of them the same call."""
+        bound = self.bound(given)
+        return [Write(START, bound)], self.digest(bound)
+
     def writes(self, given: Any) -> list[Write]:
-        """An `invoke` input as the start of a run."""
+        """What an input writes."""
         return [Write(START, self.bound(given))]
 
     def bound(self, given: Any) -> dict[str, Any]:
@@ -178,6 +188,8 @@ class Shape:
     def spread(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A mapping of parameters as arguments."""
         rest = dict(given)
+        if self._by_name:
+            return (), rest
         args: list[Any] = []
         for parameter in self.parameters:
             if parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in rest:
@@ -271,9 +283,8 @@ def _setup(
         on_busy=options["on_busy"],
         context_schema=options["context_schema"],
         progress=options["progress"],
-        writes=shape.writes,
+        given=shape.given,
         updates=lambda checkpoint, updates: _amendment(definition, updates),
-        call=lambda given: shape.digest(shape.bound(given)),
         inside=inside,
         returned=_returned,
     )

@@ -139,9 +139,8 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
                 positional=True,
             ),
             stream_mode=self.stream_mode,
-            writes=self._given,
+            given=self._given,
             updates=self._amendment,
-            call=lambda given: "",
             inside=self._inside,
             lead=self._lead,
             commands=self._commanded,
@@ -203,9 +202,9 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         except ParentCommand as signal:
             raise Arrived(replace(signal.args[0], graph=None)) from None
 
-    def _given(self, given: Any) -> Sequence[Write]:
-        """What an input writes."""
-        return self._program.input(given)
+    def _given(self, given: Any) -> tuple[Sequence[Write], str]:
+        """What an input writes; no two inputs of a graph are the same call."""
+        return self._program.input(given), ""
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
         """What a caller's command writes."""
