@@ -41,7 +41,7 @@ from flowfn.ports import (
 )
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, amend, apply
-from flowfn.pregel.plan import due
+from flowfn.pregel.plan import due, is_over
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
@@ -378,7 +378,7 @@ def apply_updates(
     ]
     whole = amendment.copies  # beside the old one it shares nothing with it
     items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
-    status: Status = "interrupted" if due(program, after) else "done"
+    status: Status = "done" if is_over(program, after) else "interrupted"
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     if amendment.then:
         return apply_updates(setup, saver, replace(where, checkpoint_id=after.id), amendment.then)

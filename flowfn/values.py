@@ -150,8 +150,8 @@ class Checkpoint:
     metadata: dict[str, Any] = field(default_factory=dict)
     clock: int | None = None
     touched: frozenset[str] = frozenset()
-    triggered: Any = field(default=None, init=False, repr=False, compare=False)
-    """A program, and which of its nodes are due here, once `pregel.plan` has found out."""
+    due: Any = field(default=None, init=False, repr=False, compare=False)
+    """A program, and what of it is due here, once `pregel.plan` has found out."""
 
     @property
     def latest(self) -> int:

@@ -120,10 +120,16 @@ _OF_THE_RUN = ("callbacks", "run_id", "run_name", MESSAGES)
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    runtime = frame.runtime
-    config = {k: v for k, v in runtime.config.items() if k not in _OF_THE_RUN}
+    config = unheard_config_of(frame)
     if (callbacks := callbacks_here()) is not None:
         config["callbacks"] = callbacks
+    return config
+
+
+def unheard_config_of(frame: Frame) -> dict[str, Any]:
+    """`config_of` without callbacks."""
+    runtime = frame.runtime
+    config = {k: v for k, v in runtime.config.items() if k not in _OF_THE_RUN}
     node = top_call(frame).node
     info = runtime.execution_info
     assert info is not None

@@ -153,8 +153,13 @@ STEP = {"none": Cost(112, 0), "memory": Cost(216, 0), "sqlite": Cost(252, 8)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
-def test_a_superstep_costs_the_same_after_many(saver: Saver | None) -> None:
-    """A superstep looks at what changed, however many came before and however many nodes the graph has."""
+@pytest.mark.parametrize("langchain", [False, True])
+def test_a_superstep_costs_the_same_after_many(
+    saver: Saver | None, langchain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A superstep looks at what changed, however many came before and however many nodes the graph has; and LangChain
+    beside it costs nothing, where no node calls it."""
+    monkeypatch.setattr("graph_compat.langchain.runs.is_loaded", lambda: langchain)
 
     def run(size: int) -> Cost:
         graph = chain(size).compile(checkpointer=saver)

@@ -26,7 +26,7 @@ from flowfn.logs import logger
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
-from flowfn.pregel.plan import due, plan, unknown_sends
+from flowfn.pregel.plan import is_over, plan, unknown_sends
 from flowfn.pregel.program import Task
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
             logger.warning("%r was sent to no node of %r, and is dropped", packet, run.program.name)
     run.stamp(after, "loop")
     run.note_orphans()
-    ends = run.journal is not None and run.parent is None and not due(run.program, after)
+    ends = run.journal is not None and run.parent is None and is_over(run.program, after)
     if run.journal is not None:
         encoded: Encoded = {}
         items: list[Any] = [

@@ -22,12 +22,14 @@ def plan(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = 
 
     `managed` is what the nodes may read beside the channels. An error of a node's `read` passes through.
     """
-    state = view(program, checkpoint, managed)
-    tasks = [_push(program, i, send) for i, send in _sends(program, checkpoint)]
-    for node in _triggered(program, checkpoint, state):
-        value = node.read(state)
-        if value is not MISSING:
-            tasks.append(Task(node.name, (PULL, node.name), node, value, node.triggers, node.timeout))
+    sends, nodes = _found(program, checkpoint)
+    tasks = [_push(program, i, send) for i, send in sends] if sends else []
+    if nodes:
+        state = view(program, checkpoint, managed)
+        for node in nodes:
+            value = node.read(state)
+            if value is not MISSING:
+                tasks.append(Task(node.name, (PULL, node.name), node, value, node.triggers, node.timeout))
     return tasks
 
 
@@ -36,17 +38,22 @@ def due(program: Program, checkpoint: Checkpoint) -> list[tuple[str, tuple[Any, 
 
     A node that would skip itself is listed.
     """
-    state = view(program, checkpoint)
-    pushed = [(send.node, (PUSH, i), _SENT) for i, send in _sends(program, checkpoint)]
-    pulled = [(n.name, (PULL, n.name), n.triggers) for n in _triggered(program, checkpoint, state)]
-    return [*pushed, *pulled]
+    sends, nodes = _found(program, checkpoint)
+    pushed = [(send.node, (PUSH, i), _SENT) for i, send in sends]
+    return pushed + [(node.name, (PULL, node.name), node.triggers) for node in nodes]
+
+
+def is_over(program: Program, checkpoint: Checkpoint) -> bool:
+    """Whether nothing is `due`."""
+    return not any(_found(program, checkpoint))
 
 
 def due_in_sight(program: Program, checkpoint: Checkpoint) -> list[str | tuple[str, int]]:
     """What is `due` and shown to people: a node's name, of one that a `Send` asked for with its place."""
-    nodes = program.nodes
-    found = (each for each in due(program, checkpoint) if HIDDEN not in nodes[each[0]].tags)
-    return [name if path[0] == PULL else (name, path[1]) for name, path, _ in found]
+    sends, nodes = _found(program, checkpoint)
+    shown = program.nodes
+    sent = [(send.node, i) for i, send in sends if HIDDEN not in shown[send.node].tags] if sends else []
+    return [*sent, *[node.name for node in nodes if HIDDEN not in node.tags]]
 
 
 def next_nodes(program: Program, checkpoint: Checkpoint) -> tuple[str, ...]:
@@ -72,8 +79,7 @@ def _known(program: Program, packet: Any) -> bool:
 
 
 def _sends(program: Program, checkpoint: Checkpoint) -> Sequence[tuple[int, Send]]:
-    if not (packets := _packets(program, checkpoint)):
-        return ()
+    packets = _packets(program, checkpoint)
     return [(i, packet) for i, packet in enumerate(packets) if _known(program, packet)]
 
 
@@ -83,15 +89,19 @@ def _push(program: Program, position: int, send: Send) -> Task:
     return Task(node.name, (PUSH, position), node, send.arg, _SENT, timeout)
 
 
-def _triggered(program: Program, checkpoint: Checkpoint, state: View) -> list[Node]:
-    """The nodes that a trigger makes due, found out once for each checkpoint: it is asked before and after a commit."""
-    known = checkpoint.triggered
-    if known is None or known[0] is not program:
-        nodes, candidates = program.nodes, _candidates(program, checkpoint.updated)
-        found = [node for name in candidates if _is_triggered(node := nodes[name], checkpoint, state)]
-        known = checkpoint.triggered = program, found
-    nodes_due: list[Node] = known[1]
-    return nodes_due
+def _found(program: Program, checkpoint: Checkpoint) -> tuple[Sequence[tuple[int, Send]], Sequence[Node]]:
+    """The Sends and the nodes that are due, found out once for each checkpoint: who saves it asks, and who goes on."""
+    if checkpoint.due is None or checkpoint.due[0] is not program:
+        sends = _sends(program, checkpoint) if program.sends in checkpoint.values else ()
+        checkpoint.due = program, (sends, _triggered(program, checkpoint))
+    found: tuple[Sequence[tuple[int, Send]], Sequence[Node]] = checkpoint.due[1]
+    return found
+
+
+def _triggered(program: Program, checkpoint: Checkpoint) -> list[Node]:
+    nodes, state = program.nodes, view(program, checkpoint)
+    candidates = _candidates(program, checkpoint.updated)
+    return [node for name in candidates if _is_triggered(node := nodes[name], checkpoint, state)]
 
 
 def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[str]:

@@ -22,6 +22,7 @@ from flowfn.context import current_frame
 from graph_compat.constants import START
 from graph_compat.injection import config_of
 from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
+from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
@@ -124,17 +125,13 @@ class Chain:
         self._tag = tag
 
     def __enter__(self) -> Chain:
-        from langchain_core.runnables.config import var_child_runnable_config
-
         callbacks = None if self.run is None else self.run.get_child(self._tag)
         config: Any = {**self.config, "callbacks": callbacks}
-        self._token = var_child_runnable_config.set(config)
+        self._token = var_child_runnable_config().set(config)
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        from langchain_core.runnables.config import var_child_runnable_config
-
-        var_child_runnable_config.reset(self._token)
+        var_child_runnable_config().reset(self._token)
 
     def ended(self, value: Any) -> Any:
         """Tell what it came to; what comes back may have to be awaited."""
@@ -174,6 +171,26 @@ class Unwatched:
     async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
         """`asked` for asyncio."""
         return await path(state)
+
+
+class Unheard(Unwatched):
+    """A node's run that nobody is told of, in which LangChain's code may look for a configuration."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __enter__(self) -> Unwatched:
+        self._token = var_child_runnable_config().set(NodeConfig(self._frame))
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        var_child_runnable_config().reset(self._token)
+
+    async def __aenter__(self) -> Unwatched:
+        return self.__enter__()
+
+    async def __aexit__(self, *raised: Any) -> None:
+        self.__exit__()
 
 
 class Shown(Unwatched):
@@ -260,7 +277,7 @@ def node_run(name: str, given: Any) -> AbstractContextManager[Unwatched]:
     if name == START or frame is None:
         return Unwatched()
     if is_loaded():
-        return _chain_run(frame, name, given)
+        return _chain_run(frame, name, given) if _is_heard(frame) else Unheard(frame)
     return Unwatched() if is_installed() else Shown(frame, given)
 
 
@@ -270,8 +287,14 @@ def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[Unwat
     if name == START or frame is None:
         return Unwatched()
     if is_loaded():
-        return _chain_run_on_loop(frame, name, given)
+        return _chain_run_on_loop(frame, name, given) if _is_heard(frame) else Unheard(frame)
     return Unwatched() if is_installed() else Shown(frame, given)
+
+
+def _is_heard(frame: Frame) -> bool:
+    """Whether callbacks or a `messages` stream are told of what runs there."""
+    rest = frame.run.config.rest
+    return rest.get("callbacks") is not None or MESSAGES in rest
 
 
 @contextmanager

@@ -220,3 +220,41 @@ def test_a_graph_called_inside_a_chain_is_told_of_as_a_part_of_it() -> None:
         return log.lines
 
     same(work)
+
+
+LOOKS: dict[str, Callable[[Any], Any]] = {
+    "unpacked": lambda config: {**config},
+    "copied": dict,
+    "merged": lambda config: config | {},
+    "merged into": lambda config: {} | config,
+    "its own copy": lambda config: config.copy(),
+    "by key": lambda config: {key: config[key] for key in config},
+    "by get": lambda config: {key: config.get(key) for key in list(config.keys())},
+    "its items": lambda config: dict(config.items()),
+    "compared": lambda config: (
+        dict(config) if config == {**config} and len(config) and bool(config) else None
+    ),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_node_finds_a_configuration_however_it_looks(look: Callable[[Any], Any]) -> None:
+    """LangChain's code in a node that nobody listens to finds the same, whatever it reads first."""
+    from langchain_core.runnables.config import var_child_runnable_config
+
+    seen: list[Any] = []
+
+    def node(state: Any) -> Any:
+        found: Any = var_child_runnable_config.get()
+        seen.append(look(found))
+        return {}
+
+    graphs = importlib.import_module(f"{GRAPH_COMPAT}.graph")
+    builder = graphs.StateGraph(dict)
+    builder.add_node(node)
+    builder.add_edge(graphs.START, "node")
+    builder.compile().invoke({}, {"metadata": {"a": 1}, "tags": ["t"], "configurable": {"k": 2}})
+
+    (found,) = seen
+    assert (found["callbacks"], found["tags"], found["configurable"]["k"]) == (None, ["t"], 2)
+    assert {"a": 1, "langgraph_node": "node"}.items() <= found["metadata"].items()

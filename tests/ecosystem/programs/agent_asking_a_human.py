@@ -62,7 +62,8 @@ async def awaited():
     banker, thread = agent(), {"configurable": {"thread_id": "1"}}
     show([chunk async for chunk in banker.astream({"messages": "Pay them."}, thread)], "asked")
     answer = Command(resume={"decisions": EDITED})
-    show([chunk async for chunk in banker.astream(answer, thread, stream_mode="updates")], "answered")
+    answered = [chunk async for chunk in banker.astream(answer, thread, stream_mode="updates")]
+    show(sorted(answered, key=str), "answered")  # the tools run side by side, and any of them may end first
 
 
 asyncio.run(awaited())
