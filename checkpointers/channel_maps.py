@@ -77,7 +77,7 @@ EMPTY = ChannelMap({})
 
 
 class Bases:
-    """The whole maps that a process has read, so that each is worked out once; the last few.
+    """The maps that a process has read or written last, so that each is worked out once; the last few.
 
     A key may come to stand for another checkpoint, where a commit is undone: one is known by its bytes.
     """
@@ -86,6 +86,20 @@ class Bases:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[bytes, Base]] = {}
+        self._maps: dict[int, tuple[bytes, ChannelMap]] = {}
+
+    def keep(self, key: int, data: bytes, made: ChannelMap) -> None:
+        """A map was stored under a key: what follows it is made of it."""
+        self._maps[key] = (data, made)
+        while len(self._maps) > self.SIZE:
+            self._maps.pop(next(iter(self._maps)), None)
+
+    def map(self, key: int, data: bytes, base: int, whole: bytes) -> ChannelMap:
+        """The map of a checkpoint that is stored as its difference from a base."""
+        found = self._maps.get(key)
+        if found is not None and found[0] == data and found[1].base is self.read(base, whole):
+            return found[1]
+        return read(key, data, self.read(base, whole))
 
     def read(self, key: int, data: bytes) -> Base:
         """The whole map that a checkpoint is stored with."""
@@ -155,16 +169,19 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
     Raises:
         SaverError: a value is put as a delta, and the parent has none.
     """
-    base = parent.base
+    base, versions = parent.base, row.versions
     if base is None:
-        places = {name: _place(name, at, row, parent, store) for name, at in row.versions.items()}
+        places = {name: _place(name, at, row, parent, store) for name, at in versions.items()}
         return ChannelMap(places)
-    touched = row.values.keys() | parent.changes.keys()
     changes: dict[str, Place | None] = {
-        name: _place(name, row.versions[name], row, parent, store)
-        for name in sorted(touched)
-        if name in row.versions
+        name: place
+        for name, place in parent.changes.items()
+        if place is not None and versions.get(name) == place[0] and name not in row.values
     }
+    touched = row.values.keys() | (parent.changes.keys() - changes.keys())
+    for name in sorted(touched):
+        if name in versions:
+            changes[name] = _place(name, versions[name], row, parent, store)
     if not base.versions.keys() <= row.versions.keys():
         changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
     return ChannelMap(changes, base)

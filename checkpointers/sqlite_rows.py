@@ -159,7 +159,7 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
     parent_key, parent = _parent(*found[:4], bases=bases)
     other = _other(db, parent_key, row)
     if known is None:
-        _add_new_checkpoint(db, thread, last + 1, (parent_key, parent), row, other)
+        _add_new_checkpoint(db, thread, last + 1, (parent_key, parent), row, other, bases)
         return
     key = _final_place(db, thread, row.namespace, row.id)
     room = span(key)
@@ -174,7 +174,13 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
 
 
 def _add_new_checkpoint(
-    db: Cursor, thread: int, key: int, before: tuple[int | None, ChannelMap], row: CheckpointRow, other: Other
+    db: Cursor,
+    thread: int,
+    key: int,
+    before: tuple[int | None, ChannelMap],
+    row: CheckpointRow,
+    other: Other,
+    bases: Bases,
 ) -> None:
     """A checkpoint that nothing is known of yet: its key is the next one, and its values are the first under it."""
     parent_key, parent = before
@@ -184,7 +190,10 @@ def _add_new_checkpoint(
         """Two channels that hold the same share it."""
         return values.setdefault((value, onto), key * ROOM + 1 + len(values))
 
-    channels, base = after(parent, row, store).as_bytes(key)
+    made = after(parent, row, store)
+    channels, base = made.as_bytes(key)
+    if base is not None:
+        bases.keep(key, channels, made)
     db.executemany(
         "INSERT INTO value (key, onto, data, beside) VALUES (?, ?, ?, ?)",
         [(place, onto, *packed(value, other)) for (value, onto), place in values.items()],
@@ -216,7 +225,7 @@ def _parent(
         return None, EMPTY
     if base is None:
         return key, ChannelMap({}, bases.read(key, channels))
-    return key, channel_maps.read(key, channels, bases.read(base, whole))
+    return key, bases.map(key, channels, base, whole)
 
 
 def channel_map(db: Cursor, key: int, channels: bytes, base: int | None, bases: Bases) -> ChannelMap:

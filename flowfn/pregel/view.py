@@ -45,7 +45,10 @@ class View(Mapping[str, Any]):
         """Those of `names` that are available, with their values, in the order given."""
         cells, direct, found = self._cells, self._direct, {}
         if direct.issuperset(names):
-            return {name: cells[name] for name in names if name in cells}
+            try:  # without a step in Python for each of many names
+                return dict(zip(names, map(cells.__getitem__, names), strict=True))
+            except KeyError:
+                return {name: cells[name] for name in names if name in cells}
         for name in names:
             if name in cells and name in direct:
                 found[name] = cells[name]
