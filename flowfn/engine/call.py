@@ -44,6 +44,7 @@ class Call:
         "definition",
         "digest",
         "doubt",
+        "edited",
         "from_cache",
         "future",
         "kwargs",
@@ -117,6 +118,8 @@ class Call:
         self.doubt: Record | None = None
         """Its record, where that says that it had started and not finished."""
         self.waited = False
+        self.edited = False
+        """Whether its record is of other code."""
 
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"

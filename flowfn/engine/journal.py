@@ -169,9 +169,16 @@ class Journal:
         await self._write_backlog(host)
 
     async def record(
-        self, host: Host, note: Note, channel: str, value: Any, owner: str, future: Future[Any] | None = None
+        self,
+        host: Host,
+        note: Note,
+        channel: str,
+        value: Any,
+        owner: str,
+        future: Future[Any] | None = None,
+        more: Sequence[WriteRow] = (),
     ) -> int:
-        """Commit what came of a call, and give the number that it was recorded under.
+        """Commit what came of a call, with what `more` is said of that, and give the number that it was recorded under.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
@@ -184,7 +191,7 @@ class Journal:
             if future is not None:
                 future.recorded(place)
 
-        await self.append(host, note, WriteRow(note.row.task, order, channel, data), written=written)
+        await self.append(host, note, WriteRow(note.row.task, order, channel, data), *more, written=written)
         return order
 
     def next_place(self) -> int:
