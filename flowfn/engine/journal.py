@@ -147,6 +147,12 @@ class Journal:
         """A stored checkpoint, decoded."""
         return decode_checkpoint(self, self._thinning.opened(loaded.checkpoint), channels)
 
+    def gone(self, loaded: Loaded, program: Program) -> list[str]:
+        """The nodes that were due when a checkpoint was made, and that the program no longer has."""
+        said = body_of(loaded.checkpoint, self.serde).due or ()
+        names = (each if isinstance(each, str) else each[0] for each in said)
+        return sorted({name for name in names if name not in program.nodes})
+
     # -- writing --------------------------------------------------------------------------------
 
     def note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
