@@ -20,8 +20,8 @@ FORMAT = 4
 SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
 """Channels of which a task has one write, the last; every other write's index is its position."""
 
-_UNSHOWN = "__timed__"
-"""The channel of when a task ran, which LangGraph's tools would take for one of the program's."""
+_UNSHOWN = ("__timed__", "__code__")
+"""The channels of when a task ran, and of which code: LangGraph's tools would take them for the program's."""
 
 _UNRECORDED = {
     *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
@@ -96,7 +96,7 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
         pending_writes=[
             (write.task, write.channel, loads(write.value))
             for write in loaded.writes
-            if write.channel != _UNSHOWN
+            if write.channel not in _UNSHOWN
         ],
     )
 

@@ -92,7 +92,7 @@ class RunClosed(FlowError, RuntimeError):
 
 
 class NonDeterminismError(FlowError, RuntimeError):
-    """A call could be a recorded one or a new one, and only its author knows.
+    """A call could be a recorded one or a new one, or a node that is due is gone, and only the author knows.
 
     `report` is the divergence report of the attempt up to here.
     """

@@ -21,7 +21,7 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
-from flowfn.engine.keeping import failure_rows, timing_rows, write_rows
+from flowfn.engine.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import FlowError, StepTimeout, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
@@ -132,7 +132,8 @@ async def _record(call: Call, journal: Journal, host: Host, channel: str, value:
     assert call.note is not None
     if timing := timing_rows(journal.serde, call, host.now()):
         journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
-    return await journal.record(host, call.note, channel, value, call.owner, call.future)
+    code = code_rows(journal.serde, call)
+    return await journal.record(host, call.note, channel, value, call.owner, call.future, code)
 
 
 async def _with_retries(call: Call, host: Host) -> Any:

@@ -44,6 +44,7 @@ class Call:
         "definition",
         "digest",
         "doubt",
+        "edited",
         "from_cache",
         "future",
         "kwargs",
@@ -120,6 +121,8 @@ class Call:
         self.waited = False
         self.value: Any = None
         """Of a superstep's only task that has ended: what its function returned."""
+        self.edited = False
+        """Whether its record is of other code."""
 
     def __repr__(self) -> str:
         return f"<call {self.definition.name} {self.task[:8]}>"

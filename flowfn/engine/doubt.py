@@ -17,6 +17,7 @@ from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.frame import Frame
 from flowfn.engine.identity import DECISION, DOUBT, RETURN, instance_id
 from flowfn.engine.interrupts import record_questions
+from flowfn.engine.keeping import code_rows
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING
@@ -146,7 +147,7 @@ async def _recorded(call: Call, host: Host, decided: Done | NotDone) -> Any:
         if call.future is not None:
             call.future.recorded(journal.next_place())
 
-    await journal.append(host, note, decision, outcome, written=written)
+    await journal.append(host, note, decision, outcome, *code_rows(journal.serde, call), written=written)
     record.add(outcome, order)
     return decided.value
 

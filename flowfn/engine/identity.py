@@ -42,6 +42,7 @@ ANSWERED_BY = "__answered_by__"
 STARTED = "__started__"
 DECISION = "__decision__"
 TIMED = "__timed__"
+CODE = "__code__"
 
 DOUBT = "in_doubt"
 """The name of the question whether a call in doubt had happened."""
@@ -139,6 +140,7 @@ class Record:
     __slots__ = (
         "_answered_by",
         "_claims",
+        "_code",
         "_decision",
         "_info",
         "_serde",
@@ -173,6 +175,7 @@ class Record:
         self._decision: WriteRow | None = None
         self._info: WriteRow | CallInfo | None = None
         self._timed: WriteRow | None = None
+        self._code: WriteRow | None = None
         self._serde = serde
 
     def add(self, row: WriteRow, place: int) -> None:
@@ -194,6 +197,8 @@ class Record:
             self._decision = row
         elif row.channel == TIMED:
             self._timed = row
+        elif row.channel == CODE:
+            self._code = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -216,6 +221,13 @@ class Record:
         if isinstance(self._info, WriteRow):
             self._info = CallInfo(*self._serde.loads(self._info.value))
         return self._info
+
+    @property
+    def code(self) -> str | None:
+        """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
+        if self._code is not None:
+            return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
+        return None if self.info is None else self.info.code
 
     @property
     def timing(self) -> Timing | None:

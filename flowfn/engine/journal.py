@@ -155,6 +155,12 @@ class Journal:
         """A stored checkpoint, decoded."""
         return decode_checkpoint(self, self._thinning.opened(loaded.checkpoint), channels)
 
+    def gone(self, loaded: Loaded, program: Program) -> list[str]:
+        """The nodes that were due when a checkpoint was made, and that the program no longer has."""
+        said = body_of(loaded.checkpoint, self.serde).due or ()
+        names = (each if isinstance(each, str) else each[0] for each in said)
+        return sorted({name for name in names if name not in program.nodes})
+
     # -- writing --------------------------------------------------------------------------------
 
     def note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
@@ -177,9 +183,16 @@ class Journal:
         await self._write_backlog(host)
 
     async def record(
-        self, host: Host, note: Note, channel: str, value: Any, owner: str, future: Future[Any] | None = None
+        self,
+        host: Host,
+        note: Note,
+        channel: str,
+        value: Any,
+        owner: str,
+        future: Future[Any] | None = None,
+        more: Sequence[WriteRow] = (),
     ) -> int:
-        """Commit what came of a call, and give the number that it was recorded under.
+        """Commit what came of a call, with what `more` is said of that, and give the number that it was recorded under.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
@@ -192,7 +205,7 @@ class Journal:
             if future is not None:
                 future.recorded(place)
 
-        await self.append(host, note, WriteRow(note.row.task, order, channel, data), written=written)
+        await self.append(host, note, WriteRow(note.row.task, order, channel, data), *more, written=written)
         return order
 
     def next_place(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flowfn.engine.identity import ERROR, TIMED, Timing
+from flowfn.engine.identity import CODE, ERROR, TIMED, Timing
 from flowfn.engine.journal import Encoded, encode
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
@@ -51,6 +51,11 @@ def failure_rows(
     if handed_over:
         rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
     return rows + _node_timing_rows(serde, call, now)
+
+
+def code_rows(serde: Serializer, call: Call) -> list[WriteRow]:
+    """Which code the outcome is of, where its call was recorded under other code; to be committed with it."""
+    return [WriteRow(call.task, -10, CODE, serde.dumps(call.definition.code))] if call.edited else []
 
 
 def timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:

@@ -23,7 +23,7 @@ from flowfn.values import MISSING, Write
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
     from flowfn.engine.frame import Frame
-    from flowfn.ports import Host
+    from flowfn.ports import Host, Loaded
     from flowfn.pregel.program import Program
 
 
@@ -72,12 +72,14 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
 
     Raises:
         Suspended: something in it waits for an answer, or a breakpoint was met.
+        NonDeterminismError: it stopped before a node that it no longer has.
     """
     loaded, chosen = await _where_it_stands(run)
     run.set_out()
     if chosen:
         await run.fork()
-    elif loaded and _is_of_this_call(run):
+    elif loaded is not None and _is_of_this_call(run):
+        run.refuse_what_is_gone(loaded)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
     else:
         await run.take_input(writes)
@@ -87,23 +89,23 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
     return await go_on(run)
 
 
-async def _where_it_stands(run: Run) -> tuple[bool, bool]:
-    """Take up what the namespace holds: whether there was anything, and whether the caller chose the checkpoint.
+async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
+    """Take up what the namespace holds: that, None for nothing, and whether the caller chose the checkpoint.
 
     A replay of the run around finds what was there when its checkpoint was made.
     """
     journal = run.journal
     if journal is None:
-        return False, False
+        return None, False
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
     loaded = await journal.load(run.host, run.namespace, chosen)
     if loaded is not None and chosen is None and bound is not None and loaded.checkpoint.id > bound:
         loaded = await journal.load_before(run.host, run.namespace, bound) if run.remembers else loaded
     if loaded is None:
-        return False, False
+        return None, False
     ledger = None if chosen is not None else journal.ledger(loaded)
     run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger)
-    return True, chosen is not None
+    return loaded, chosen is not None
 
 
 def _is_of_this_call(run: Run) -> bool:

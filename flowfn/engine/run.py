@@ -20,10 +20,10 @@ from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.identity import CallInfo, Ledger, node_scope, task_uuid
 from flowfn.engine.journal import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, Cancelled
+from flowfn.errors import AsyncInBlockingRun, Cancelled, NonDeterminismError
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
-from flowfn.ports import CheckpointRow, Host, Serializer
+from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
@@ -227,6 +227,22 @@ class Run:
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
+
+    def refuse_what_is_gone(self, loaded: Loaded) -> None:
+        """Refuse to pass over a node that is due where it was renamed or removed, unless a command says where to go.
+
+        Raises:
+            NonDeterminismError: there is one. Nothing has run.
+        """
+        assert self.journal is not None
+        gone = [] if self.ledger.commanded else self.journal.gone(loaded, self.program)
+        if gone:
+            raise NonDeterminismError(
+                f"thread {self.thread!r} stopped before node {', '.join(map(repr, gone))}, which {self.program.name!r} "
+                "no longer has: what it was to do, or had done, would be lost. Give the node its name back, say where "
+                "to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
+                self.report,
+            )
 
     def set_out(self) -> None:
         """Count the supersteps that the run may take from here, as LangGraph counts them.

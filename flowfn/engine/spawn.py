@@ -148,6 +148,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     run, record = call.run, verdict.record
     _note_order(call, record)
     call.task = record.task
+    call.edited = record.code not in (None, call.definition.code)
     _report_same(call, verdict)
     if record.in_doubt:
         call.doubt = record
@@ -181,12 +182,12 @@ def _note_order(call: Call, record: Record) -> None:
 
 def _runs_anew(call: Call, record: Record) -> bool:
     """Whether the task's own code changed, and its author wants it to run again for that."""
-    recorded = record.info
-    if recorded is None or recorded.code == call.definition.code:
+    recorded = record.code
+    if recorded is None or not call.edited:
         return False
     policy = call.definition.on_code_change
     kind: Kind = "rerun" if policy == "rerun" else "code"
-    note_edit(call.run, call.definition, recorded.code)
+    note_edit(call.run, call.definition, recorded)
     call.run.report.add(kind, _summary(record), call.summary, "the task's code changed")
     if policy == "error":
         error = NonDeterminismError(
@@ -222,7 +223,7 @@ def _start(call: Call, host: Any) -> Future[Any]:
 
 
 def _summary(record: Record) -> CallSummary | None:
-    return None if record.info is None else record.info.summary
+    return None if record.info is None else record.info.summary._replace(code=record.code or "")
 
 
 def _report_same(call: Call, verdict: Same) -> None:

@@ -18,8 +18,8 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Literal, TypeVar
 
-from flowfn.errors import InvalidInput, SaverError
-from flowfn.sqlite.errors import is_busy, typed
+from flowfn.errors import FlowError, InvalidInput, SaverError
+from flowfn.sqlite.errors import damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -40,6 +40,9 @@ with `"power"` each commit waits, and for longer as long as the log's file still
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
+
+_SENSELESS = (TypeError, ValueError, LookupError)
+"""What reading raises on rows that nobody wrote like that: values missing, of another type, or cut off."""
 
 
 class Database:
@@ -120,7 +123,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:
-        """A transaction that sees one state of the database. Errors come out typed."""
+        """A transaction that sees one state of the database. Errors come out typed, those of damaged rows too."""
         with self.lock if self.in_memory else self._reading_lock:
             try:
                 cursor = self._connected().reader()
@@ -132,6 +135,10 @@ class Database:
                         cursor.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise typed(error, self.path) from error
+            except _SENSELESS as error:
+                if isinstance(error, FlowError):
+                    raise
+                raise damaged(error, self.path) from error
 
     # -- opening and closing ----------------------------------------------------------------------
 
@@ -151,6 +158,10 @@ class Database:
             connections = _Connections(writer, self._connect, LOG[self._fsync])
         except sqlite3.Error as error:
             raise typed(error, self.path) from error
+        except (
+            UnicodeDecodeError
+        ) as error:  # SQLite quotes what it stumbles over, and that is bytes of any kind
+            raise damaged(error, self.path) from error
         self._finalizer = weakref.finalize(self, connections.close)
         return connections
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 
 from flowfn.errors import (
+    CorruptDataError,
     DatabaseFull,
     DatabaseLocked,
     DatabaseReadOnly,
@@ -63,6 +64,14 @@ def typed(error: sqlite3.Error, path: str) -> SaverError:
     result = kind(f"{path}: {error}. {remedy}")
     result.__cause__ = error
     return result
+
+
+def damaged(error: Exception, path: str) -> CorruptDataError:
+    """A new error that says of rows which can't be made sense of that the database at `path` is damaged."""
+    return CorruptDataError(
+        f"{path}: a row is not what flowfn writes ({error}). Check the file with "
+        "`sqlite3 FILE 'PRAGMA integrity_check'`, and restore a copy."
+    )
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -74,6 +74,12 @@ INSTEAD = {
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",
+    Name(
+        "migrations", "the_next_node_is_removed"
+    ): "stopped before node 'b', which 'LangGraph' no longer has",
+    Name(
+        "migrations", "the_asking_node_is_renamed"
+    ): "stopped before node 'ask', which 'LangGraph' no longer",
     Name("policies", "retry_on_something_else"): "RetryPolicy(retry_on='KeyError') is no class of errors",
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",

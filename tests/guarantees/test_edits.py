@@ -365,6 +365,40 @@ def test_an_edited_task_runs_anew_where_it_says_so(edited: Edited) -> None:
     assert kinds(after.report) == ["rerun", "rerun"]
 
 
+def test_what_an_edited_task_came_to_anew_is_kept(edited: Edited) -> None:
+    """G1, G9: what ran anew is a record of the new code: it doesn't run at each resume from then on."""
+    asking = "pages = [fetch(url).result() for url in ['a', 'b']]\ninterrupt('?')\ndie()\nreturn pages"
+    rerun = ("@task\ndef fetch", "@task(on_code_change='rerun')\ndef fetch")
+    old, new = HEAD.replace(*rerun), FIXED.replace(*rerun)
+    edited.run(asking, 0, head=old)
+    assert edited.run(asking, None, head=new).ran == ["fetch('a')", "fetch('b')"]
+    answered = edited.answer(asking, "yes", head=new)
+    assert (answered.result, answered.ran, kinds(answered.report)) == (["fixed R(a)", "fixed R(b)"], [], [])
+
+
+def test_a_record_is_of_the_code_that_made_it(edited: Edited) -> None:
+    """G2, G9: with the edit taken back, what the edited task came to is a result of other code again."""
+    asking = "page = fetch('a').result()\ninterrupt('?')\nreturn page"
+    rerun = ("@task\ndef fetch", "@task(on_code_change='rerun')\ndef fetch")
+    old, new = HEAD.replace(*rerun), FIXED.replace(*rerun)
+    edited.run(asking, 0, head=old)
+    edited.run(asking, None, head=new)
+    back = edited.answer(asking, "yes", head=old)
+    assert (back.result, back.ran, kinds(back.report)) == ("R(a)", ["fetch('a')"], ["rerun"])
+
+
+@pytest.mark.parametrize("policy", ["rerun", "error"])
+def test_a_call_that_the_old_code_only_began_is_of_the_new(edited: Edited, policy: str) -> None:
+    """G1, G9: died in its old code, ended in the new: the record is of the new, and nothing changed since."""
+    body = "page = fetch('a').result()\ninterrupt('?')\nreturn page"
+    nests = f"@task(on_code_change={policy!r})\ndef fetch(url):\n    store(url).result()\n    die()\n"
+    old, new = (head.replace("@task\ndef fetch(url):\n", nests) for head in (HEAD, FIXED))
+    assert edited.record(body, head=old).ran == ["store('a')"]
+    assert edited.run(body, None, head=new).ran == ["fetch('a')"]
+    answered = edited.answer(body, "yes", head=new)
+    assert (edited.error, answered.result, answered.ran) == (None, "fixed R(a)", [])
+
+
 def test_an_edited_task_is_refused_where_it_says_so(edited: Edited) -> None:
     """G9: `on_code_change="error"` refuses before anything new runs."""
     refuse = ("@task\ndef fetch", "@task(on_code_change='error')\ndef fetch")

@@ -43,6 +43,8 @@ Key = tuple[str, str, Any]
 """A call as the model tells it from others: the scope's idempotency key, the task's name, and its item."""
 
 EXACT, CLOCK, RANDOM, FAILS, NESTS, ASKS = "exact", "clock", "random", "fails", "nests", "asks"
+CODED = "coded"
+"""A task that runs anew where its code was edited."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Version:
     inner: dict[int, Plan]
     codes: tuple[int, int] = (0, 0)
     on_divergence: Any = "doubt"
+    task_code: str = "0"
 
 
 # -- programs, and edits of them ------------------------------------------------------------------
@@ -70,7 +73,7 @@ def any_plan(choose: random.Random, size: int, *, nests: bool = True) -> Plan:
 def any_step(choose: random.Random, *, nests: bool) -> Step:
     """Items are few, so that equal calls are many."""
     name = choose.choice(
-        [EXACT] * 4 + [CLOCK, RANDOM, FAILS, ASKS] + ([NESTS, "branches"] * 2 if nests else [])
+        [EXACT] * 4 + [CLOCK, RANDOM, FAILS, ASKS, CODED] + ([NESTS, "branches"] * 2 if nests else [])
     )
     if name == "branches":
         return name, tuple(any_plan(choose, 2, nests=False) for _ in range(choose.randint(2, 3)))
@@ -80,6 +83,8 @@ def any_step(choose: random.Random, *, nests: bool) -> Step:
 def edited(version: Version, choose: random.Random) -> Version:
     """An edit of what is called, or of the code that calls it, or of both; or none."""
     codes = version.codes
+    if choose.random() < 0.3:
+        version = replace(version, task_code=choose.choice("012"))
     if choose.random() < 0.3:
         codes = tuple((code + choose.randrange(2)) % 2 for code in codes)
     if choose.random() < 0.3:
@@ -135,6 +140,9 @@ class Onlooker(World):
         """The fingerprints of the workflow (True) and of the nesting task, of the version that runs."""
         self.attempt: Attempt | None = None
         self._running: dict[str, tuple[Key, str]] = {}
+        self._runs_code: dict[str, str] = {}
+        self._recorded_code: dict[str, str] = {}
+        """By idempotency key, the code of the task that runs, and that the last outcome is of."""
         self._recorded: Counter[tuple[Key, str]] = Counter()
         self._counted: set[str] = set()
         self._called: Counter[Key] = Counter()
@@ -171,10 +179,18 @@ class Onlooker(World):
         with self._lock:
             self._running.setdefault(id, (key, attempt.codes[scope == "root"]))
             if attempt is self.attempt:
-                self.runs(f"{name} {item}")
+                if name == CODED:
+                    self._runs_coded(id, attempt.version.task_code)
+                else:
+                    self.runs(f"{name} {item}")
                 attempt.ran[key] += 1
                 self._running[id] = (key, attempt.codes[scope == "root"])
         return uuid.uuid4().hex
+
+    def _runs_coded(self, id: str, code: str) -> None:
+        if self._recorded_code.get(id) == code:
+            self.violations.append(f"{id} ran again though a result of its code was recorded")
+        self._runs_code[id] = code
 
     def was_committed(self, commit: Commit) -> None:
         super().was_committed(commit)
@@ -182,6 +198,8 @@ class Onlooker(World):
             for item in commit.items:
                 for row in item.rows if isinstance(item, Writes) else ():
                     id = instance_id(commit.thread, item.namespace, item.checkpoint, row.task)
+                    if row.channel == RETURN and id in self._runs_code:
+                        self._recorded_code[id] = self._runs_code[id]
                     if row.channel in (RETURN, ERROR) and id in self._running and id not in self._counted:
                         self._counted.add(id)
                         self._recorded[self._running[id]] += 1
@@ -192,6 +210,8 @@ class Onlooker(World):
         made_for, token = (value["name"], value["item"]), value["token"]
         if made_for != (name, item):
             self.violations.append(f"{name} {item} got a result of {made_for}")
+        if name == CODED and value["code"] != self.attempt.version.task_code:
+            self.violations.append(f"{name} {item} got a result of other code")
         if token in self.attempt.seen:
             self.violations.append(f"two calls got one result of {made_for}")
         self.attempt.seen.add(token)
@@ -204,6 +224,8 @@ def may_run(attempt: Attempt, key: Key) -> tuple[int, int]:
     of_this_code = attempt.recorded[key, attempt.codes[key[0] == "root"]]
     if name == CLOCK:  # rule 2, and only while the calling code is unchanged
         return (least := max(0, called - of_this_code)), least
+    if name == CODED:  # what each record is of, `Onlooker` knows
+        return max(0, called - of_any_code), called
     if name == RANDOM:  # rule 3: a whole attempt has run all of them, or met no record that it could be
         refused = of_this_code and attempt.version.on_divergence == "doubt"
         return (0, 0) if refused else (called, called)
@@ -238,7 +260,7 @@ def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -
         token = world.executes(attempts[-1], scope, name, item)
         for _ in range(schedule.randint(0, 3) if colour == "async" else 0):
             await asyncio.sleep(0)
-        return {"name": name, "item": item, "token": token}
+        return {"name": name, "item": item, "token": token, "code": version.task_code}
 
     @task(ignore="scope", name=EXACT)
     @coloured
@@ -260,6 +282,11 @@ def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -
     async def fails(item: int, scope: str) -> Any:
         raise ValueError(await made(scope, FAILS, item))
 
+    @task(ignore="scope", name=CODED, version=version.task_code, on_code_change="rerun")
+    @coloured
+    async def coded(item: int, scope: str) -> Any:
+        return await made(scope, CODED, item)
+
     async def nests(item: int, scope: str) -> Any:
         found = await made(scope, NESTS, item)
         return {**found, "inside": await walk(version.inner[item], current().idempotency_key)}
@@ -274,7 +301,7 @@ def build(colour: str, schedule: random.Random, world: Onlooker, saver: Saver) -
     def start(scope: str, name: str, item: Any) -> Any:
         world.calls(scope, name, item)
         more: dict[str, tuple[Any, ...]] = {CLOCK: (time.time(),), RANDOM: (uuid.uuid4().hex,)}
-        tasks = {EXACT: exact, CLOCK: clock, RANDOM: tokened, FAILS: fails, NESTS: nesting}
+        tasks = {EXACT: exact, CLOCK: clock, RANDOM: tokened, FAILS: fails, NESTS: nesting, CODED: coded}
         return tasks[name](item, scope, *more.get(name, ()))
 
     async def one(step: Step, scope: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -303,3 +304,57 @@ def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path, installed
         finally:
             holder.kill()
     assert flow.invoke(3, thread_id="one") == 3
+
+
+SLEEPER = """
+import sys
+import checkpointers.liveness as liveness
+from checkpointers import open_saver
+from flowfn import LeaseLost, entrypoint, task
+
+liveness._host = lambda: "another machine"
+saver = open_saver(sys.argv[1])
+saver._holder.ttl = 0.3
+
+@task(name="work")
+def work(name):
+    if name == "second":
+        print("ready", flush=True)
+        sys.stdin.readline()
+    return f"{name} there"
+
+@entrypoint(checkpointer=saver, name="flow")
+def flow(n):
+    return [work("first").result(), work("second").result()]
+
+try:
+    print(flow.invoke(0, thread_id="one"))
+except LeaseLost:
+    print("lost")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped there")
+def test_a_process_that_slept_past_its_lease_tells_no_result(
+    tmp_path: Path, installed: Path, target: str
+) -> None:
+    """G4: stopped on another machine, overtaken, and woken: it writes nothing, and its caller sees no result."""
+
+    @task(name="work")
+    def work(name: str) -> str:
+        return f"{name} here"
+
+    @entrypoint(checkpointer=target, name="flow")
+    def flow(n: int) -> list[str]:
+        return [work("first").result(), work("second").result()]
+
+    with start(tmp_path, installed, SLEEPER, target) as sleeper:
+        try:
+            sleeper.send_signal(signal.SIGSTOP)
+            overtaking = flow.invoke(None, thread_id="one")
+            sleeper.send_signal(signal.SIGCONT)
+            told, _ = sleeper.communicate("go on\n", timeout=20)
+        finally:
+            sleeper.kill()
+    assert (overtaking, told) == (["first there", "second here"], "lost\n")
+    assert flow.get_state(thread_id="one").values == overtaking

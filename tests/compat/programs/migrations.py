@@ -7,6 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -63,8 +65,9 @@ async def a_node_is_added_before_the_pause(t):
     await t.invoke(after, None, THREAD)
 
 
+@differs("a node that is due is gone")
 async def the_next_node_is_removed(t):
-    """A thread whose next node is gone is finished."""
+    """A thread whose next node is gone can't go on; it takes a new input."""
     saver = InMemorySaver()
     await t.invoke(chain(t, "abc", saver, interrupt_before=["b"]), {"x": ["i"]}, THREAD)
     after = chain(t, "ac", saver)
@@ -94,6 +97,7 @@ async def a_node_that_ran_is_removed(t):
     await t.invoke(after, {"x": ["j"]}, THREAD)
 
 
+@differs("a node that is due is gone")
 async def the_asking_node_is_renamed(t):
     """An interrupt of a node that is gone can't be answered."""
 
