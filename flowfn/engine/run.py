@@ -148,7 +148,7 @@ class Run:
         """The questions whose answers the code that asked them was told not to fit."""
         self.pending: list[Pending] = []
         self.waiting: Sequence[Pending] = ()
-        """What the run waited for when it was taken up."""
+        """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
         self.rehearsal: Rehearsal | None = None if parent is None else parent.root.rehearsal
         """Where it is replayed dry, what that met; see `engine/rehearsal.py`."""
         if self.rehearsal is not None:
@@ -220,11 +220,14 @@ class Run:
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
-        """Go on from a checkpoint that is stored, with what is recorded under it."""
+        """Go on from a checkpoint that is stored, with what is recorded under it: nothing, of a new one."""
         checkpoint.touched = frozenset()
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
+        if ledger is None and self.root.waiting:
+            here = self.namespace
+            self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
 
     def set_out(self) -> None:
         """Count the supersteps that the run may take from here, as LangGraph counts them.
