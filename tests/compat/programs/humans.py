@@ -354,6 +354,16 @@ async def a_question_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
     t.note("ran", ran)
 
 
+@differs("an answer by id reaches a graph that stores nothing")
+async def an_answer_by_id_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
+    """The answer goes to the question of that id."""
+    inner = edges(nodes(t, StateGraph(State), ask=_ask("q")), ". ask .").compile(checkpointer=False)
+    graph = _saved(edges(StateGraph(State).add_node("sub", inner), ". sub ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    ids = _ids(await t.call(graph, "get_state", ONE))
+    await t.invoke(graph, Command(resume={ids["q"]: "!"}), ONE)
+
+
 async def stops_before_nodes(t: Trace) -> None:
     """interrupt_before, at compile or for a call, stops before each named node and is passed once."""
     builder = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .")
