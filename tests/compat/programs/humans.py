@@ -133,6 +133,17 @@ async def questions_answered_one_by_one(t: Trace) -> None:
     await t.history(graph, ONE)
 
 
+@differs("an answer is used once")
+async def an_answer_by_id_after_one_by_value(t: Trace) -> None:
+    """Questions of a node that asks in turn take one answer each, however the answers come."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("one?", "two?", "three?", "four?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="1"), ONE)
+    for _ in range(2):
+        snapshot = await t.call(graph, "get_state", ONE)
+        await t.invoke(graph, Command(resume={each.id: "by id" for each in snapshot.interrupts}), ONE)
+
+
 async def questions_of_parallel_nodes(t: Trace) -> None:
     """All are told at once and can be answered together, by id."""
     graph = _saved(edges(nodes(t, StateGraph(State), p=_ask("p"), q=_ask("q")), ". p .", ". q ."))
