@@ -168,10 +168,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """User code wrote `data` to the stream."""
+    """The code of `call` wrote `data` to the stream."""
 
     namespace: str
     data: Any
+    call: Call
 
 
 Event = (

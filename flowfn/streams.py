@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from flowfn.engine.identity import nested_namespace
+from flowfn.engine.injection import place_around
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
     CheckpointSaved,
@@ -81,7 +82,7 @@ class Shaper:
         keys = None if event.namespace else self._keys
         for mode in self.modes:
             for payload in _SHAPES[mode](event, keys):
-                yield self._frame(event.namespace, mode, payload)
+                yield self._frame(_place(event, mode), mode, payload)
 
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()
@@ -100,6 +101,13 @@ class Shaper:
         if self._coerce is not None and not namespace and not part.get("interrupts"):
             part["data"] = self._coerce(mode, part["data"])
         return part
+
+
+def _place(event: Event, mode: str) -> str:
+    """Where a chunk comes from: what a task's code wrote, from the calls around it; all else from a run."""
+    if mode == "custom" and isinstance(event, Custom | TaskReused):
+        return place_around(event.call)
+    return event.namespace
 
 
 def printer(modes: str | Sequence[str]) -> Callable[[Event], None]:

@@ -67,9 +67,13 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Replace the value of a reducing channel instead of adding to it. The shape is LangGraph's."""
+    """Replace the value of a reducing channel instead of adding to it. The shape is LangGraph's.
+
+    `type` says what it is where it became JSON: `{"value": …, "type": "__overwrite__"}` replaces as well.
+    """
 
     value: Any
+    type: Literal["__overwrite__"] = "__overwrite__"
 
 
 @dataclass(frozen=True, slots=True)

@@ -555,10 +555,10 @@ class Workflow(Generic[P, R]):
             from flowfn.pregel.view import shown
 
             value = shown(setup.program, ending.state, output_keys)
-        value = None if value is MISSING else value
         if version == "v2":
-            return GraphOutput(value, ending.interrupts)
-        return setup.returned(ending, value)
+            nothing: Any = {} if ending.interrupts else None
+            return GraphOutput(nothing if value is MISSING else value, ending.interrupts)
+        return setup.returned(ending, None if value is MISSING else value)
 
     def _coordinates(self, config: Config | None, thread_id: str | None) -> RunConfig:
         where = self._config(config, thread_id)

@@ -28,20 +28,6 @@ _ELSEWHERE: Final = {
     "_internal._constants": "constants",
     "_internal._runnable": "utils.runnable",
     "_internal._typing": "typing",
-    **dict.fromkeys(
-        (
-            "channels.any_value",
-            "channels.binop",
-            "channels.delta",
-            "channels.ephemeral_value",
-            "channels.last_value",
-            "channels.named_barrier_value",
-            "channels.topic",
-            "channels.untracked_value",
-        ),
-        "channels",
-    ),
-    "pregel.main": "pregel",
     **dict.fromkeys(("stream.run_stream", "stream.stream_channel", "stream.transformers"), "stream"),
 }
 """Paths of LangGraph's, private ones too, that libraries import from, and the module that has their names here."""

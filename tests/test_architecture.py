@@ -121,7 +121,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.validation",
         "checkpointers",
     },
-    "flowfn.streams": NOUNS | {"flowfn.engine.identity", "flowfn.events", "flowfn.options", "flowfn.pregel"},
+    "flowfn.streams": NOUNS
+    | {
+        "flowfn.engine.identity",
+        "flowfn.engine.injection",
+        "flowfn.events",
+        "flowfn.options",
+        "flowfn.pregel",
+    },
     "flowfn.rewinding": NOUNS | {"flowfn.engine.identity", "flowfn.ports"},
     "flowfn.state": NOUNS
     | {"flowfn.invocation", "flowfn.rewinding"}

@@ -10,6 +10,7 @@ from flowfn.events import Custom
 from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
 
 if TYPE_CHECKING:
+    from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
 
 
@@ -41,9 +42,13 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
 def place_of(frame: Frame) -> str:
     """The `name:id` of each call around a frame's, and its own, from the root inwards."""
     call = frame.call
-    around = frame.run.namespace if call.parent is None else place_of(call.parent)
-    own = f"{call.definition.name}:{call.id}"
+    around, own = place_around(call), f"{call.definition.name}:{call.id}"
     return f"{around}|{own}" if around else own
+
+
+def place_around(call: Call) -> str:
+    """The `name:id` of each call around a call, from the root inwards."""
+    return call.run.namespace if call.parent is None else place_of(call.parent)
 
 
 def config_of(frame: Frame) -> dict[str, Any]:
@@ -56,13 +61,13 @@ def config_of(frame: Frame) -> dict[str, Any]:
 
 def writer_of(frame: Frame) -> StreamWriter:
     """Writes to the run's custom stream."""
-    post, namespace = frame.run.root.post, frame.run.namespace
+    post, namespace, call = frame.run.root.post, frame.run.namespace, frame.call
     if post is None:
         return unheard if frame.watch is None else lambda data: frame.sign()
 
     def write(data: Any) -> None:
         frame.sign()
-        post(Custom(namespace, data))
+        post(Custom(namespace, data, call))
 
     return write
 

@@ -151,7 +151,7 @@ class Run:
         """The questions whose answers the code that asked them was told not to fit."""
         self.pending: list[Pending] = []
         self.waiting: Sequence[Pending] = ()
-        """What the run waited for when it was taken up."""
+        """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
         self.rehearsal: Rehearsal | None = None if parent is None else parent.root.rehearsal
         """Where it is replayed dry, what that met; see `engine/rehearsal.py`."""
         if self.rehearsal is not None:
@@ -222,11 +222,14 @@ class Run:
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
-        """Go on from a checkpoint that is stored, with what is recorded under it."""
+        """Go on from a checkpoint that is stored, with what is recorded under it: nothing, of a new one."""
         checkpoint.touched = frozenset()
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
+        if ledger is None and self.root.waiting:
+            here = self.namespace
+            self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
 
     def refuse_what_is_gone(self, loaded: Loaded) -> None:
         """Refuse to pass over a node that is due where it was renamed or removed, unless a command says where to go.

@@ -1,4 +1,4 @@
-"""A compiled graph: a workflow whose program was lowered from a builder."""
+"""A program that runs: what compiled state graphs and `Pregel` share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.config import Durability, RunConfig, read_config
 from flowfn.context import current_frame
@@ -20,10 +20,8 @@ from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config, with_own_keys
-from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
 from graph_compat.graph.node import Step
 from graph_compat.graph.schema import maker
-from graph_compat.graph.writes import Writer, goto
 from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.messages import load_classes
@@ -32,18 +30,15 @@ from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.left_out import EVENTS
 from graph_compat.types import GraphOutput
-from graph_compat.typing import ContextT, InputT, OutputT, StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
-    from flowfn.drawing import Graph
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Resume, Run, Setup
     from flowfn.ports import Saver
     from flowfn.pregel import Amendment, Program
     from flowfn.streams import Shaper, Version
     from flowfn.values import Checkpoint, StateUpdate
-    from graph_compat.graph.state import StateGraph
 
 _NO_THREAD = (
     "Checkpointer requires one or more of the following 'configurable' keys: thread_id, checkpoint_ns,"
@@ -442,124 +437,9 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         self.clear_cache(nodes)
 
 
-class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
-    """A state graph that runs; made by `StateGraph.compile()`."""
-
-    def __init__(self, *, builder: StateGraph[Any, Any, Any, Any], **options: Any) -> None:
-        super().__init__(context_schema=builder.context_schema, **options)
-        self.builder = builder
-        self._writer = Writer(builder.channels)
-
-    @property
-    def nodes(self) -> Mapping[str, Any]:
-        """The nodes, the hidden first one included."""
-        return self._program.nodes
-
-    @property
-    def channels(self) -> Mapping[str, Any]:
-        """The channels, those of edges included."""
-        return self._program.channels
-
-    @property
-    def input_channels(self) -> str:
-        """The channel that the input is written to."""
-        return START
-
-    @property
-    def output_channels(self) -> Any:
-        """The channels that a result shows: a name where it is one value."""
-        return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
-
-    def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
-        found = super()._returned(ending, output_keys, version)
-        if version == "v2" and output_keys is None:
-            return replace(found, value=self._coerced(self.builder.output_schema, found.value))
-        return found
-
-    def _coerce(self, mode: str, data: Any) -> Any:
-        if mode == "values":
-            return self._coerced(self.builder.output_schema, data)
-        if mode == "checkpoints" and START not in data["next"]:
-            return {**data, "values": self._coerced(self.builder.state_schema, data["values"])}
-        if mode == "debug" and data["type"] == "checkpoint":
-            return {**data, "payload": self._coerce("checkpoints", data["payload"])}
-        return data
-
-    def _coerced(self, schema: Any, values: Any) -> Any:
-        """Values as the class of a schema, if that is one to make instances of."""
-        read = self.builder.schema_of(schema)
-        if read.make is None or not isinstance(values, dict):
-            return values
-        return read.make({key: value for key, value in values.items() if key in read.channels})
-
-    def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        return [*goto(command.goto), *self._writer.of_update(command.update)]
-
-    # -- what it takes and gives ------------------------------------------------------------------
-
-    @property
-    def InputType(self) -> Any:
-        """The type of its input."""
-        return self.builder.input_schema
-
-    @property
-    def OutputType(self) -> Any:
-        """The type of its result, where that is one value."""
-        return self.builder.output_schema if self._program.lone else None
-
-    def get_input_schema(self, config: Any = None) -> Any:
-        """A pydantic model of its input."""
-        return model_of(self.builder.input_schema, self.get_name("Input"))
-
-    def get_output_schema(self, config: Any = None) -> Any:
-        """A pydantic model of its result."""
-        return model_of(self.builder.output_schema, self.get_name("Output"))
-
-    def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
-        """The JSON schema of its input."""
-        return json_schema(self.builder.input_schema, self.get_name("Input"))
-
-    def get_output_jsonschema(self, config: Any = None) -> dict[str, Any]:
-        """The JSON schema of its result."""
-        return json_schema(self.builder.output_schema, self.get_name("Output"))
-
-    def get_context_jsonschema(self) -> dict[str, Any] | None:
-        """The JSON schema of its context; None where it has none."""
-        return context_schema(self.context_schema)
-
-    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """The picture of the graph; with `xray` also of the graphs in its nodes, or of so many levels of them."""
-        from graph_compat.graph.picturing import drawn
-
-        return drawn(self, xray)
-
-    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """`get_graph` for asyncio."""
-        return self.get_graph(config, xray=xray)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        """The picture, for notebooks."""
-        bundle: dict[str, Any] = self.get_graph()._repr_mimebundle_(**options)
-        return bundle
-
-    def attach_node(self, key: str, node: Any) -> None:
-        """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""
-        raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
-
-    attach_edge = attach_branch = attach_node
-
-
 def _refuse_events(version: str, transformers: Any) -> None:
     if version == "v3" or transformers:
         raise NotImplementedError(f"version={version!r} of stream_events() is left out: {EVENTS}")
-
-
-def refuse_parent(command: Command[Any]) -> None:
-    """Refuse a caller's command that addresses a graph around the one that is called."""
-    if command.graph == Command.PARENT:
-        raise InvalidUpdateError(
-            "There is no parent graph. A caller's command is for the graph that it calls"
-        )
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

@@ -10,7 +10,7 @@ from graph_compat.drawing import Description, NodeDescription, Route, picture
 
 if TYPE_CHECKING:
     from flowfn.drawing import Graph
-    from graph_compat.graph.compiled import CompiledStateGraph
+    from graph_compat.graph.compiled_state import CompiledStateGraph
 
 
 def drawn(graph: CompiledStateGraph[Any, Any, Any, Any], xray: int | bool = False) -> Graph:

@@ -16,7 +16,7 @@ from graph_compat.channels import LastValue
 from graph_compat.constants import CONF, END, SENDS, START
 from graph_compat.graph.action import action_of, name_of
 from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
-from graph_compat.graph.compiled import CompiledStateGraph
+from graph_compat.graph.compiled_state import CompiledStateGraph
 from graph_compat.graph.lowering import lower
 from graph_compat.graph.node import StateNodeSpec
 from graph_compat.graph.schema import AnyChannel, Schema, has_fields, read_schema

@@ -13,7 +13,8 @@ from flowfn.values import Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.errors import translated
-from graph_compat.graph.compiled import CompiledGraph, CompiledStateGraph
+from graph_compat.graph.compiled import CompiledGraph
+from graph_compat.graph.compiled_state import CompiledStateGraph
 from graph_compat.graph.json_schemas import context_schema
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto

@@ -29,7 +29,17 @@ PUBLIC = {
     "utils.runnable": "RunnableCallable RunnableLike",
     "channels": "BaseChannel LastValue LastValueAfterFinish AnyValue EphemeralValue UntrackedValue Topic "
     "BinaryOperatorAggregate DeltaChannel NamedBarrierValue NamedBarrierValueAfterFinish",
+    "channels.any_value": "AnyValue",
+    "channels.base": "BaseChannel Value Update",
+    "channels.binop": "BinaryOperatorAggregate",
+    "channels.delta": "DeltaChannel",
+    "channels.ephemeral_value": "EphemeralValue",
+    "channels.last_value": "LastValue LastValueAfterFinish",
+    "channels.named_barrier_value": "NamedBarrierValue NamedBarrierValueAfterFinish",
+    "channels.topic": "Topic",
+    "channels.untracked_value": "UntrackedValue",
     "pregel": "Pregel NodeBuilder",
+    "pregel.main": "Pregel NodeBuilder",
     "pregel.protocol": "PregelProtocol StreamProtocol",
     "pregel.remote": "RemoteGraph RemoteException",
     "pregel.types": "All StateUpdate CachePolicy PregelExecutableTask PregelTask RetryPolicy StateSnapshot StreamMode "
@@ -92,7 +102,6 @@ OWN = {  # names of which graph_compat has its own value, or whose shape LangGra
 DIFFERENT = {  # names of which graph_compat takes less, and why
     "types.Interrupt": "names that were deprecated before 1.0 are gone",
     "constants.Interrupt": "names that were deprecated before 1.0 are gone",
-    "types.Overwrite": "`type` is for JSON of the hosted server",
     "utils.runnable.RunnableLike": "LangChain's runnables are objects with invoke and ainvoke here",
     "graph.state.CompiledStateGraph": "a graph is made by compile()",
     "types.Interrupt.from_ns": "ids of questions are made by runs",

@@ -46,6 +46,14 @@ INSTEAD = {
     Name("failures", "too_many_steps"): "'FlowError'",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",
     Name("golden", "entrypoint_streams"): "stream: None\n  : {'a': 'z', 'prev': None, 'r': [11, 12]}",
+    Name("humans", "an_answer_by_id_in_a_subgraph_that_stores_nothing"): "invoke: {'x': ['i', 'i', '!']}",
+    Name("streaming", "parents_of_checkpoints_that_are_kept_at_the_end"): "chain: True",
+    Name("humans", "an_answer_by_id_after_one_by_value"): "value='three?'",
+    Name("humans", "a_question_and_what_ends_after_it"): "shown: [['b'], ['__interrupt__']]",
+    Name(
+        "humans", "questions_answered_one_by_one"
+    ): "interrupts=(),\n                                 state=None,\n"
+    "                                 result={'x': ['1']})",
     Name(
         "humans", "a_question_in_a_router"
     ): "Interrupt(value='where?', id='<H0>', response_schema=None)], 'x': []",

@@ -51,7 +51,7 @@ def test_a_program_runs_on_graph_compat(tmp_path: Path) -> None:
     """`python -m graph_compat app.py` gives `from langgraph…` graph_compat's names, though LangGraph is installed."""
     (tmp_path / "app.py").write_text(GRAPH)
     done = python("-m", "graph_compat", "app.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "graph_compat.graph.compiled\n")
+    assert (done.returncode, done.stdout) == (0, "graph_compat.graph.compiled_state\n")
     assert done.stderr.count("is passed over") == 1
 
 

@@ -660,3 +660,45 @@ async def time_travel_of_a_workflow(t: Trace) -> None:
     first = (await t.history(graph, ONE))[-1]
     await t.invoke(graph, None, first.config)
     t.note("ran", ran)
+
+
+async def what_tasks_write_names_the_calls_around_them(t: Trace) -> None:
+    """A custom chunk of a task's is of the namespace of the call that called it; the tasks' updates are the run's."""
+
+    async def inner(n: int) -> int:
+        get_stream_writer()(("inner", n))
+        return n + 1
+
+    inner_task = task(t.node(inner))
+
+    async def outer(n: int) -> int:
+        get_stream_writer()(("outer", n))
+        return await t.value(inner_task(n))
+
+    outer_task = task(t.node(outer))
+
+    async def wf(n: int) -> int:
+        get_stream_writer()("wf")
+        return await t.value(outer_task(n))
+
+    async def node(state: State) -> Any:
+        return {"x": [await t.value(outer_task(1))]}
+
+    sub = edges(nodes(t, StateGraph(State), node=node), ". node .").compile()
+    graph = edges(nodes(t, StateGraph(State), node=node).add_node("sub", sub), ". node sub .").compile()
+    for options in [{}, {"subgraphs": True}, {"version": "v2"}, {"version": "v2", "subgraphs": True}]:
+        await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["custom", "updates"], **options)
+        await t.stream(graph, {"x": []}, stream_mode=["custom", "updates"], **options)
+
+
+async def results_of_calls_that_ask(t: Trace) -> None:
+    """The second version's result of a call that waits is what the last one gave, or an empty dict."""
+
+    def wf(n: int) -> Any:
+        return {"n": n} if n == 1 else interrupt("?")
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 2, ONE, version="v2")
+    await t.invoke(graph, 1, TWO, version="v2")
+    await t.invoke(graph, 2, TWO, version="v2")
+    await t.invoke(graph, Command(resume="!"), TWO, version="v2")

@@ -1,5 +1,6 @@
 """Questions to a human: dynamic and static interrupts, and the answers (sections 2.12 to 2.14 and 2.25)."""
 
+import asyncio
 import dataclasses
 import operator
 from typing import Annotated, Any
@@ -99,12 +100,75 @@ async def a_question_in_a_loop_of_the_graph(t: Trace) -> None:
         await t.invoke(graph, Command(resume=answer), ONE)
 
 
+async def a_checkpoint_of_a_node_that_comes_again(t: Trace) -> None:
+    """The task that a checkpoint shows as due has asked nothing yet, whatever its node asked a superstep before."""
+    again = nodes(t, StateGraph(State), ask=_ask("one?", "two?"))
+    again.add_conditional_edges("ask", lambda state: "ask" if len(state["x"]) < 5 else END)
+    graph = _saved(edges(again, ". ask"))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, Command(resume="1"), ONE)
+    await t.stream(graph, Command(resume="2"), ONE, stream_mode=["checkpoints", "debug"])
+    await t.state(graph, ONE)
+
+
+async def a_checkpoint_of_a_node_that_comes_again_in_a_subgraph(t: Trace) -> None:
+    """So it is at checkpoints of a nested graph, and of one that remembers."""
+    for memory in (None, True):
+        again = nodes(t, StateGraph(State), ask=_ask("one?"))
+        again.add_conditional_edges("ask", lambda state: "ask" if len(state["x"]) < 3 else END)
+        builder = StateGraph(State).add_node("sub", edges(again, ". ask").compile(checkpointer=memory))
+        graph = _saved(edges(builder, ". sub ."))
+        await t.invoke(graph, {"x": ["i"]}, ONE)
+        await t.stream(graph, Command(resume="1"), ONE, stream_mode="checkpoints", subgraphs=True)
+
+
+@differs("the past shows the questions that were open last")
+async def questions_answered_one_by_one(t: Trace) -> None:
+    """The history shows what each task of a superstep asked, also the one that was answered first."""
+    graph = _saved(edges(nodes(t, StateGraph(State), a=_ask("a?"), b=_ask("b?")), ". a .", ". b ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE, unordered=True)
+    ids = _ids(await t.call(graph, "get_state", ONE))
+    await t.invoke(graph, Command(resume={ids["a?"]: "1"}), ONE)
+    await t.invoke(graph, Command(resume={ids["b?"]: "2"}), ONE)
+    await t.history(graph, ONE)
+
+
+@differs("an answer is used once")
+async def an_answer_by_id_after_one_by_value(t: Trace) -> None:
+    """Questions of a node that asks in turn take one answer each, however the answers come."""
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=_ask("one?", "two?", "three?", "four?")), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="1"), ONE)
+    for _ in range(2):
+        snapshot = await t.call(graph, "get_state", ONE)
+        await t.invoke(graph, Command(resume={each.id: "by id" for each in snapshot.interrupts}), ONE)
+
+
 async def questions_of_parallel_nodes(t: Trace) -> None:
     """All are told at once and can be answered together, by id."""
     graph = _saved(edges(nodes(t, StateGraph(State), p=_ask("p"), q=_ask("q")), ". p .", ". q ."))
     await t.invoke(graph, {"x": []}, ONE, unordered=True)
     ids = _ids(await t.state(graph, ONE))
     await t.invoke(graph, Command(resume={ids["q"]: "Q", ids["p"]: "P"}), ONE)
+
+
+@differs("in asyncio a question is told once its branches have stopped")
+async def a_question_and_what_ends_after_it(t: Trace) -> None:
+    """Streams show a question when it's asked, and then what ends after it."""
+
+    async def ask(state: State) -> Any:
+        return {"x": [interrupt("a?")]}
+
+    async def says_b(state: State) -> Any:
+        return {"x": ["b"]}
+
+    builder = StateGraph(State).add_node("a", ask).add_node("b", says_b)
+    graph = _saved(edges(builder, ". a .", ". b ."))
+
+    async def shown() -> list[Any]:
+        return [chunk async for chunk in graph.astream({"x": ["i"]}, ONE, stream_mode="updates")]
+
+    t.note("shown", [*map(list, await shown() if t.asyncio else asyncio.run(shown()))])
 
 
 async def questions_of_sends(t: Trace) -> None:
@@ -299,6 +363,16 @@ async def a_question_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
     await t.invoke(graph, {"x": []}, ONE)
     await t.invoke(graph, Command(resume="!"), ONE)
     t.note("ran", ran)
+
+
+@differs("an answer by id reaches a graph that stores nothing")
+async def an_answer_by_id_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
+    """The answer goes to the question of that id."""
+    inner = edges(nodes(t, StateGraph(State), ask=_ask("q")), ". ask .").compile(checkpointer=False)
+    graph = _saved(edges(StateGraph(State).add_node("sub", inner), ". sub ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    ids = _ids(await t.call(graph, "get_state", ONE))
+    await t.invoke(graph, Command(resume={ids["q"]: "!"}), ONE)
 
 
 async def stops_before_nodes(t: Trace) -> None:

@@ -425,3 +425,13 @@ async def a_finished_task_that_wrote_nothing(t):
     graph = edges(builder, ". said .", ". ask .", ". silent .").compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": []}, ONE)
     await t.stream(graph, None, ONE, stream_mode="checkpoints")
+
+
+@differs("a streamed checkpoint names the one before it")
+async def parents_of_checkpoints_that_are_kept_at_the_end(t):
+    """Each checkpoint's parent_config is the config of the one before it, whatever the durability."""
+    graph = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .").compile(checkpointer=InMemorySaver())
+    for _ in range(2):
+        chunks = await t.stream(graph, {"x": ["i"]}, ONE, stream_mode="checkpoints", durability="exit")
+        parents = [chunk["parent_config"] for chunk in chunks[1:]]
+        t.note("chain", parents == [chunk["config"] for chunk in chunks[:-1]])

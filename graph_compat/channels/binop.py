@@ -1,0 +1,43 @@
+"""A value that writes are folded into, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flowfn import pregel
+from flowfn.pregel import Channel
+from graph_compat.channels.base import BaseChannel
+
+__all__ = ["BinaryOperatorAggregate"]
+
+
+class BinaryOperatorAggregate(BaseChannel[Any, Any, Any]):
+    """Folds writes with `operator(value, write)`, from `typ()` or else from the first write."""
+
+    __slots__ = ("_rule", "operator")
+
+    def __init__(self, typ: Any, operator: Callable[[Any, Any], Any]) -> None:
+        super().__init__(typ)
+        self.operator = operator
+        self._rule = (Naming if hasattr(operator, "at_place") else pregel.Reducer)(operator, typ)
+        self._cell = self._rule.initial()
+
+    @property
+    def rule(self) -> Channel:
+        return self._rule
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BinaryOperatorAggregate) and other.operator is self.operator
+
+    __hash__ = BaseChannel.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Naming(pregel.Reducer):
+    """The rule of a reducer that makes ids: `operator.at_place(place)` is one that makes the same each time."""
+
+    def at(self, place: str) -> Channel:
+        operator: Any = self.operator
+        return pregel.Reducer(operator.at_place(place), self.typ)

@@ -1,0 +1,25 @@
+"""A value for one superstep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowfn import pregel
+from flowfn.pregel import Channel
+from graph_compat.channels.base import BaseChannel
+
+__all__ = ["EphemeralValue"]
+
+
+class EphemeralValue(BaseChannel[Any, Any, Any]):
+    """Keeps a value for one superstep; `guard` refuses more than one write."""
+
+    __slots__ = ("guard",)
+
+    def __init__(self, typ: Any, guard: bool = True) -> None:
+        super().__init__(typ)
+        self.guard = guard
+
+    @property
+    def rule(self) -> Channel:
+        return pregel.EphemeralValue(self.guard)

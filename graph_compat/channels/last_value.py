@@ -1,0 +1,25 @@
+"""Channels of one value: the last one, and the last one once the run has no node left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowfn import pregel
+from flowfn.pregel import Channel
+from graph_compat.channels.base import BaseChannel
+
+__all__ = ["LastValue", "LastValueAfterFinish"]
+
+
+class LastValue(BaseChannel[Any, Any, Any]):
+    """Keeps the last value; takes one write per superstep."""
+
+    __slots__ = ()
+    rule: Channel = pregel.LastValue()
+
+
+class LastValueAfterFinish(BaseChannel[Any, Any, Any]):
+    """Keeps the last value, shows it once no node is left to run, and forgets it when read."""
+
+    __slots__ = ()
+    rule: Channel = pregel.LastValueAfterFinish()

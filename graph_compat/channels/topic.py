@@ -1,0 +1,34 @@
+"""A list of what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowfn import pregel
+from flowfn.pregel import Channel
+from graph_compat.channels.base import BaseChannel
+
+__all__ = ["Topic"]
+
+
+class Topic(BaseChannel[Any, Any, Any]):
+    """Collects every write of a superstep, or with `accumulate` of all."""
+
+    __slots__ = ("accumulate",)
+
+    def __init__(self, typ: Any, accumulate: bool = False) -> None:
+        super().__init__(typ)
+        self.accumulate = accumulate
+
+    @property
+    def rule(self) -> Channel:
+        return pregel.Topic(self.accumulate)
+
+    @property
+    def ValueType(self) -> Any:
+        return Sequence[self.typ]  # type: ignore[name-defined]
+
+    @property
+    def UpdateType(self) -> Any:
+        return self.typ | list[self.typ]  # type: ignore[name-defined]

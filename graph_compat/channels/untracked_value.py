@@ -1,0 +1,30 @@
+"""A value that isn't kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowfn import pregel
+from flowfn.pregel import Channel
+from graph_compat.channels.base import BaseChannel
+
+__all__ = ["UntrackedValue"]
+
+
+class UntrackedValue(BaseChannel[Any, Any, Any]):
+    """Keeps the last value in memory alone; `guard` refuses more than one write."""
+
+    __slots__ = ("guard",)
+
+    def __init__(self, typ: Any, guard: bool = True) -> None:
+        super().__init__(typ)
+        self.guard = guard
+
+    @property
+    def rule(self) -> Channel:
+        return pregel.UntrackedValue(self.guard)
+
+    def copy(self) -> UntrackedValue:
+        new = self._empty()
+        new._cell = self._cell
+        return new

@@ -1,0 +1,127 @@
+"""A compiled state graph: its builder's schemas, in what it takes, gives and shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic
+
+from flowfn.values import Command, Write
+from graph_compat.constants import START
+from graph_compat.graph.compiled import CompiledGraph
+from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
+from graph_compat.graph.writes import Writer, goto
+from graph_compat.typing import ContextT, InputT, OutputT, StateT
+
+if TYPE_CHECKING:
+    from flowfn.drawing import Graph
+    from flowfn.invocation import Ending
+    from flowfn.streams import Version
+    from graph_compat.graph.state import StateGraph
+
+
+class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT]):
+    """A state graph that runs; made by `StateGraph.compile()`."""
+
+    def __init__(self, *, builder: StateGraph[Any, Any, Any, Any], **options: Any) -> None:
+        super().__init__(context_schema=builder.context_schema, **options)
+        self.builder = builder
+        self._writer = Writer(builder.channels)
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """The nodes, the hidden first one included."""
+        return self._program.nodes
+
+    @property
+    def channels(self) -> Mapping[str, Any]:
+        """The channels, those of edges included."""
+        return self._program.channels
+
+    @property
+    def input_channels(self) -> str:
+        """The channel that the input is written to."""
+        return START
+
+    @property
+    def output_channels(self) -> Any:
+        """The channels that a result shows: a name where it is one value."""
+        return self._program.output_channels[0] if self._program.lone else list(self._program.output_channels)
+
+    def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
+        found = super()._returned(ending, output_keys, version)
+        if version == "v2" and output_keys is None:
+            return replace(found, value=self._coerced(self.builder.output_schema, found.value))
+        return found
+
+    def _coerce(self, mode: str, data: Any) -> Any:
+        if mode == "values":
+            return self._coerced(self.builder.output_schema, data)
+        if mode == "checkpoints" and START not in data["next"]:
+            return {**data, "values": self._coerced(self.builder.state_schema, data["values"])}
+        if mode == "debug" and data["type"] == "checkpoint":
+            return {**data, "payload": self._coerce("checkpoints", data["payload"])}
+        return data
+
+    def _coerced(self, schema: Any, values: Any) -> Any:
+        """Values as the class of a schema, if that is one to make instances of."""
+        read = self.builder.schema_of(schema)
+        if read.make is None or not isinstance(values, dict):
+            return values
+        return read.make({key: value for key, value in values.items() if key in read.channels})
+
+    def _commanded(self, command: Command[Any]) -> Sequence[Write]:
+        return [*goto(command.goto), *self._writer.of_update(command.update)]
+
+    # -- what it takes and gives ------------------------------------------------------------------
+
+    @property
+    def InputType(self) -> Any:
+        """The type of its input."""
+        return self.builder.input_schema
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of its result, where that is one value."""
+        return self.builder.output_schema if self._program.lone else None
+
+    def get_input_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its input."""
+        return model_of(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_schema(self, config: Any = None) -> Any:
+        """A pydantic model of its result."""
+        return model_of(self.builder.output_schema, self.get_name("Output"))
+
+    def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its input."""
+        return json_schema(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_jsonschema(self, config: Any = None) -> dict[str, Any]:
+        """The JSON schema of its result."""
+        return json_schema(self.builder.output_schema, self.get_name("Output"))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of its context; None where it has none."""
+        return context_schema(self.context_schema)
+
+    def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """The picture of the graph; with `xray` also of the graphs in its nodes, or of so many levels of them."""
+        from graph_compat.graph.picturing import drawn
+
+        return drawn(self, xray)
+
+    async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
+        """`get_graph` for asyncio."""
+        return self.get_graph(config, xray=xray)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        """The picture, for notebooks."""
+        bundle: dict[str, Any] = self.get_graph()._repr_mimebundle_(**options)
+        return bundle
+
+    def attach_node(self, key: str, node: Any) -> None:
+        """Belongs to LangGraph's way of compiling; here a graph is compiled whole."""
+        raise NotImplementedError("attach_node: add nodes to the StateGraph, then compile() it again")
+
+    attach_edge = attach_branch = attach_node
