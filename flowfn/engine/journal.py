@@ -113,11 +113,11 @@ class Journal:
         return await self._read(host, partial(self.saver.load, self.thread, namespace, checkpoint))
 
     async def load_before(self, host: Host, namespace: str, bound: str) -> Loaded | None:
-        """The last stored checkpoint that is older than the one of id `bound`, of whichever namespace."""
+        """The last checkpoint that was committed before the one of id `bound`, of whichever namespace."""
 
         def find() -> Loaded | None:
-            found = self.saver.history(self.thread, namespace)
-            return next((loaded for loaded in found if loaded.checkpoint.id < bound), None)
+            found = self.saver.history(self.thread, None, before=bound)
+            return next((loaded for loaded in found if loaded.checkpoint.namespace == namespace), None)
 
         return await self._read(host, find)
 

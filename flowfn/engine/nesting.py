@@ -98,9 +98,10 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     if journal is None:
         return None, False
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
-    loaded = await journal.load(run.host, run.namespace, chosen)
-    if loaded is not None and chosen is None and bound is not None and loaded.checkpoint.id > bound:
-        loaded = await journal.load_before(run.host, run.namespace, bound) if run.remembers else loaded
+    if run.remembers and chosen is None and bound is not None:
+        loaded = await journal.load_before(run.host, run.namespace, bound)
+    else:
+        loaded = await journal.load(run.host, run.namespace, chosen)
     if loaded is None:
         return None, False
     ledger = None if chosen is not None else journal.ledger(loaded)
