@@ -48,6 +48,7 @@ async def go_on(run: Run) -> Any:
     """
     while True:
         if run.step + 1 > run.stop:
+            run.tell_checkpoint()
             raise GraphRecursionError(
                 f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition. Look for "
                 f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"

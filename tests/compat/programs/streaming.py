@@ -427,6 +427,13 @@ async def a_finished_task_that_wrote_nothing(t):
     await t.stream(graph, None, ONE, stream_mode="checkpoints")
 
 
+async def the_checkpoint_at_which_the_steps_are_used_up(t):
+    """A run that may take no more steps shows the last checkpoint that it made, and then raises."""
+    graph = edges(nodes(t, StateGraph(State), "a", "b"), ". a b a").compile(checkpointer=InMemorySaver())
+    for mode in ["checkpoints", "debug", ["values", "checkpoints"]]:
+        await t.stream(graph, {"x": []}, {**ONE, "recursion_limit": 3}, stream_mode=mode)
+
+
 @differs("a streamed checkpoint names the one before it")
 async def parents_of_checkpoints_that_are_kept_at_the_end(t):
     """Each checkpoint's parent_config is the config of the one before it, whatever the durability."""
