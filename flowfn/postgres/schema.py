@@ -56,7 +56,7 @@ class Schema:
                 connection.execute(f"CREATE SCHEMA {self.name}")
             if not version:
                 connection.execute(
-                    f"CREATE TABLE {self.name}.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)"
+                    f"CREATE TABLE {self.name}.migration (number integer NOT NULL, at timestamptz NOT NULL)"
                 )
             for number, script in enumerate(scripts[version or 0 :], (version or 0) + 1):
                 for statement in script.split(";\n"):
