@@ -22,13 +22,15 @@ _TAKE_FREE = """
     INSERT INTO flowfn.thread AS thread (id, token, owner, expires, created_at, updated_at)
     VALUES ($1, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
     ON CONFLICT (id) DO UPDATE SET
-        token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires, updated_at = excluded.updated_at
+        token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires,
+        updated_at = excluded.updated_at
     WHERE thread.owner IS NULL OR $5::boolean
     RETURNING token"""
 
 _TAKE = """
     UPDATE flowfn.thread SET
-        token = nextval('flowfn.tick'), owner = $3, expires = clock_timestamp() + make_interval(secs => $4::float8), updated_at = $5
+        token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
+        expires = clock_timestamp() + make_interval(secs => $4::float8)
     WHERE key = $1 AND token = $2 AND ($6::text IS NULL OR
         workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))
     RETURNING token"""
