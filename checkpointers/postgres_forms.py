@@ -66,9 +66,13 @@ def places_of(key: int, channels: str, places: str) -> Iterator[tuple[str, int, 
     """Each channel of the checkpoint of this key, its version, and the key of its value, if it has one."""
     words = places.split(" ") if places else []
     for line, word in zip(channels.split("\n"), words, strict=False):
-        version, _, value = word.partition(":")
-        ago, _, nth = value.partition(".")
-        yield from_text(line), int(version), (key - int(ago)) * ROOM + int(nth or 0) if value else None
+        yield from_text(line), int(word.partition(":")[0]), value_at(key, word)
+
+
+def value_at(key: int, word: str) -> int | None:
+    """The key of the value at a place of the checkpoint of this key; None where there is none."""
+    ago, _, nth = word.partition(":")[2].partition(".")
+    return (key - int(ago)) * ROOM + int(nth or 0) if ago else None
 
 
 def _text_bytes(text: str, other: int) -> bytes:

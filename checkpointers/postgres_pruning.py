@@ -38,6 +38,9 @@ _FORGET_VALUES = f"""
     DELETE FROM flowfn.value USING flowfn.checkpoint
     WHERE {OWN} AND checkpoint.key = ANY($2::bigint[]) AND value.key NOT IN (SELECT key FROM needed)"""
 
+_TAKE_AWAY = "UPDATE flowfn.thread SET token = nextval('flowfn.tick') WHERE key = $1"
+"""A holder that seemed dead, and comes back, may not go on from what is forgotten."""
+
 _LEAVE = f"""
     UPDATE flowfn.checkpoint SET id = '\\x00'::bytea || int8send(key), source = '{_LEFT}', parent = NULL, step = NULL,
         created_at = NULL, body = NULL, metadata = NULL, channels = NULL, places = NULL
@@ -72,6 +75,8 @@ def forget(db: Connection, thread: str, places: Collection[Place]) -> None:
             raise busy(thread, label(owner))
         spaces, ids = [to_text(space) for space, _ in places], [id_bytes(id) for _, id in places]
         doomed = [key for (key,) in db.execute(_DOOMED, (lease.key, spaces, ids))]
+        if lease.owner is not None:
+            db.execute(_TAKE_AWAY, (lease.key,))
         db.execute("DELETE FROM flowfn.write WHERE checkpoint = ANY($1::bigint[])", (doomed,))
         db.execute(_FORGET_VALUES, (lease.key, doomed))
         db.execute(_LEAVE, (doomed,))

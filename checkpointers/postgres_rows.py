@@ -12,11 +12,22 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from checkpointers.packing import NOTHING, packed
-from checkpointers.postgres_forms import MAP, OWN, PLACE, ROOM, STORED, VERSION, id_bytes, time_bytes
+from checkpointers.packing import NOTHING, Other, is_packed, packed
+from checkpointers.postgres_forms import (
+    MAP,
+    OWN,
+    PLACE,
+    ROOM,
+    STORED,
+    VERSION,
+    id_bytes,
+    time_bytes,
+    value_at,
+)
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, Versioned, Writes
 from flowfn.postgres.text import to_line, to_text
+from flowfn.recent import Recent
 
 _HOLDS = "thread.id = $1 AND ($2::bigint IS NULL OR thread.token = $2::bigint)"
 """The thread of a commit, unless its lease was lost. A commit without a lease has no token."""
@@ -55,7 +66,9 @@ _PUT = f"""
             checkpoint.key * {ROOM} - 1) AS key
         FROM here AS checkpoint, (SELECT DISTINCT data, onto, beside FROM given WHERE data IS NOT NULL) AS different),
     added AS (
-        INSERT INTO flowfn.value (key, onto, beside, data) SELECT key, onto, beside, data FROM put),
+        INSERT INTO flowfn.value (key, onto, beside, data)
+        SELECT key, onto, CASE WHEN beside > 0 AND NOT EXISTS (
+            SELECT FROM flowfn.value WHERE value.key = put.beside) THEN -1 ELSE beside END, data FROM put),
     moved AS (
         UPDATE flowfn.write SET checkpoint = here.key FROM here
         WHERE checkpoint = here.known AND here.known <> here.key),
@@ -74,10 +87,11 @@ _PUT = f"""
     ON CONFLICT (thread, id, namespace) DO UPDATE SET
         key = excluded.key, parent = excluded.parent, step = excluded.step, source = excluded.source,
         created_at = excluded.created_at, body = excluded.body, metadata = excluded.metadata,
-        channels = excluded.channels, places = excluded.places"""
+        channels = excluded.channels, places = excluded.places
+    RETURNING key, split_part(places, ' ', $16::integer)"""
 """Puts a checkpoint, and fills the one that writes have named before: its key is the next one then, and theirs too.
 
-The values of one that was put before stay, for others may be read from them.
+The values of one that was put before stay, for others may be read from them. It tells its key and one of its places.
 """
 
 _SETTLE = f"""
@@ -92,10 +106,11 @@ _MOST = 16
 
 
 class Statement(NamedTuple):
-    """SQL and its parameters."""
+    """SQL and its parameters. One that puts a value which others may be kept beside tells its place."""
 
     query: str
     parameters: Sequence[Any]
+    whole: tuple[CheckpointRow, bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -109,11 +124,37 @@ class Bundle:
     statements: list[Statement]
 
 
-def bundles(commits: Iterable[Commit]) -> list[Bundle]:
+class Others:
+    """What values may be kept beside: of each namespace, a value that its last checkpoint was put with.
+
+    It is known to who put it, as long as the lease lasts: under that nobody else forgets it.
+    """
+
+    def __init__(self) -> None:
+        self._last: Recent[tuple[str, str], tuple[int, str, Other]] = Recent(most=256, size=1 << 20)
+
+    def find(self, commit: Commit, row: CheckpointRow) -> Other:
+        """One that a checkpoint's parent was put with."""
+        found = self._last.get((commit.thread, row.namespace))
+        if found is None or commit.lease is None or found[:2] != (commit.lease.token, row.parent):
+            return NOTHING
+        return found[2]
+
+    def keep(self, commit: Commit, statement: Statement, told: tuple[int, str]) -> None:
+        """A checkpoint is put, and has told its key, and the place of its value."""
+        key = value_at(*told)
+        if commit.lease is not None and statement.whole is not None and key is not None:
+            row, data = statement.whole
+            self._last.keep(
+                (commit.thread, row.namespace), (commit.lease.token, row.id, Other(key, data)), len(data)
+            )
+
+
+def bundles(commits: Iterable[Commit], others: Others) -> list[Bundle]:
     """Commits as statements, in their order; tasks of one run that ended together share theirs."""
     made: list[Bundle] = []
     for group in _grouped(commits):
-        made.append(Bundle(group, list(_statements(group))))
+        made.append(Bundle(group, list(_statements(group, others))))
     return made
 
 
@@ -137,7 +178,7 @@ def _adds_writes(commit: Commit) -> bool:
     )
 
 
-def _statements(group: Sequence[Commit]) -> Iterator[Statement]:
+def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
     commit = group[0]
     holds = (to_text(commit.thread), None if commit.lease is None else commit.lease.token)
     items = _merged([item for one in group for item in one.items])
@@ -149,7 +190,7 @@ def _statements(group: Sequence[Commit]) -> Iterator[Statement]:
         if isinstance(item, Writes):
             yield from _add_writes(holds, item)
         elif isinstance(item, CheckpointRow):
-            yield from _put(holds, item)
+            yield _put(holds, item, others.find(commit, item))
         else:
             raise strange_item(item)
     if concerns_thread(commit):
@@ -208,7 +249,7 @@ def _adding(count: int) -> str:
         FROM here, (VALUES {rows}) AS given (nth, task, idx, channel, data, path) ORDER BY nth"""
 
 
-def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statement]:
+def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Statement:
     """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
     place = (to_text(row.namespace), id_bytes(row.id))
     described = (
@@ -220,7 +261,8 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
         row.metadata,
     )
     put = [row.values.get(channel) for channel in row.versions]
-    kept = [_kept(one) for one in put]
+    kept = [_kept(one, other) for one in put]
+    nth = _longest(put, kept)
     given: tuple[list[Any], ...] = (
         [to_line(channel) for channel in row.versions],
         list(row.versions.values()),
@@ -228,13 +270,26 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statemen
         [data for data, _ in kept],
         [beside for _, beside in kept],
     )
-    yield Statement(_PUT, (*holds, *place, *described, *given))
+    parameters = (*holds, *place, *described, *given, 1 + (nth or 0))
+    longest = None if nth is None else put[nth]
+    whole = None if longest is None or longest.value is None else (row, longest.value)
+    return Statement(_PUT, parameters, whole)
 
 
-def _kept(put: Versioned | None) -> tuple[bytes | None, int | None]:
+def _longest(put: Sequence[Versioned | None], kept: Sequence[tuple[bytes | None, int | None]]) -> int | None:
+    """Which value others may be kept beside, if any: the longest that stands beside none itself."""
+    fitting = [
+        (len(one.value), nth)
+        for nth, (one, (_, beside)) in enumerate(zip(put, kept, strict=True))
+        if one is not None and one.value is not None and not beside and is_packed(one.value)
+    ]
+    return max(fitting)[1] if fitting else None
+
+
+def _kept(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
     """The bytes to keep of what a channel was given, if it was, and what they are beside."""
     data = None if put is None else put.deltas[0] if put.deltas else put.value
-    return (None, None) if data is None else packed(data, NOTHING)
+    return (None, None) if data is None else packed(data, other)
 
 
 def _settle(holds: tuple[str, int | None], commit: Commit) -> Statement:

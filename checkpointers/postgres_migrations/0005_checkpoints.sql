@@ -24,7 +24,7 @@ CREATE TABLE flowfn.checkpoint (
 CREATE TABLE flowfn.value (
     key bigint PRIMARY KEY,
     onto bigint CONSTRAINT a_delta_changes_a_value CHECK (onto > 0),
-    beside bigint,
+    beside bigint CONSTRAINT a_value_is_beside_another CHECK (beside >= 0),
     data bytea NOT NULL
 );
 

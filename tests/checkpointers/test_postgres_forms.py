@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import random
+import string
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkpointers.conformance.rows import checkpoint, loaded, put, write, writes
+from checkpointers import PostgresSaver
+from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, put, write, writes
 from checkpointers.postgres_forms import id_bytes, id_of, places_of, time_bytes, time_of
-from flowfn.ports import Versioned
+from flowfn import entrypoint
+from flowfn.errors import LeaseLost, SaverError
+from flowfn.ports import Commit, Versioned
 from flowfn.postgres.text import from_text, to_line
 
-from ..postgres_database import Database
+from ..postgres_database import Database, new_database
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
@@ -120,3 +127,77 @@ def test_writes_follow_the_checkpoint_that_they_have_named(postgres_database: Da
     put(saver, checkpoint("c1"))
     put(saver, checkpoint("c2", "c1"))
     assert [(row.checkpoint.id, len(row.writes)) for row in saver.history(None)] == [("c2", 1), ("c1", 0)]
+
+
+def said(length: int) -> str:
+    """A message that doesn't compress into nothing."""
+    return "".join(random.choices(string.ascii_letters + " ", k=length))
+
+
+BESIDE = "SELECT count(*) FROM flowfn.value WHERE beside > 0"
+
+
+def test_a_value_is_kept_beside_what_the_parent_was_put_with(postgres_database: Database) -> None:
+    """Under one lease; and another process reads it, and keeps its own beside nothing that it doesn't know."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    values = {"out": Versioned(2, b"heard: " + text)}
+    put(saver, checkpoint("c1", versions={"in": 1}, values={"in": Versioned(1, text)}), lease=lease)
+    put(saver, checkpoint("c2", "c1", versions={"out": 2}, values=values), lease=lease)
+    assert postgres_database.execute(BESIDE) == [(1,)]
+    with PostgresSaver(postgres_database.url, serde=saver.serde) as other:
+        assert loaded(other).checkpoint.values == values
+        put(
+            other, checkpoint("c3", "c2", versions={"out": 3}, values={"out": Versioned(3, b"said: " + text)})
+        )
+        assert loaded(other).checkpoint.values["out"].value == b"said: " + text
+    assert postgres_database.execute(BESIDE) == [(1,)]
+    saver.release(lease)
+    saver.forget(THREAD, [("", "c1"), ("", "c3")])
+    assert loaded(saver).checkpoint.values == values
+
+
+def test_what_a_value_would_be_beside_is_gone(postgres_database: Database) -> None:
+    """The commit is refused, where it would leave what nobody can read: the server lost what it said it had kept."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    put(saver, checkpoint("c1", versions={"in": 1}, values={"in": Versioned(1, text)}), lease=lease)
+    postgres_database.execute("DELETE FROM flowfn.value")
+    row = checkpoint("c2", "c1", versions={"out": 2}, values={"out": Versioned(2, b"heard: " + text)})
+    (refusal,) = saver.commit([Commit(THREAD, lease, items=[row])])
+    assert isinstance(refusal, SaverError)
+
+
+def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgres_database: Database) -> None:
+    """Its next commit is refused."""
+    saver = postgres_database.saver()
+    with PostgresSaver(postgres_database.url, serde=saver.serde) as late:
+        lease = claimed(late)
+        put(late, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a")}), lease=lease)
+        elsewhere = "1@0@000000000000@elsewhere@elsewhere"
+        postgres_database.execute("UPDATE flowfn.thread SET owner = %s, expires = now()", elsewhere)
+        saver.forget(THREAD, [("", "c1")])
+        (refusal,) = late.commit([Commit(THREAD, lease, items=[checkpoint("c2", "c1")])])
+        assert isinstance(refusal, LeaseLost)
+
+
+SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
+
+
+def test_a_conversation_takes_little_more_than_what_was_said(postgres_server: str) -> None:
+    """G6: what 200 turns that append 200 bytes to `previous` add, indexes and all, with no vacuum."""
+    with new_database(postgres_server) as database, PostgresSaver(database.url) as saver:
+
+        @entrypoint(checkpointer=saver)
+        def chat(text: str, *, previous: Any = None) -> list[str]:
+            return [*(previous or []), text]
+
+        def turns(count: int) -> int:
+            for _ in range(count):
+                chat.invoke(said(200), thread_id="a long conversation")
+            return int(database.execute(SIZE)[0][0])
+
+        first = turns(50)
+        assert turns(200) - first <= 300_000
