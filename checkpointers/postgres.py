@@ -19,7 +19,7 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Holder, label, listed
-from checkpointers.postgres_rows import Bundle, bundles
+from checkpointers.postgres_rows import Bundle, Others, bundles
 from checkpointers.postgres_schema import SCHEMA
 from checkpointers.rules import END, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
@@ -61,6 +61,7 @@ class PostgresSaver(CheckpointSaver):
         schema = replace(SCHEMA, create=create)
         self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
+        self._others = Others()
         self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)
         self._holder = Holder(self._renew, ttl=lease)
 
@@ -144,8 +145,8 @@ class PostgresSaver(CheckpointSaver):
         """
         mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
         try:
-            made = bundles(mine)
-            held = self._database.commit(lambda db: _write(db, made)) if made else []
+            made = bundles(mine, self._others)
+            held = self._database.commit(lambda db: _write(db, made, self._others)) if made else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
@@ -231,12 +232,16 @@ class PostgresSaver(CheckpointSaver):
         return listed(*rows[0]) if rows else None
 
 
-def _write(db: Connection, made: Sequence[Bundle]) -> list[bool]:
+def _write(db: Connection, made: Sequence[Bundle], others: Others) -> list[bool]:
     """Write bundles in one transaction; for each, whether its lease still held."""
     if len(made) == 1 and len(made[0].statements) == 1:
-        return [db.execute(*made[0].statements[0]).rowcount > 0]
+        return [db.execute(*made[0].statements[0][:2]).rowcount > 0]
     with db.pipeline():
         db.execute("BEGIN")
-        cursors = [[db.execute(*statement) for statement in bundle.statements] for bundle in made]
+        cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
         db.execute("COMMIT")
+    for bundle, answers in zip(made, cursors, strict=True):
+        for statement, answer in zip(bundle.statements, answers, strict=True):
+            if statement.whole is not None and (told := answer.fetchone()) is not None:
+                others.keep(bundle.commits[0], statement, told)
     return [first.rowcount > 0 for first, *_ in cursors]

@@ -1,6 +1,7 @@
 """Leases in Postgres: who may write to a thread.
 
 Rule: a token is given out in a transaction that holds the row of the thread, and leases end by the server's clock.
+Nothing that an index is of changes with a lease, so that its update stays within the row's page.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from flowfn.postgres.text import from_text, to_text
 HELD = "key, id, owner, token, coalesce(expires <= clock_timestamp(), true)"
 """What `Held` takes, of a thread's row."""
 
-_LENT = "token = nextval('flowfn.tick'), touched = nextval('flowfn.tick')"
-
-_TAKE_FREE = f"""
+_TAKE_FREE = """
     INSERT INTO flowfn.thread AS thread (id, token, owner, expires, created_at, updated_at)
     VALUES ($1, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
     ON CONFLICT (id) DO UPDATE SET
-        {_LENT}, owner = excluded.owner, expires = excluded.expires, updated_at = excluded.updated_at
+        token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires,
+        updated_at = excluded.updated_at
     WHERE thread.owner IS NULL OR $5::boolean
     RETURNING token"""
 
-_TAKE = f"""
+_TAKE = """
     UPDATE flowfn.thread SET
-        {_LENT}, owner = $3, expires = clock_timestamp() + make_interval(secs => $4::float8), updated_at = $5
+        token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
+        expires = clock_timestamp() + make_interval(secs => $4::float8)
     WHERE key = $1 AND token = $2 AND ($6::text IS NULL OR
         workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))
     RETURNING token"""
@@ -74,7 +75,8 @@ def take(
 def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
     rows = db.execute(
-        f"SELECT {HELD} FROM flowfn.thread WHERE workflow = $1 AND call = $2"
+        f"SELECT {HELD} FROM flowfn.thread"
+        " WHERE hashtextextended(call, 0) = hashtextextended($2::text, 0) AND workflow = $1 AND call = $2"
         " AND status IN ('running', 'interrupted', 'failed') ORDER BY key DESC",
         (to_text(workflow), to_text(call)),
     )

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from checkpointers.packing import unpacked
+from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import merged
 from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
@@ -60,7 +62,7 @@ def page(
     *,
     end: int,
 ) -> tuple[list[Loaded], int]:
-    """Up to `size` checkpoints that were put before place `end`, the last first, and the place of the last of them."""
+    """Up to `size` checkpoints put before the one of key `end`, the last first, and the key of the last of them."""
     found, last, _ = _page(db, size, thread, namespace, end=end)
     return found, last
 
@@ -76,10 +78,9 @@ def _page(
     known: Mapping[int, Known] = _NONE,
 ) -> tuple[list[Loaded], int, Mapping[int, Parts]]:
     """As `page`, with the values that were read."""
-    given = {"thread": thread, "namespace": namespace, "id": id}
-    named = {name: to_text(value) for name, value in given.items() if value is not None}
+    named = _named(thread, namespace, id)
     if end is not None:
-        named["end"] = end  # type: ignore[assignment]
+        named["end"] = end
     queries = _queries(tuple(named))
     parameters = (size, *named.values())
     with db.pipeline():
@@ -89,8 +90,8 @@ def _page(
         written = db.execute(queries[2], parameters)
         db.execute("COMMIT")
     parts: dict[int, list[tuple[int, bytes]]] = {}
-    for head, key, data in chains:
-        parts.setdefault(head, []).append((key, data))
+    for head, key, *kept in chains:
+        parts.setdefault(head, []).append((key, unpacked(*kept)))
     values = {head: _put_together(chain, known) for head, chain in parts.items()}
     under: dict[int, list[WriteRow]] = {}
     for key, task, index, channel, value, path in written:
@@ -98,7 +99,7 @@ def _page(
         under.setdefault(key, []).append(row)
     found = rows.fetchall()
     loaded = [_loaded(row, values, merged(under.get(row[0], ()))) for row in found]
-    return loaded, found[-1][1] if found else 0, values
+    return loaded, found[-1][0] if found else 0, values
 
 
 class _Changed(Exception):
@@ -120,8 +121,18 @@ _CONDITIONS = {
     "thread": "checkpoint.thread = (SELECT key FROM flowfn.thread WHERE id = {})",
     "namespace": "checkpoint.namespace = {}",
     "id": "checkpoint.id = {}",
-    "end": "checkpoint.place < {}",
+    "end": "checkpoint.key < {}",
 }
+
+
+def _named(thread: str | None, namespace: str | None, id: str | None) -> dict[str, Any]:
+    """The parameters of the conditions that are asked for."""
+    given = {
+        "thread": None if thread is None else to_text(thread),
+        "namespace": None if namespace is None else to_text(namespace),
+        "id": None if id is None else id_bytes(id),
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @cache
@@ -129,53 +140,52 @@ def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
     """What reads a page: the checkpoints, their values, their writes."""
     conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
     # A checkpoint of a given id is looked up, not searched for along the thread's history.
-    order = "" if "id" in named else "ORDER BY place DESC"
-    where = f"{' AND '.join(['place IS NOT NULL', *conditions])} {order} LIMIT $1"
+    order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
+    where = f"{' AND '.join(['body IS NOT NULL', *conditions])} {order} LIMIT $1"
     chosen = f"ANY(ARRAY(SELECT checkpoint.key FROM flowfn.checkpoint WHERE {where}))"
     return (
-        "SELECT checkpoint.key, place, thread.id, namespace, checkpoint.id, parent, step, source,"
-        " checkpoint.created_at, body, metadata, channels, versions, stored"
+        "SELECT checkpoint.key, thread.id, namespace, checkpoint.id, parent, step, source,"
+        " checkpoint.created_at, body, metadata, channels, places"
         f" FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}",
-        "WITH RECURSIVE part (head, depth, key, data, onto) AS ("
-        "SELECT key, 0, key, data, onto FROM flowfn.value WHERE key = ANY(ARRAY("
-        f"SELECT unnest(stored) FROM flowfn.checkpoint WHERE key = {chosen}))"
-        " UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto"
+        "WITH RECURSIVE part (head, depth, key, data, onto, beside) AS ("
+        "SELECT key, 0, key, data, onto, beside FROM flowfn.value WHERE key = ANY(ARRAY("
+        f"SELECT {STORED} FROM flowfn.checkpoint, {MAP} WHERE checkpoint.key = {chosen}))"
+        " UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto, value.beside"
         f" FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))"
-        " SELECT head, key, data FROM part ORDER BY head, depth DESC",
+        " SELECT head, part.key, part.data, part.beside, other.data, other.beside"
+        " FROM part LEFT JOIN flowfn.value AS other ON other.key = part.beside ORDER BY head, depth DESC",
         "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
         f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
     )
 
 
 def _loaded(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Loaded:
-    _, _, thread, namespace, name, parent, step, source, created_at, body, metadata, *held = found
-    channels = [from_text(channel) for channel in held[0]]
-    values = {
-        channel: Versioned(version, None) if key is None else Versioned(version, *stored[key])
-        for channel, version, key in zip(channels, *held[1:], strict=True)
-    }
+    key, thread, namespace, id, parent, step, source, created_at, body, metadata, *texts = found
+    held = list(places_of(key, *texts))
     row = CheckpointRow(
         from_text(namespace),
-        from_text(name),
-        None if parent is None else from_text(parent),
+        id_of(id),
+        None if parent is None else id_of(parent),
         step,
         from_text(source),
-        created_at,
+        time_of(created_at),
         body,
         metadata,
-        dict(zip(channels, held[1], strict=True)),
-        values,
+        {channel: version for channel, version, _ in held},
+        {
+            channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
+            for channel, version, value in held
+        },
     )
     return Loaded(from_text(thread), row, writes)
 
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:
-    """The place of a checkpoint of this id; one of the namespace asked for goes before any other."""
-    given = {"id": checkpoint, "thread": thread}
-    named = {name: to_text(value) for name, value in given.items() if value is not None}
+    """The key of a checkpoint of this id; one of the namespace asked for goes before any other."""
+    named = _named(thread, None, checkpoint)
     where = " AND ".join(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2))
     rows = db.execute(
-        f"SELECT coalesce(namespace = $1, false), place FROM flowfn.checkpoint WHERE place IS NOT NULL AND {where}",
+        f"SELECT coalesce(namespace = $1, false), key FROM flowfn.checkpoint WHERE body IS NOT NULL AND {where}",
         (None if namespace is None else to_text(namespace), *named.values()),
     ).fetchall()
     return max(rows, default=(False, None))[1]
@@ -218,7 +228,7 @@ def delete_thread(db: Connection, id: str) -> None:
         db.execute("BEGIN")
         for statement in (
             "SELECT FROM flowfn.thread WHERE id = $1 FOR UPDATE",
-            f"DELETE FROM flowfn.value WHERE checkpoint {under}",
+            f"DELETE FROM flowfn.value USING flowfn.checkpoint WHERE {OWN} AND checkpoint.key {under}",
             f"DELETE FROM flowfn.write WHERE checkpoint {under}",
             f"DELETE FROM flowfn.checkpoint WHERE key {under}",
             "DELETE FROM flowfn.thread WHERE id = $1",

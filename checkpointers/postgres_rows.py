@@ -12,9 +12,22 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from checkpointers.packing import NOTHING, Other, is_packed, packed
+from checkpointers.postgres_forms import (
+    MAP,
+    OWN,
+    PLACE,
+    ROOM,
+    STORED,
+    VERSION,
+    id_bytes,
+    time_bytes,
+    value_at,
+)
 from checkpointers.rules import concerns_thread, now, strange_item
-from flowfn.ports import CheckpointRow, Commit, Writes
-from flowfn.postgres.text import to_text
+from flowfn.ports import CheckpointRow, Commit, Versioned, Writes
+from flowfn.postgres.text import to_line, to_text
+from flowfn.recent import Recent
 
 _HOLDS = "thread.id = $1 AND ($2::bigint IS NULL OR thread.token = $2::bigint)"
 """The thread of a commit, unless its lease was lost. A commit without a lease has no token."""
@@ -28,47 +41,58 @@ _ADD_THREAD = """
 
 _PUT = f"""
     WITH here AS MATERIALIZED (
-        SELECT coalesce(checkpoint.key, nextval('flowfn.checkpoint_key_seq')) AS key, thread.key AS thread
-        FROM flowfn.thread LEFT JOIN flowfn.checkpoint
-        ON checkpoint.thread = thread.key AND namespace = $3::text AND checkpoint.id = $4::text
+        SELECT thread.key AS thread, known.key AS known,
+            CASE WHEN known.body IS NULL THEN nextval('flowfn.tick') ELSE known.key END AS key
+        FROM flowfn.thread LEFT JOIN flowfn.checkpoint AS known
+        ON known.thread = thread.key AND namespace = $3::text AND known.id = $4::bytea
         WHERE {_HOLDS}),
     base AS (
-        SELECT * FROM flowfn.checkpoint
+        SELECT key, channels, places FROM flowfn.checkpoint
         WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
-            AND ($5::text IS NULL OR id = $5::text) AND place IS NOT NULL
-        ORDER BY place DESC LIMIT 1),
+            AND ($5::bytea IS NULL OR id = $5::bytea) AND body IS NOT NULL
+        ORDER BY key DESC LIMIT 1),
     old AS (
-        SELECT unnest(channels) AS channel, unnest(versions) AS version, unnest(stored) AS stored FROM base),
+        SELECT channel, {VERSION} AS version, {STORED} AS stored
+        FROM base AS checkpoint, {MAP} WHERE place IS NOT NULL),
     given AS (
         SELECT given.*, old.version AS old_version, old.stored,
             CASE WHEN put = 'delta' THEN coalesce(old.stored, 0) END AS onto
-        FROM unnest($12::text[], $13::bigint[], $14::text[], $15::bytea[])
-            WITH ORDINALITY AS given (channel, version, put, data, nth)
+        FROM unnest($11::text[], $12::bigint[], $13::text[], $14::bytea[], $15::bigint[])
+            WITH ORDINALITY AS given (channel, version, put, data, beside, nth)
         LEFT JOIN old USING (channel)),
-    put AS (
-        INSERT INTO flowfn.value (checkpoint, data, onto)
-        SELECT DISTINCT here.key, data, onto FROM here, given WHERE data IS NOT NULL
-        RETURNING key, data, onto),
+    put AS MATERIALIZED (
+        SELECT data, onto, beside, row_number() OVER () + coalesce(
+            CASE WHEN known = checkpoint.key THEN (SELECT max(key) FROM flowfn.value WHERE {OWN}) END,
+            checkpoint.key * {ROOM} - 1) AS key
+        FROM here AS checkpoint, (SELECT DISTINCT data, onto, beside FROM given WHERE data IS NOT NULL) AS different),
+    added AS (
+        INSERT INTO flowfn.value (key, onto, beside, data)
+        SELECT key, onto, CASE WHEN beside > 0 AND NOT EXISTS (
+            SELECT FROM flowfn.value WHERE value.key = put.beside) THEN -1 ELSE beside END, data FROM put),
+    moved AS (
+        UPDATE flowfn.write SET checkpoint = here.key FROM here
+        WHERE checkpoint = here.known AND here.known <> here.key),
     held AS (
         SELECT channel, version, nth,
             CASE WHEN given.put IS NOT NULL THEN put.key WHEN version = old_version THEN stored END AS stored
-        FROM given LEFT JOIN put
-        ON given.data = put.data AND coalesce(given.onto, 0) = coalesce(put.onto, 0))
+        FROM given LEFT JOIN put ON given.data = put.data
+            AND coalesce(given.onto, 0) = coalesce(put.onto, 0)
+            AND coalesce(given.beside, -1) = coalesce(put.beside, -1))
     INSERT INTO flowfn.checkpoint (
-        key, thread, namespace, id, place, parent, step, source, created_at, body, metadata,
-        channels, versions, stored)
-    OVERRIDING SYSTEM VALUE
-    SELECT here.key, here.thread, $3, $4, nextval('flowfn.tick'), $5, $6, $7, $8, $9, $10, names, numbers, keys
-    FROM here, (
-        SELECT coalesce(array_agg(channel ORDER BY nth), $11::text[]) AS names,
-            coalesce(array_agg(version ORDER BY nth), ARRAY[]::bigint[]) AS numbers,
-            coalesce(array_agg(stored ORDER BY nth), ARRAY[]::bigint[]) AS keys FROM held) AS map
+        key, thread, namespace, id, parent, step, source, created_at, body, metadata, channels, places)
+    SELECT here.key, here.thread, $3, $4, $5, $6, $7, $8, $9, $10, names, words
+    FROM here, LATERAL (
+        SELECT coalesce(string_agg(channel || E'\\n', '' ORDER BY nth), '') AS names,
+            coalesce(string_agg({PLACE}, ' ' ORDER BY nth), '') AS words FROM held) AS map
     ON CONFLICT (thread, id, namespace) DO UPDATE SET
-        place = coalesce(checkpoint.place, excluded.place), parent = excluded.parent, step = excluded.step,
-        source = excluded.source, created_at = excluded.created_at, body = excluded.body,
-        metadata = excluded.metadata, channels = excluded.channels, versions = excluded.versions,
-        stored = excluded.stored"""
-"""Puts a checkpoint, and fills the one that writes have named before."""
+        key = excluded.key, parent = excluded.parent, step = excluded.step, source = excluded.source,
+        created_at = excluded.created_at, body = excluded.body, metadata = excluded.metadata,
+        channels = excluded.channels, places = excluded.places
+    RETURNING key, split_part(places, ' ', $16::integer)"""
+"""Puts a checkpoint, and fills the one that writes have named before: its key is the next one then, and theirs too.
+
+The values of one that was put before stay, for others may be read from them. It tells its key and one of its places.
+"""
 
 _SETTLE = f"""
     UPDATE flowfn.thread SET
@@ -82,10 +106,11 @@ _MOST = 16
 
 
 class Statement(NamedTuple):
-    """SQL and its parameters."""
+    """SQL and its parameters. One that puts a value which others may be kept beside tells its place."""
 
     query: str
     parameters: Sequence[Any]
+    whole: tuple[CheckpointRow, bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -99,11 +124,37 @@ class Bundle:
     statements: list[Statement]
 
 
-def bundles(commits: Iterable[Commit]) -> list[Bundle]:
+class Others:
+    """What values may be kept beside: of each namespace, a value that its last checkpoint was put with.
+
+    It is known to who put it, as long as the lease lasts: under that nobody else forgets it.
+    """
+
+    def __init__(self) -> None:
+        self._last: Recent[tuple[str, str], tuple[int, str, Other]] = Recent(most=256, size=1 << 20)
+
+    def find(self, commit: Commit, row: CheckpointRow) -> Other:
+        """One that a checkpoint's parent was put with."""
+        found = self._last.get((commit.thread, row.namespace))
+        if found is None or commit.lease is None or found[:2] != (commit.lease.token, row.parent):
+            return NOTHING
+        return found[2]
+
+    def keep(self, commit: Commit, statement: Statement, told: tuple[int, str]) -> None:
+        """A checkpoint is put, and has told its key, and the place of its value."""
+        key = value_at(*told)
+        if commit.lease is not None and statement.whole is not None and key is not None:
+            row, data = statement.whole
+            self._last.keep(
+                (commit.thread, row.namespace), (commit.lease.token, row.id, Other(key, data)), len(data)
+            )
+
+
+def bundles(commits: Iterable[Commit], others: Others) -> list[Bundle]:
     """Commits as statements, in their order; tasks of one run that ended together share theirs."""
     made: list[Bundle] = []
     for group in _grouped(commits):
-        made.append(Bundle(group, list(_statements(group))))
+        made.append(Bundle(group, list(_statements(group, others))))
     return made
 
 
@@ -127,7 +178,7 @@ def _adds_writes(commit: Commit) -> bool:
     )
 
 
-def _statements(group: Sequence[Commit]) -> Iterator[Statement]:
+def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
     commit = group[0]
     holds = (to_text(commit.thread), None if commit.lease is None else commit.lease.token)
     items = _merged([item for one in group for item in one.items])
@@ -139,7 +190,7 @@ def _statements(group: Sequence[Commit]) -> Iterator[Statement]:
         if isinstance(item, Writes):
             yield from _add_writes(holds, item)
         elif isinstance(item, CheckpointRow):
-            yield from _put(holds, item)
+            yield _put(holds, item, others.find(commit, item))
         else:
             raise strange_item(item)
     if concerns_thread(commit):
@@ -161,7 +212,7 @@ def _merged(items: Iterable[Any]) -> list[Any]:
 
 
 def _add_writes(holds: tuple[str, int | None], writes: Writes) -> Iterator[Statement]:
-    place = (to_text(writes.namespace), to_text(writes.checkpoint))
+    place = (to_text(writes.namespace), id_bytes(writes.checkpoint))
     for first in range(0, len(writes.rows), _MOST):
         rows = writes.rows[first : first + _MOST]
         parameters: list[Any] = [*holds, *place]
@@ -187,9 +238,9 @@ def _adding(count: int) -> str:
             SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
         known AS MATERIALIZED (
             SELECT key FROM flowfn.checkpoint
-            WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::text),
+            WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
         made AS (
-            INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::text FROM fence
+            INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
             WHERE NOT EXISTS (SELECT FROM known)
             ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key),
         here AS (SELECT key FROM known UNION ALL SELECT key FROM made)
@@ -198,20 +249,47 @@ def _adding(count: int) -> str:
         FROM here, (VALUES {rows}) AS given (nth, task, idx, channel, data, path) ORDER BY nth"""
 
 
-def _put(holds: tuple[str, int | None], row: CheckpointRow) -> Iterator[Statement]:
+def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Statement:
     """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
-    place = (to_text(row.namespace), to_text(row.id))
-    channels = [to_text(channel) for channel in row.versions]
+    place = (to_text(row.namespace), id_bytes(row.id))
+    described = (
+        None if row.parent is None else id_bytes(row.parent),
+        row.step,
+        to_text(row.source),
+        time_bytes(row.created_at),
+        row.body,
+        row.metadata,
+    )
     put = [row.values.get(channel) for channel in row.versions]
-    described = (_maybe(row.parent), row.step, to_text(row.source), row.created_at, row.body, row.metadata)
+    kept = [_kept(one, other) for one in put]
+    nth = _longest(put, kept)
     given: tuple[list[Any], ...] = (
-        [],
-        channels,
+        [to_line(channel) for channel in row.versions],
         list(row.versions.values()),
         [None if one is None else "delta" if one.deltas else "whole" for one in put],
-        [None if one is None else one.deltas[0] if one.deltas else one.value for one in put],
+        [data for data, _ in kept],
+        [beside for _, beside in kept],
     )
-    yield Statement(_PUT, (*holds, *place, *described, *given))
+    parameters = (*holds, *place, *described, *given, 1 + (nth or 0))
+    longest = None if nth is None else put[nth]
+    whole = None if longest is None or longest.value is None else (row, longest.value)
+    return Statement(_PUT, parameters, whole)
+
+
+def _longest(put: Sequence[Versioned | None], kept: Sequence[tuple[bytes | None, int | None]]) -> int | None:
+    """Which value others may be kept beside, if any: the longest that stands beside none itself."""
+    fitting = [
+        (len(one.value), nth)
+        for nth, (one, (_, beside)) in enumerate(zip(put, kept, strict=True))
+        if one is not None and one.value is not None and not beside and is_packed(one.value)
+    ]
+    return max(fitting)[1] if fitting else None
+
+
+def _kept(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
+    """The bytes to keep of what a channel was given, if it was, and what they are beside."""
+    data = None if put is None else put.deltas[0] if put.deltas else put.value
+    return (None, None) if data is None else packed(data, other)
 
 
 def _settle(holds: tuple[str, int | None], commit: Commit) -> Statement:

@@ -1,12 +1,14 @@
 """What the Postgres saver keeps in the schema `flowfn`.
 
 - `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock.
-- `checkpoint`: `place` is the order of commits; a row without one is named by writes alone so far. `channels`,
-  `versions` and `stored` are parallel: each channel's version and the key of its value, NULL where it is
-  empty, so that a checkpoint shares what did not change with its parent.
-- `value`: what channels held; `write`: what tasks wrote, a log that is merged when read.
+- `checkpoint`: `key` is the order of commits; a row whose `body` is NULL is named by writes alone so far, or was
+  forgotten (`postgres_pruning.py`). `id`, `parent`, `created_at` and the map of channels, `channels` and `places`, have
+  short spellings (`postgres_forms.py`); a checkpoint shares what did not change with its parent.
+- `value`: what channels held: whole, or what changed in the value of key `onto`; its bytes as `packing.py` keeps them.
+  Its key says with which checkpoint it was put, and so needs no index of those. `write`: what tasks wrote, a log that
+  is merged when read.
 - `source`: the code of functions by its digest, which is of all threads.
-- `tick`: a sequence, of which tokens, places and touches are taken.
+- `tick`: a sequence, of which tokens, keys of checkpoints and touches are taken.
 
 Names are stored by `flowfn.postgres.text`, since Postgres has no text with a NUL in it.
 """

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from checkpointers.channel_maps import Bases, ChannelMap
 from checkpointers.housekeeping import Place
-from checkpointers.sqlite_forms import long_id
+from checkpointers.short_forms import long_id
 from checkpointers.sqlite_rows import channel_map, forget_keys, span
 
 Cursor = sqlite3.Cursor

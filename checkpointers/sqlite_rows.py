@@ -13,10 +13,11 @@ from typing import Any
 from checkpointers import channel_maps
 from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, Places, after
 from checkpointers.leases import Held
+from checkpointers.packing import NOTHING, Other, is_packed, packed
 from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
-from checkpointers.sqlite_forms import long_id, long_time, short_id, short_time
+from checkpointers.short_forms import long_id, long_time, short_id, short_time
 from checkpointers.sqlite_schema import IS_UNFINISHED
-from checkpointers.sqlite_values import NOTHING, Other, Parts, Values, is_packed, other_among, packed
+from checkpointers.sqlite_values import Parts, Values, other_among
 from flowfn.ports import (
     CheckpointRow,
     Commit,

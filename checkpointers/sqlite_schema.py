@@ -2,7 +2,7 @@
 
 - `thread`: one row each, with its last run and its lease. `touched` orders listings; the clock doesn't.
 - `checkpoint`: `key` is the order of commits. `id`, `parent` and `created_at` have a short spelling
-  (`sqlite_forms.py`), and a parent that is there is its key. `channels` maps each channel to a version and the key
+  (`short_forms.py`), and a parent that is there is its key. `channels` maps each channel to a version and the key
   of a value, without a key where it is empty, so that a checkpoint shares what did not change with its parent,
   whatever other branch gave the same number to its own version; or it has what differs from the map of
   the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
@@ -22,7 +22,7 @@ import json
 from typing import Any
 
 from checkpointers.channel_maps import Bases, ChannelMap
-from checkpointers.sqlite_forms import short_id, short_time
+from checkpointers.short_forms import short_id, short_time
 from flowfn.sqlite.schema import Schema
 
 IS_UNFINISHED = "status IN ('running', 'interrupted', 'failed')"

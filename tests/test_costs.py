@@ -9,12 +9,14 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any, TypedDict
 
+import psycopg
 import pytest
 
-from checkpointers import MemorySaver, SqliteSaver
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
 from flowfn import Command, entrypoint, interrupt, task
 from flowfn.ports import Saver
 from graph_compat.graph import START, StateGraph
@@ -199,6 +201,52 @@ def test_a_turn_costs_the_same_after_many(saver: Saver) -> None:
 
     chat.invoke("first", config("first"))
     check(turns, STEPS, TURN[kind(saver)])
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], int]:
+    """How many statements a call sends to Postgres, from any thread."""
+    sent: list[Any] = []
+    execute = psycopg.RawCursor.execute
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        sent.append(args)
+        return execute(*args, **kwargs)
+
+    monkeypatch.setattr(psycopg.RawCursor, "execute", noted)
+
+    def of(run: Callable[[], Any]) -> int:
+        before = len(sent)
+        run()
+        return len(sent) - before
+
+    return of
+
+
+def test_a_task_is_one_statement_to_postgres(postgres_saver: PostgresSaver, asked: Any) -> None:
+    """The lease's token, the checkpoint that it is written under, and the row."""
+
+    @entrypoint(checkpointer=postgres_saver)
+    def workflow(size: int) -> int:
+        number = 0
+        for _ in range(size):
+            number = step(number).result()
+        return number
+
+    workflow.invoke(1, config("first"))
+    few, many = (asked(partial(workflow.invoke, size, config(size))) for size in (10, 110))
+    assert many - few == 100
+
+
+def test_a_turn_asks_the_same_of_postgres_after_many(postgres_saver: PostgresSaver, asked: Any) -> None:
+    """The lease: 3; the head checkpoint: 5; the commit at the beginning and the one at the end: 5 each."""
+
+    @entrypoint(checkpointer=postgres_saver)
+    def chat(message: str, *, previous: list[str] | None = None) -> list[str]:
+        return [*(previous or []), message]
+
+    chat.invoke("first", config("chat"))
+    assert {asked(partial(chat.invoke, "more", config("chat"))) for _ in range(30)} == {18}
 
 
 def test_a_cost_that_grows_is_found() -> None:

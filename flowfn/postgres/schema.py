@@ -50,13 +50,13 @@ class Schema:
         if not self.create:
             raise _unready(database, version, len(scripts))
         with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+            _wait_for_turn(connection)
             version = self._version(connection, database)
             if version is None:
                 connection.execute(f"CREATE SCHEMA {self.name}")
             if not version:
                 connection.execute(
-                    f"CREATE TABLE {self.name}.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)"
+                    f"CREATE TABLE {self.name}.migration (number integer NOT NULL, at timestamptz NOT NULL)"
                 )
             for number, script in enumerate(scripts[version or 0 :], (version or 0) + 1):
                 for statement in script.split(";\n"):
@@ -83,6 +83,14 @@ class Schema:
                 " Upgrade flowfn, or name another database."
             )
         return int(version)
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Be the only one who migrates; whoever else does may take longer than is waited for other locks."""
+    ((patience,),) = connection.execute("SELECT current_setting('lock_timeout')").fetchall()
+    connection.execute("SELECT set_config('lock_timeout', '0', true)")
+    connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+    connection.execute("SELECT set_config('lock_timeout', $1, true)", (patience,))
 
 
 def _unready(database: str, version: int | None, known: int) -> SaverError:

@@ -233,7 +233,24 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
     for racer in racers:
         racer.communicate(timeout=60)
     assert [racer.returncode for racer in racers] == [0] * 4
-    assert database.execute("SELECT number FROM flowfn.migration") == [(1,), (2,), (3,)]
+    assert database.execute("SELECT number FROM flowfn.migration") == [(1,), (2,), (3,), (4,), (5,)]
+
+
+def test_who_comes_during_a_migration_waits_for_it(database: Database) -> None:
+    """However long that takes: `timeout` is for locks that others may forget to give back."""
+    waits = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event = 'advisory' AND clock_timestamp() - query_start > '0.5 s'"
+    )
+    opened = threading.Thread(target=lambda: open_saver(database.url, timeout=0.1).close())
+    database.execute("SELECT pg_advisory_lock(%s)", 0x464C4F57)
+    opened.start()
+    while opened.is_alive() and database.execute(waits) != [(1,)]:
+        pass
+    assert opened.is_alive()
+    database.execute("SELECT pg_advisory_unlock(%s)", 0x464C4F57)
+    opened.join()
+    assert database.execute("SELECT count(*) FROM flowfn.checkpoint") == [(0,)]
 
 
 def test_a_newer_format_is_refused(database: Database) -> None:

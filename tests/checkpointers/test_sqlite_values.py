@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from checkpointers import SqliteSaver
 from checkpointers.channel_maps import Bases, ChannelMap, read
 from checkpointers.conformance.rows import THREAD, PlainSerde, checkpoint, loaded, made, put
-from checkpointers.sqlite_forms import long_id, long_time, short_id, short_time
-from checkpointers.sqlite_values import NOTHING, Other, Values, packed
+from checkpointers.packing import NOTHING, Other, packed
+from checkpointers.short_forms import long_id, long_time, short_id, short_time
+from checkpointers.sqlite_values import Values
 from flowfn import entrypoint
 from flowfn.errors import SerializationError
 from flowfn.ports import Versioned

@@ -1,4 +1,4 @@
-"""How ids and times are spelled in a file.
+"""How ids and times are spelled in a database.
 
 Rule: each has a short spelling, where it comes back from that letter by letter, and is kept as it is otherwise.
 A thread's rows are mostly ids: 16 bytes of a UUID instead of 36 letters are a third of them.

@@ -1,0 +1,203 @@
+"""How the Postgres saver spells what it keeps: everything comes back, in fewer bytes."""
+
+from __future__ import annotations
+
+import random
+import string
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from checkpointers import PostgresSaver
+from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, put, write, writes
+from checkpointers.postgres_forms import id_bytes, id_of, places_of, time_bytes, time_of
+from flowfn import entrypoint
+from flowfn.errors import LeaseLost, SaverError
+from flowfn.ports import Commit, Versioned
+from flowfn.postgres.text import from_text, to_line
+
+from ..postgres_database import Database, new_database
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+
+
+@given(st.uuids().map(str) | texts)
+@example("sixteen letters!")
+@example("fifteen letters\0")
+@example("fifteen letters\\")
+def test_an_id_comes_back(id: str) -> None:
+    """A UUID or not, whatever its length."""
+    assert id_of(id_bytes(id)) == id
+
+
+@given(texts, texts)
+@example("sixteen letters!", "sixteen letters!\0")
+def test_no_two_ids_become_one(one: str, other: str) -> None:
+    """Whatever is in them."""
+    assert (id_bytes(one) == id_bytes(other)) == (one == other)
+
+
+@given(st.datetimes().map(lambda time: f"{time.isoformat()}+00:00") | texts)
+@example("20260101")
+@example("1969-12-31T23:59:59.999999+00:00")
+def test_a_time_comes_back(time: str) -> None:
+    """Letter by letter, a time or not."""
+    assert time_of(time_bytes(time)) == time
+
+
+@given(texts)
+def test_a_name_is_one_line(name: str) -> None:
+    """With newlines and backslashes in it, too."""
+    assert "\n" not in to_line(name)
+    assert from_text(to_line(name)) == name
+
+
+NAMES = ["", "a\nb", "\n", "\\n", "a\\", "a:b.1 2", "\0", "%", "é"]
+
+
+@pytest.mark.parametrize("names", [[], [""], NAMES])
+def test_a_map_of_any_names_comes_back(postgres_database: Database, names: list[str]) -> None:
+    """And a checkpoint shares by them what it doesn't put, with a value or without."""
+    saver = postgres_database.saver()
+    versions = {name: number for number, name in enumerate(names, 1)}
+    values = {
+        name: Versioned(number, None if number == 2 else b"%d" % number) for name, number in versions.items()
+    }
+    put(saver, checkpoint("c1", versions=versions, values=values))
+    put(saver, checkpoint("c2", "c1", versions=versions))
+    found = loaded(saver, "", "c2").checkpoint.values
+    assert found == values
+    assert list(found) == names
+
+
+def test_a_map_is_words() -> None:
+    """A version; how many keys ago its value's checkpoint was put; which one of its values it is, but for the first."""
+    assert list(places_of(7, "a\nb\nc\n", "3 4:0.1 5:2")) == [
+        ("a", 3, None),
+        ("b", 4, (7 << 20) + 1),
+        ("c", 5, 5 << 20),
+    ]
+
+
+def test_a_checkpoint_put_again_leaves_values_to_others(postgres_database: Database) -> None:
+    """What a later one shares with it stays what it was."""
+    saver = postgres_database.saver()
+    put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"first")}))
+    put(saver, checkpoint("c2", "c1", versions={"a": 1}))
+    put(saver, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"second")}))
+    read = [row.checkpoint.values["a"].value for row in saver.history(None, None)]
+    assert read == [b"first", b"second"]
+
+
+def test_a_forgotten_checkpoint_stays_as_long_as_its_values_are_needed(postgres_database: Database) -> None:
+    """Its row is gone when those are."""
+    saver = postgres_database.saver()
+    put(
+        saver,
+        checkpoint(
+            "c1", versions={"a": 1, "b": 1}, values={"a": Versioned(1, b"a"), "b": Versioned(1, b"b")}
+        ),
+    )
+    put(saver, checkpoint("c2", "c1", versions={"a": 1, "b": 2}, values={"b": Versioned(2, b"c")}))
+    put(
+        saver,
+        checkpoint("c3", "c2", versions={"a": 1, "b": 3}, values={"b": Versioned(3, None, (b"delta",))}),
+    )
+    (thread,) = {row.thread for row in saver.history(None)}
+    whole = saver.load(thread)
+    saver.forget(thread, [("", "c1"), ("", "c2")])
+    assert saver.load(thread) == whole
+    assert saver.load(thread, "", "c1") is None
+    assert [id for _, id in saver.places(thread)] == ["c3"]
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.value") == [(3,)]
+    put(saver, checkpoint("c1", "c3", versions={}))
+    saver.forget(thread, [("", "c3")])
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.value") == [(0,)]
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.checkpoint") == [(1,)]
+    saver.delete_thread(thread)
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.checkpoint") == [(0,)]
+
+
+def test_writes_follow_the_checkpoint_that_they_have_named(postgres_database: Database) -> None:
+    """Put after another, it comes after it, with what was written under it before."""
+    saver = postgres_database.saver()
+    put(saver, writes("c2", write("task")))
+    put(saver, checkpoint("c1"))
+    put(saver, checkpoint("c2", "c1"))
+    assert [(row.checkpoint.id, len(row.writes)) for row in saver.history(None)] == [("c2", 1), ("c1", 0)]
+
+
+def said(length: int) -> str:
+    """A message that doesn't compress into nothing."""
+    return "".join(random.choices(string.ascii_letters + " ", k=length))
+
+
+BESIDE = "SELECT count(*) FROM flowfn.value WHERE beside > 0"
+
+
+def test_a_value_is_kept_beside_what_the_parent_was_put_with(postgres_database: Database) -> None:
+    """Under one lease; and another process reads it, and keeps its own beside nothing that it doesn't know."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    values = {"out": Versioned(2, b"heard: " + text)}
+    put(saver, checkpoint("c1", versions={"in": 1}, values={"in": Versioned(1, text)}), lease=lease)
+    put(saver, checkpoint("c2", "c1", versions={"out": 2}, values=values), lease=lease)
+    assert postgres_database.execute(BESIDE) == [(1,)]
+    with PostgresSaver(postgres_database.url, serde=saver.serde) as other:
+        assert loaded(other).checkpoint.values == values
+        put(
+            other, checkpoint("c3", "c2", versions={"out": 3}, values={"out": Versioned(3, b"said: " + text)})
+        )
+        assert loaded(other).checkpoint.values["out"].value == b"said: " + text
+    assert postgres_database.execute(BESIDE) == [(1,)]
+    saver.release(lease)
+    saver.forget(THREAD, [("", "c1"), ("", "c3")])
+    assert loaded(saver).checkpoint.values == values
+
+
+def test_what_a_value_would_be_beside_is_gone(postgres_database: Database) -> None:
+    """The commit is refused, where it would leave what nobody can read: the server lost what it said it had kept."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    put(saver, checkpoint("c1", versions={"in": 1}, values={"in": Versioned(1, text)}), lease=lease)
+    postgres_database.execute("DELETE FROM flowfn.value")
+    row = checkpoint("c2", "c1", versions={"out": 2}, values={"out": Versioned(2, b"heard: " + text)})
+    (refusal,) = saver.commit([Commit(THREAD, lease, items=[row])])
+    assert isinstance(refusal, SaverError)
+
+
+def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgres_database: Database) -> None:
+    """Its next commit is refused."""
+    saver = postgres_database.saver()
+    with PostgresSaver(postgres_database.url, serde=saver.serde) as late:
+        lease = claimed(late)
+        put(late, checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a")}), lease=lease)
+        elsewhere = "1@0@000000000000@elsewhere@elsewhere"
+        postgres_database.execute("UPDATE flowfn.thread SET owner = %s, expires = now()", elsewhere)
+        saver.forget(THREAD, [("", "c1")])
+        (refusal,) = late.commit([Commit(THREAD, lease, items=[checkpoint("c2", "c1")])])
+        assert isinstance(refusal, LeaseLost)
+
+
+SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
+
+
+def test_a_conversation_takes_little_more_than_what_was_said(postgres_server: str) -> None:
+    """G6: what 200 turns that append 200 bytes to `previous` add, indexes and all, with no vacuum."""
+    with new_database(postgres_server) as database, PostgresSaver(database.url) as saver:
+
+        @entrypoint(checkpointer=saver)
+        def chat(text: str, *, previous: Any = None) -> list[str]:
+            return [*(previous or []), text]
+
+        def turns(count: int) -> int:
+            for _ in range(count):
+                chat.invoke(said(200), thread_id="a long conversation")
+            return int(database.execute(SIZE)[0][0])
+
+        first = turns(50)
+        assert turns(200) - first <= 300_000

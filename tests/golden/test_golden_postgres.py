@@ -1,0 +1,90 @@
+"""An upgrade strands no run in Postgres either: what is in a database of an older format, this release finishes.
+
+A file has the rows of a database as that format kept them, with the runs of `programs.py` that were killed or wait, and
+a chat whose values are deltas to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointers import PostgresSaver
+from flowfn import entrypoint
+
+from ..postgres_database import Database, new_database
+from . import record
+
+FORMAT = 3
+ROWS = Path(__file__).parent / "0.1.0-format3.postgres.sql"
+GOLDEN = record.programs().GOLDEN
+TURNS = 5
+
+
+def create_older(database: Database, number: int) -> None:
+    """The tables of a format, as its release made them."""
+    folder = resources.files("checkpointers") / "postgres_migrations"
+    database.execute("CREATE SCHEMA flowfn")
+    database.execute("CREATE TABLE flowfn.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)")
+    for script in sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))[:number]:
+        database.connection.execute((folder / script).read_text("utf-8").encode())
+        database.execute("INSERT INTO flowfn.migration VALUES (%s, now())", int(script.partition("_")[0]))
+
+
+@pytest.fixture
+def saver(postgres_server: str) -> Iterator[PostgresSaver]:
+    """A database of the older format, opened by this release."""
+    with new_database(postgres_server) as database:
+        create_older(database, FORMAT)
+        database.connection.execute(ROWS.read_bytes())
+        with PostgresSaver(database.url) as opened:
+            yield opened
+
+
+def test_runs_that_an_older_format_left_are_finished(saver: PostgresSaver) -> None:
+    """G1, G2: to the right answer, and only what was under way or not begun runs."""
+    ran = record.programs().ran
+    for name, golden in GOLDEN.items():
+        ran.clear()
+        answer: Any = golden.resume(record.thread_of(name, saver))
+        assert (name, answer, ran) == (name, golden.answer, golden.ran)
+
+
+def test_what_an_older_format_left_can_be_looked_at(saver: PostgresSaver) -> None:
+    """Listings, states and histories of all threads are read."""
+    assert {row.id for row in saver.threads()} == {*GOLDEN, "a\\b\nc"}
+    for name in GOLDEN:
+        assert list(record.thread_of(name, saver).history())
+
+
+def test_a_chat_of_an_older_format_goes_on(saver: PostgresSaver) -> None:
+    """Its values, deltas and all, are what they were, at each of its checkpoints; and grow by deltas again."""
+
+    @entrypoint(checkpointer=saver)
+    def talk(message: str, *, previous: Any = None) -> list[str]:
+        return [*(previous or []), message]
+
+    said = [f"{number}: " + "what was said " * 20 for number in range(TURNS)]
+    thread = talk.thread("a\\b\nc")
+    assert thread.state.values == said
+    states = [one.values for one in thread.history() if isinstance(one.values, list)]
+    assert all(state == said[: len(state)] for state in states)
+    assert {len(state) for state in states} >= set(range(1, TURNS + 1))
+    assert thread.invoke("more") == [*said, "more"]
+    assert thread.state.values == [*said, "more"]
+
+
+def test_a_thread_of_an_older_format_can_be_forgotten(saver: PostgresSaver) -> None:
+    """All but its last checkpoint, and then all: nothing of it stays, and nothing else goes."""
+    name = "a\\b\nc"
+    before = {row.id for row in saver.threads()}
+    latest = saver.load(name)
+    saver.prune([name])
+    assert saver.load(name) == latest
+    assert len(saver.places(name)) == 1
+    saver.delete_thread(name)
+    assert {row.id for row in saver.threads()} == before - {name}
