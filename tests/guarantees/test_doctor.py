@@ -231,10 +231,13 @@ def graph(ran: list[str], saver: Any, last: str = "b") -> Any:
 
 @pytest.mark.parametrize(
     ("last", "verdict", "why"),
-    [("b", "continues", "it waits for an answer"), ("renamed", "decide", "nothing of the program is due")],
+    [
+        ("b", "continues", "it waits for an answer"),
+        ("renamed", "decide", "thread 't' stopped before node 'b'"),
+    ],
 )
 def test_nodes_of_a_graph_are_not_called(last: str, verdict: str, why: str) -> None:
-    """A graph's nodes are its tasks; a run whose node is gone would end without a word."""
+    """A graph's nodes are its tasks; a run whose node is gone would be refused."""
     saver, ran = MemorySaver(), []
     graph(ran, saver).invoke(1, {"configurable": {"thread_id": "t"}})
     ran.clear()
