@@ -25,7 +25,8 @@ _TAKE_FREE = """
         token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires,
         updated_at = excluded.updated_at
     WHERE thread.owner IS NULL OR $5::boolean
-    RETURNING token"""
+    RETURNING token, thread.xmax = 0"""
+"""What it tells besides the token is whether the row is new: one that was there had to be locked."""
 
 _TAKE = """
     UPDATE flowfn.thread SET
@@ -107,4 +108,4 @@ def _columns(leases: Sequence[Lease]) -> tuple[list[str], list[int]]:
 
 
 def _lease(thread: str, found: tuple[Any, ...] | None) -> Lease | None:
-    return None if found is None else Lease(thread, found[0])
+    return None if found is None else Lease(thread, *found)
