@@ -14,6 +14,9 @@ from typing import Any, Literal
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
 
+Config = Mapping[str, Any]
+"""A configuration as callers give it: LangGraph's `RunnableConfig`."""
+
 Durability = Literal["sync", "async", "exit"]
 """When an outcome is committed: before anybody sees it, in the background, or when the run stops."""
 
@@ -106,7 +109,7 @@ _OF_A_RUN = ("__", "langgraph_")
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
-def read_config(config: Mapping[str, Any] | None, thread_id: str | None = None) -> RunConfig:
+def read_config(config: Config | None, thread_id: str | None = None) -> RunConfig:
     """Read a `RunnableConfig`; `thread_id` given beside it means the same as inside it.
 
     Raises:

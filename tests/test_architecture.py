@@ -167,10 +167,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.state",
         "flowfn.workflow",
     },
+    "flowfn.stateful": NOUNS
+    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.state"},
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
-    | {"flowfn.invocation", "flowfn.state", "flowfn.streams", "flowfn.thread"},
+    | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}

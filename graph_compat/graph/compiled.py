@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.config import Durability, RunConfig, read_config
+from flowfn.config import Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
-from flowfn.workflow import Config, Workflow
+from flowfn.workflow import Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated

@@ -1,0 +1,179 @@
+"""The state of a workflow's threads: looked at, gone through from the newest checkpoint to the oldest, and changed.
+
+Each method comes in two colours; the async one runs the blocking one where the saver may block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import Config, RunConfig, read_config
+from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer
+from flowfn.values import StateSnapshot, StateUpdate
+
+if TYPE_CHECKING:
+    from flowfn.invocation import Setup
+    from flowfn.ports import Saver
+
+
+class Stateful:
+    """What a workflow can do with the state of its threads."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def _self_setup(self) -> Setup:
+            """What the workflow is made of; built when it is first asked for."""
+
+    def get_state(
+        self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
+    ) -> StateSnapshot:
+        """The thread's state at its head, or at `configurable.checkpoint_id`.
+
+        At its head the values, and `next`, are ahead of the checkpoint by what finished tasks have written.
+        Of a thread that nobody has used, there are no values and `next` is empty, as in LangGraph.
+        `subgraphs` puts the state of nested programs into their tasks, in place of the config that names it.
+
+        Raises:
+            UnknownCheckpoint: the thread has no checkpoint of that id.
+            NoCheckpointer: the workflow keeps no past.
+        """
+        from flowfn.state import snapshot
+
+        return snapshot(self._self_setup, self._saver(), self._coordinates(config, thread_id), subgraphs)
+
+    async def aget_state(
+        self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
+    ) -> StateSnapshot:
+        """`get_state` for asyncio."""
+        found: StateSnapshot = await self._on_saver(
+            self.get_state, config, subgraphs=subgraphs, thread_id=thread_id
+        )
+        return found
+
+    def get_state_history(
+        self,
+        config: Config | None = None,
+        *,
+        thread_id: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        before: Config | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """The thread's checkpoints, newest first; `filter` compares metadata, `before` names a checkpoint."""
+        from flowfn.state import history
+
+        end = None if before is None else read_config(before).checkpoint_id
+        where = self._coordinates(config, thread_id)
+        return history(self._self_setup, self._saver(), where, filter, end, limit)
+
+    async def aget_state_history(
+        self, config: Config | None = None, **options: Any
+    ) -> AsyncIterator[StateSnapshot]:
+        """`get_state_history` for asyncio."""
+        for found in await self._on_saver(lambda: list(self.get_state_history(config, **options))):
+            yield found
+
+    def update_state(
+        self,
+        config: Config | None,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Write to a thread's state as a new checkpoint, and return the config that names it.
+
+        For an `@entrypoint` the value becomes both its result and what the next call sees as `previous`.
+        With `configurable.checkpoint_id` the new checkpoint forks from that one.
+
+        Raises:
+            UnknownCheckpoint, NoCheckpointer: as `get_state`.
+            ThreadBusy: a live run holds the thread.
+        """
+        update = StateUpdate(values, as_node, task_id)
+        return self.bulk_update_state(config, [[update]], thread_id=thread_id)
+
+    async def aupdate_state(
+        self,
+        config: Config | None,
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """`update_state` for asyncio."""
+        found: dict[str, Any] = await self._on_saver(
+            self.update_state, config, values, as_node, task_id, thread_id=thread_id
+        )
+        return found
+
+    def bulk_update_state(
+        self,
+        config: Config | None,
+        supersteps: Sequence[Sequence[StateUpdate]],
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """`update_state` several times over, each time with one or more updates that count as one superstep.
+
+        Raises:
+            EmptyUpdate: there is no superstep, or one without updates.
+        """
+        from flowfn.state import apply_updates
+
+        where = self._coordinates(config, thread_id)
+        saver, setup = self._saver(), self._self_setup
+        if not supersteps:
+            raise EmptyUpdate("No supersteps provided. Pass a list of lists of StateUpdate")
+        if not all(supersteps):
+            raise EmptyUpdate("No updates provided. Each superstep is a list of one StateUpdate or more")
+        try:
+            for updates in supersteps:
+                named = apply_updates(setup, saver, where, updates)
+                where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
+        except Exception as error:
+            raise setup.translated(error) from error.__cause__
+        return named
+
+    async def abulk_update_state(
+        self,
+        config: Config | None,
+        supersteps: Sequence[Sequence[StateUpdate]],
+        *,
+        thread_id: str | None = None,
+    ) -> dict[str, Any]:
+        """`bulk_update_state` for asyncio."""
+        found: dict[str, Any] = await self._on_saver(
+            self.bulk_update_state, config, supersteps, thread_id=thread_id
+        )
+        return found
+
+    # -- shared by all of the above -------------------------------------------------------------
+
+    def _saver(self) -> Saver:
+        saver = self._self_setup.saver
+        if saver is None:
+            raise NoCheckpointer(
+                f"{self._self_setup.name!r} keeps no past: give it one with @entrypoint(checkpointer='runs.db')"
+            )
+        return saver
+
+    def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
+        return read_config(config, thread_id)
+
+    def _coordinates(self, config: Config | None, thread_id: str | None) -> RunConfig:
+        where = self._config(config, thread_id)
+        if where.thread_id is None:
+            raise InvalidInput("no thread is named: pass thread_id='…' or configurable={'thread_id': '…'}")
+        return where
+
+    async def _on_saver(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        from flowfn.engine.root import on_saver
+        from flowfn.invocation import loop_hosts
+
+        return await on_saver(self._saver(), loop_hosts().own, function, *args, **kwargs)
