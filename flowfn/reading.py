@@ -13,7 +13,8 @@ from typing import Any
 
 from flowfn.described import metadata_of
 from flowfn.engine.answers import read_pending
-from flowfn.engine.identity import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, NodeRecord, task_uuid
+from flowfn.engine.ids import task_uuid
+from flowfn.engine.ledger import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report

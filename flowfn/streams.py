@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from flowfn.engine.identity import nested_namespace
+from flowfn.engine.ids import nested_namespace
 from flowfn.engine.injection import place_around
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (

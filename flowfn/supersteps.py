@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from flowfn.described import body_of
-from flowfn.engine.identity import RUN_TASK, Ledger, NodeRecord, node_scope
+from flowfn.engine.ids import node_scope
+from flowfn.engine.ledger import RUN_TASK, Ledger, NodeRecord
 from flowfn.errors import FlowError
 from flowfn.ports import Loaded, Serializer
 from flowfn.pregel.program import PULL, PUSH

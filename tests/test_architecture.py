@@ -123,23 +123,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.streams": NOUNS
     | {
-        "flowfn.engine.identity",
+        "flowfn.engine.ids",
         "flowfn.engine.injection",
         "flowfn.events",
         "flowfn.options",
         "flowfn.pregel",
     },
-    "flowfn.rewinding": NOUNS | {"flowfn.engine.identity", "flowfn.ports"},
+    "flowfn.rewinding": NOUNS | {"flowfn.engine.ledger", "flowfn.ports"},
     "flowfn.state": NOUNS
     | {"flowfn.invocation", "flowfn.rewinding"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
     | {"flowfn.report", "flowfn.streams"},
     "flowfn.reading": NOUNS
-    | {"flowfn.described", "flowfn.engine.identity", "flowfn.engine.answers", "flowfn.ports"}
+    | {
+        "flowfn.described",
+        "flowfn.engine.ids",
+        "flowfn.engine.ledger",
+        "flowfn.engine.answers",
+        "flowfn.ports",
+    }
     | {"flowfn.report", "flowfn.state", "flowfn.streams", "flowfn.supersteps"},
     "flowfn.supersteps": NOUNS
-    | {"flowfn.described", "flowfn.engine.identity", "flowfn.ports", "flowfn.pregel", "flowfn.rendering"},
-    "flowfn.moments": {"flowfn.described", "flowfn.engine.identity", "flowfn.ports", "flowfn.reading"},
+    | {"flowfn.described", "flowfn.engine.ids", "flowfn.engine.ledger", "flowfn.ports", "flowfn.pregel"}
+    | {"flowfn.rendering"},
+    "flowfn.moments": {"flowfn.described", "flowfn.engine.ledger", "flowfn.ports", "flowfn.reading"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
     "flowfn.watching.calls": NOUNS
@@ -239,8 +246,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.digest",
         "flowfn.engine.answers",
-        "flowfn.engine.identity",
+        "flowfn.engine.ids",
         "flowfn.engine.interrupts",
+        "flowfn.engine.ledger",
         "flowfn.pregel",
         "flowfn.ports",
     },

@@ -18,10 +18,10 @@ from flowfn.context import current_frame
 from flowfn.engine import failing
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
-from flowfn.engine.identity import ERROR, RETURN
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows, failure_rows, timing_rows, write_rows
+from flowfn.engine.ledger import ERROR, RETURN
 from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import FlowError, StepTimeout, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted

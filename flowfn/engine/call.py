@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
-from flowfn.engine.identity import CallInfo, Record, task_uuid
+from flowfn.engine.ids import task_uuid
+from flowfn.engine.ledger import CallInfo, Record
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:

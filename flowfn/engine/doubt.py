@@ -15,9 +15,10 @@ from flowfn.context import current_frame
 from flowfn.definition import Definition
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.frame import Frame
-from flowfn.engine.identity import DECISION, DOUBT, RETURN, instance_id
+from flowfn.engine.ids import instance_id
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows
+from flowfn.engine.ledger import DECISION, DOUBT, RETURN
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING

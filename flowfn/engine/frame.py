@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.identity import Record, call_id
+from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
+from flowfn.engine.ledger import Record
 from flowfn.engine.once import once
 from flowfn.errors import RunClosed, Suspended
 from flowfn.futures import Future

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.identity import instance_id
+from flowfn.engine.ids import instance_id
 from flowfn.events import Custom
 from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
 

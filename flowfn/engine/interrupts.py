@@ -15,15 +15,9 @@ from typing import TYPE_CHECKING, Any
 from flowfn.definition import OnDivergence
 from flowfn.digest import digest, render
 from flowfn.engine.answers import DEADLINE, Pending, answer_rows, expired, unfit, validated
-from flowfn.engine.identity import (
-    ANSWER,
-    QUESTION,
-    CallInfo,
-    Record,
-    Same,
-    instance_id,
-    judge,
-)
+from flowfn.engine.identity import Same, judge
+from flowfn.engine.ids import instance_id
+from flowfn.engine.ledger import ANSWER, QUESTION, CallInfo, Record
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.kinds import spelled
 from flowfn.ports import WriteRow

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
-from flowfn.engine.identity import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
+from flowfn.engine.ledger import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
 from flowfn.engine.slots import Slots
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import InvalidInput, SerializationError

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.identity import nested_namespace
+from flowfn.engine.ids import nested_namespace
 from flowfn.engine.run import Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.config import OnBusy
 from flowfn.engine.answers import answer, left_waiting, pending_rows, read_asked
 from flowfn.engine.failing import failed_rows
-from flowfn.engine.identity import ERROR, RUN_TASK, node_scope
+from flowfn.engine.ids import node_scope
 from flowfn.engine.journal import Journal
+from flowfn.engine.ledger import ERROR, RUN_TASK
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
 from flowfn.engine.superstep import go_on

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
 from flowfn.engine.deadline import Deadline
-from flowfn.engine.identity import node_path, node_scope
+from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.journal import Encoded
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.engine.turns import Turns

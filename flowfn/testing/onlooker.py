@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.identity import ANSWER, RETURN, RUN_TASK, instance_id
+from flowfn.engine.ids import instance_id
+from flowfn.engine.ledger import ANSWER, RETURN, RUN_TASK
 from flowfn.ports import Commit, Writes
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from flowfn import RetryPolicy
-from flowfn.engine.identity import Timing
 from flowfn.engine.keeping import timing_rows
+from flowfn.engine.ledger import Timing
 from flowfn.reading import view
 from flowfn.serde import DEFAULT
 

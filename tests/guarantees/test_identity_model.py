@@ -26,7 +26,8 @@ from typing import Any
 import pytest
 
 from flowfn import NonDeterminismError, Workflow, current, entrypoint, gather, interrupt, task
-from flowfn.engine.identity import ERROR, RETURN, instance_id
+from flowfn.engine.ids import instance_id
+from flowfn.engine.ledger import ERROR, RETURN
 from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import Crash
 
