@@ -19,7 +19,7 @@ from itertools import chain, repeat
 from typing import Literal, TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.sqlite.errors import damaged, is_busy, typed
+from flowfn.sqlite.errors import cut_off, damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -40,6 +40,9 @@ with `"power"` each commit waits, and for longer as long as the log's file still
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
+
+_HEAD = 18
+"""Bytes of a file up to the size of its pages."""
 
 _SENSELESS = (TypeError, ValueError, LookupError)
 """What reading raises on rows that nobody wrote like that: values missing, of another type, or cut off."""
@@ -153,14 +156,13 @@ class Database:
 
     def _open(self) -> _Connections:
         _prepare(self.path)
+        _refuse_what_was_cut(self.path)
         try:
             writer = self._patiently(partial(_open_writer, self._connect, self._schema, self.path))
             connections = _Connections(writer, self._connect, LOG[self._fsync])
         except sqlite3.Error as error:
             raise typed(error, self.path) from error
-        except (
-            UnicodeDecodeError
-        ) as error:  # SQLite quotes what it stumbles over, and that is bytes of any kind
+        except UnicodeDecodeError as error:  # SQLite quotes what it stumbles over, bytes of any kind
             raise damaged(error, self.path) from error
         self._finalizer = weakref.finalize(self, connections.close)
         return connections
@@ -234,6 +236,27 @@ def _prepare(path: str) -> None:
         raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
     with suppress(OSError):  # there is a file already, or SQLite will say why there can't be
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _refuse_what_was_cut(path: str) -> None:
+    """Refuse a file that ends within a page. SQLite would read zeros in place of what is gone, as values.
+
+    Where there is a log the page may be in it: a power cut can end the move into the file anywhere.
+
+    Raises:
+        NotADatabase: it does.
+    """
+    try:
+        with open(path, "rb") as file:
+            head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
+        if not head.startswith(b"SQLite format 3\0") or os.path.exists(path + "-wal"):
+            return
+    except OSError:  # no file, or none that may be read: SQLite will say so
+        return
+    page = int.from_bytes(head[16:18], "big")
+    page = 1 << 16 if page == 1 else page
+    if page and size % page:
+        raise cut_off(path, size, page)
 
 
 def _open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path: str) -> sqlite3.Connection:

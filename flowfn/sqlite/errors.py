@@ -74,6 +74,14 @@ def damaged(error: Exception, path: str) -> CorruptDataError:
     )
 
 
+def cut_off(path: str, size: int, page: int) -> NotADatabase:
+    """A new error that says of the file at `path` that its end is gone."""
+    return NotADatabase(
+        f"{path}: the file ends within a page ({size:,} bytes, in pages of {page:,}), so a part of it is gone: it was "
+        "copied incompletely, or the disk was full. Restore a copy, or salvage it with `sqlite3 FILE .recover`."
+    )
+
+
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether somebody else has the database, so that trying again may help."""
     return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkpointers import SqliteSaver
-from flowfn import CorruptDataError, FlowError, Workflow, entrypoint, task
+from flowfn import CorruptDataError, FlowError, NotADatabase, Workflow, entrypoint, task
 
 COPIES = 40
 PAGE = 4096
@@ -89,6 +89,14 @@ def test_a_damaged_file_gives_no_other_answer(
         except FlowError as error:
             told.append(error)
     assert told
+
+
+def test_a_file_that_ends_within_a_page_is_refused(file: Path, tmp_path: Path) -> None:
+    """SQLite alone would read zeros for what is gone, and hand them out as a recorded result (G2)."""
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(NotADatabase, match=r"copy\.db: the file ends within a page .* Restore a copy"):
+        SqliteSaver(copy)
 
 
 def test_rows_that_make_no_sense_are_told_as_damage(file: Path, tmp_path: Path) -> None:
