@@ -69,7 +69,10 @@ class _Value(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """A checkpoint, what its channels hold, and its writes; `row` is None while only writes name it."""
+    """A checkpoint, what its channels hold, and its writes; `row` is None while only writes name it.
+
+    The mappings of the row are whoever's put it: what they said is in `values`.
+    """
 
     row: CheckpointRow | None = None
     values: dict[str, _Value] = field(default_factory=dict)
@@ -216,7 +219,7 @@ class MemorySaver(CheckpointSaver):
         if kept.row is None:
             kept.place = next(self._ticks)
             namespace[row.id] = namespace.pop(row.id)
-        kept.row, kept.values = replace(row, versions=dict(row.versions)), values
+        kept.row, kept.values = row, values
 
     def _settle(self, thread: _Thread, commit: Commit) -> None:
         if commit.begin is not None:
@@ -334,8 +337,9 @@ def _last(places: dict[str, _Kept]) -> _Kept | None:
 
 
 def _loaded(thread: str, row: CheckpointRow, values: dict[str, _Value], kept: _Kept) -> Loaded:
+    versions = {channel: value.version for channel, value in values.items()}
     read = {channel: value.read() for channel, value in values.items()}
-    return Loaded(thread, replace(row, values=read), list(kept.writes.values()))
+    return Loaded(thread, replace(row, versions=versions, values=read), list(kept.writes.values()))
 
 
 def _held(thread: _Thread, commit: Commit) -> dict[tuple[str, str], dict[str, _Value]]:

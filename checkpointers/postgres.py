@@ -33,7 +33,7 @@ class PostgresSaver(CheckpointSaver):
     """Keeps threads in the schema `flowfn` of a Postgres database (14 or newer), which it creates.
 
     `url` is what libpq takes: `"postgresql://user:password@host:5432/database"`, with options of libpq's after a
-    `?`. `timeout`: seconds to wait for a connection, also while the server restarts, and for locks.
+    `?`. `timeout`: seconds to wait for a connection while none comes free or the server restarts, and for locks.
     `pool_size`: connections for all but commits, which have one of their own. `lease`: seconds after which
     other machines may go on with a thread whose process doesn't answer any more. `create=False` leaves a database that
     has no such schema, or an older flowfn's, as it is, and raises. `retention`: checkpoints of each namespace that are

@@ -23,7 +23,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 from uuid import UUID
 
-from flowfn.digest import digest, render
+from flowfn.digest import exact, render
 from flowfn.fingerprint import read
 from flowfn.names import qualified_name
 
@@ -100,7 +100,7 @@ class Dependencies:
             if value is None and not is_root:  # nothing of the project's
                 return
             self.constants[name] = render({name: value}).partition("=")[2]
-            found = digest({name: value}, since=0.0, now=_never)
+            found = exact({name: value})
             self._digests.add(name.encode() + found.exact)
         elif is_root and not (isinstance(value, FunctionType | type | ModuleType) or callable(value)):
             self.ignored.append(name)
@@ -144,10 +144,6 @@ def _contents(places: list[_Place]) -> Iterator[Any]:
                 yield None
         else:
             yield holder.get(name)
-
-
-def _never() -> float:
-    return 0.0
 
 
 def _is_constant(value: Any) -> bool:

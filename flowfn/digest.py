@@ -21,7 +21,7 @@ from flowfn.names import qualified_name
 from flowfn.rendering import render
 from flowfn.volatile import Kind, Window, in_text
 
-__all__ = ["Digest", "Leaf", "digest", "qualified_name", "render"]
+__all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
 
 _MAX_ITEMS = 10_000
 """Arguments that hold more have no skeleton: looking for volatile leaves would cost too much."""
@@ -62,13 +62,23 @@ def digest(arguments: Mapping[str, Any], *, since: float, now: Callable[[], floa
     `since` is when the process or attempt began, in epoch seconds; `now` gives the present time and is
     called only if some leaf could be one. Never raises.
     """
+    return _ordinary(arguments) or _walked(arguments, Window(since, now))
+
+
+def exact(arguments: Mapping[str, Any]) -> Digest:
+    """The digest of arguments that are the same or aren't: without a skeleton, and so without a search for leaves."""
+    return _ordinary(arguments) or _walked(arguments, None)
+
+
+def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
+    """The digest of arguments that a glance shows to be plain, with no volatile leaf in them."""
     try:
         packed = packb(arguments, None, _NATIVE)
     except TypeError:  # not plain: the walk knows more types
-        return _walked(arguments, Window(since, now))
-    if is_ordinary(packed):
-        return Digest(_hash(packed), None, (), False, packed if len(packed) <= _KEPT else None)
-    return _walked(arguments, Window(since, now))
+        return None
+    if not is_ordinary(packed):
+        return None
+    return Digest(_hash(packed), None, (), False, packed if len(packed) <= _KEPT else None)
 
 
 _NATIVE = (
@@ -87,16 +97,16 @@ def _hash(packed: bytes) -> bytes:
     return sha256(packed).digest()[:16]
 
 
-def _walked(arguments: Mapping[str, Any], window: Window) -> Digest:
+def _walked(arguments: Mapping[str, Any], window: Window | None) -> Digest:
     """The digest of arguments of any kind. Of plain ones it is the same as that of their packed bytes."""
     walk = Walk()
     packed = pack(walk.mapping(arguments))
-    exact, form = _hash(packed), packed if len(packed) <= _KEPT else None
-    if not walk.suspect or walk.size > _MAX_ITEMS:
-        return Digest(exact, None, (), walk.weak, form)
+    found, form = _hash(packed), packed if len(packed) <= _KEPT else None
+    if window is None or not walk.suspect or walk.size > _MAX_ITEMS:
+        return Digest(found, None, (), walk.weak, form)
     masked = _MaskedWalk(window)
     skeleton = _hash(pack({name: masked.walk(arguments[name], Field(name)) for name in sorted(arguments)}))
-    return Digest(exact, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak, form)
+    return Digest(found, skeleton if masked.leaves else None, tuple(masked.leaves), walk.weak, form)
 
 
 class _MaskedWalk(Walk):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from flowfn.caching.entries import Made
 from flowfn.definition import Definition
-from flowfn.digest import digest, render
+from flowfn.digest import exact, render
 
 
 class Key(NamedTuple):
@@ -44,7 +44,7 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
             arguments.pop(name, None)
     version = policy.version if policy.version is not None else definition.version
     code = f"version {version}" if version is not None else definition.dependencies.digest
-    digested = digest(arguments, since=0.0, now=_never)
+    digested = exact(arguments)
     if digested.weak:
         return Key("", arguments, code)
     text = sha256(f"{definition.qualified}\0{code}\0".encode() + digested.exact).hexdigest()[:32]
@@ -54,13 +54,9 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
 def weak_names(arguments: Mapping[str, Any]) -> list[str]:
     """The arguments that count by their type alone."""
     found = arguments.items()
-    return [name for name, value in found if digest({name: value}, since=0.0, now=_never).weak]
+    return [name for name, value in found if exact({name: value}).weak]
 
 
 def _described(name: str, value: Any) -> tuple[str, bytes]:
     rendered = render({name: value}).partition("=")[2]
-    return rendered, digest({name: value}, since=0.0, now=_never).exact
-
-
-def _never() -> float:
-    return 0.0
+    return rendered, exact({name: value}).exact

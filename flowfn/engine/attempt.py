@@ -47,7 +47,7 @@ async def attempt(call: Call) -> Any:
     try:
         if run.rehearsal is not None:
             run.rehearsal.admit(call)
-        if call.node is None:
+        if run.root.post is not None and call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)
     except BaseException as error:
@@ -190,7 +190,9 @@ async def _once(frame: Frame, host: Host) -> Any:
         current_frame.reset(token)
         if frame.slots is not None:
             frame.leave()
-    await _close(frame, host, error)
+    if error is not None or not frame.quiet or call.run.root.fatal is not None:
+        await _close(frame, host, error)
+    frame.closed = True
     if error is not None:
         raise error
     return value
@@ -203,9 +205,6 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
         Suspended: something waits for an answer, and no error came between.
         NonDeterminismError: the run was refused, whatever the user code made of that.
     """
-    if frame.quiet and error is None and frame.run.root.fatal is None:
-        frame.closed = True
-        return
     if frame.doubtful and error is None:
         _place_held(frame)
     suspending = error is None or frame.told or isinstance(error, Suspended)

@@ -207,7 +207,8 @@ class Run:
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""
         self.reused.add()
-        self.tell(TaskReused(self.namespace, self.step, call, value))
+        if self.root.post is not None:
+            self.root.post(TaskReused(self.namespace, self.step, call, value))
 
     async def reread(self, scope: str, host: Host) -> None:
         """Take the records of a failed attempt's calls up again, for the next attempt to claim."""

@@ -128,8 +128,9 @@ async def _settle(
     Raises:
         StepTimeout: the deadline was missed.
     """
-    for call in calls:
-        run.tell(TaskStarted(run.namespace, run.step, call))
+    if run.root.post is not None:
+        for call in calls:
+            run.tell(TaskStarted(run.namespace, run.step, call))
     if len(calls) == 1 and deadline is None:
         error = await _settle_alone(run, calls[0])
         return [] if error is None else [(calls[0], error)]
@@ -281,8 +282,9 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
         if ends:
             items += run.journal.report_rows(run.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
-    for call in riding:
-        run.tell(TaskFinished(run.namespace, run.step, call, call.value))
+    if run.root.post is not None:
+        for call in riding:
+            run.tell(TaskFinished(run.namespace, run.step, call, call.value))
     run.tasks = ()
     run.stand_at(after)
     run.tell_values(before, after)

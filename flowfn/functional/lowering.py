@@ -13,7 +13,7 @@ from typing import Any
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.definition import Definition
-from flowfn.digest import digest
+from flowfn.digest import exact
 from flowfn.engine.drive import drive
 from flowfn.engine.root import Ending, Fresh, on_saver
 from flowfn.engine.run import PREVIOUS, Hosts, Settings
@@ -219,8 +219,7 @@ class Shape:
 
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
-        exact: bytes = digest(bound, since=0.0, now=lambda: 0.0).exact
-        return exact.hex()
+        return exact(bound).exact.hex()
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""

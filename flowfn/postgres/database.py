@@ -157,6 +157,8 @@ class _Connections:
             open=False,
         )
         self._pool_lock = threading.Lock()
+        self._returned = 0
+        """Changes whenever a connection of the pool comes free; two threads may count one."""
 
     def committing(self) -> Connection:
         """The connection that commits, on a database that is up to date. Its user holds the database's lock."""
@@ -174,25 +176,34 @@ class _Connections:
     @contextmanager
     def borrowed(self, patience: float) -> Iterator[Connection]:
         """A connection of the pool. Where one was lost, the idle ones are looked at as well."""
-        with self._pool_lock:
-            if self._pool.closed:
-                self._pool.open()
-        try:
-            connection = self._pool.getconn(max(patience, 0.1))
-        except PoolTimeout as error:
-            self._connect().close()  # says why there is none, if there can't be one
-            raise DatabaseLocked(
-                f"{self._name}: all connections were in use for {self._timeout:g} s."
-                " Pass a larger `pool_size=`, or a longer `timeout=`."
-            ) from error
+        connection = self._free(max(patience, 0.1))
         try:
             with _tidy(connection):
                 yield connection
         finally:
             lost = connection.closed
+            self._returned += 1
             self._pool.putconn(connection)
             if lost:
                 self._pool.check()
+
+    def _free(self, patience: float) -> Connection:
+        """A connection of the pool: however many wait, as long as some get theirs meanwhile."""
+        with self._pool_lock:
+            if self._pool.closed:
+                self._pool.open()
+        while True:
+            returned = self._returned
+            try:
+                return self._pool.getconn(patience)
+            except PoolTimeout as error:
+                if self._returned != returned:
+                    continue
+                self._connect().close()  # says why there is none, if there can't be one
+                raise DatabaseLocked(
+                    f"{self._name}: all connections were in use for {self._timeout:g} s, and none came free."
+                    " Pass a larger `pool_size=`, or a longer `timeout=`."
+                ) from error
 
     def _connect(self) -> Connection:
         connection = psycopg.connect(**self._options)

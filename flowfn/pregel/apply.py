@@ -8,7 +8,6 @@ changes in one superstep gets the same next version.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -47,8 +46,7 @@ class Batch(NamedTuple):
     triggers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """The difference between two checkpoints: all that has to be stored.
 
     `cells` holds the new cell of each channel that changed, or `MISSING` where it became empty; each is at
@@ -106,8 +104,8 @@ def amend(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> 
     """What a command's writes change beside a superstep: what was due stays due, nothing is cleared."""
     changes = apply(program, checkpoint, [Batch(INPUT, writes)])
     if checkpoint.updated is None:
-        return replace(changes, updated=None)
-    return replace(changes, updated=tuple(sorted({*checkpoint.updated, *changes.cells})))
+        return changes._replace(updated=None)
+    return changes._replace(updated=tuple(sorted({*checkpoint.updated, *changes.cells})))
 
 
 def peek(

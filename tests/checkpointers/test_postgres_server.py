@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg_pool import PoolTimeout
 
 from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
@@ -211,6 +212,27 @@ def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None
 
 
 # -- opening ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("others", [1, 0], ids=["others get theirs", "none comes free"])
+def test_a_queue_for_connections_moves_or_is_given_up(
+    postgres_url: str, others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand runs may queue for a few connections; only where none comes free is there an error."""
+    with open_saver(postgres_url, pool_size=1) as saver:
+        opened = saver._database._opened()
+        given, waits = opened._pool.getconn, [PoolTimeout()]
+
+        def getconn(patience: float) -> Any:
+            if not waits:
+                return given(patience)
+            opened._returned += others
+            raise waits.pop()
+
+        monkeypatch.setattr(opened._pool, "getconn", getconn)
+        refused = pytest.raises(DatabaseLocked, match="none came free")
+        with contextlib.nullcontext() if others else refused:
+            assert saver.threads() == []
 
 
 def test_processes_race_to_create_the_tables(database: Database) -> None:

@@ -33,7 +33,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowfn.digest import Digest, digest, qualified_name, render
+from flowfn.digest import Digest, digest, exact, qualified_name, render
 
 SINCE = 1_790_000_000.25  # 2026-09-21T13:33:20.25Z
 NOW = SINCE + 600
@@ -644,3 +644,9 @@ def test_a_json_document_keeps_its_digest_on_a_round_trip() -> None:
     """What a webhook delivers is the same call again."""
     value = {"rows": [{"id": n, "name": f"item {n}", "price": n * 1.25, "ok": True} for n in range(20)]}
     assert of(json.loads(json.dumps(value))).exact == of(value).exact
+
+
+@given(PLAIN | st.uuids().map(str) | st.datetimes(datetime(2000, 1, 1)) | st.just(Connection()))
+def test_an_exact_digest_is_the_one_of_the_digest(value: Any) -> None:
+    """Who asks for no skeleton gets the same digest, and is told as well where it is weak."""
+    assert exact({"x": value}) == of(value)._replace(skeleton=None, leaves=())
