@@ -25,7 +25,7 @@ from checkpointers.postgres_forms import (
     value_at,
 )
 from checkpointers.rules import concerns_thread, now, strange_item
-from flowfn.ports import CheckpointRow, Commit, Versioned, Writes
+from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow, Writes
 from flowfn.postgres.text import to_line, to_text
 from flowfn.recent import Recent
 
@@ -200,14 +200,16 @@ def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
 def _merged(items: Iterable[Any]) -> list[Any]:
     """Items in their order, where writes of one checkpoint that follow each other are one item."""
     merged: list[Any] = []
+    rows: list[WriteRow] = []
     for item in items:
         last = merged[-1] if merged else None
         if not isinstance(item, Writes):
             merged.append(item)
         elif isinstance(last, Writes) and last[:2] == item[:2]:
-            merged[-1] = last._replace(rows=[*last.rows, *item.rows])
+            rows += item.rows
         elif item.rows:
-            merged.append(item)
+            rows = [*item.rows]
+            merged.append(item._replace(rows=rows))
     return merged
 
 

@@ -29,18 +29,25 @@ Unit = tuple[str, str]
 
 
 async def keep(saver: Saver, host: Host, definitions: Iterable[Definition]) -> None:
-    """Keep the source of functions. Nothing but reports is worse where the backend can't."""
+    """Keep the source of functions. Nothing but reports is worse where the backend can't.
+
+    They count as kept from the beginning: of a thousand calls at once one keeps them, and none waits for it.
+    """
     assert isinstance(saver, SourceKeeper)
     new = {definition.version_key: definition for definition in definitions}
     parts: dict[str, bytes] = {}
     for key in new.keys() - saver.kept:
         parts.update(_parts(key, _units(new[key])))
-    with suppress(SaverError):
+    saver.kept.update(new)
+    try:
         if saver.inline:
             saver.keep_sources(parts)
         else:
             await host.blocking(saver.keep_sources, parts)
-        saver.kept.update(new)
+    except BaseException as error:
+        saver.kept.difference_update(new)
+        if not isinstance(error, SaverError):
+            raise
 
 
 def edit(saver: Saver, definition: Definition, recorded: str) -> Edit:
