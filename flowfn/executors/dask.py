@@ -2,20 +2,27 @@
 
 Rule: an attempt runs once. Dask would run what was on a worker that died once more by itself, and would compute
 a lost result again; so each attempt leaves a mark with the scheduler before it starts, and a second one that finds it
-refuses. The retry policy then decides.
+refuses. The retry policy then decides. Marks outlive their attempts by a hundred others: until the scheduler has
+heard that a result was fetched it may still compute it again.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from functools import cached_property
+from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from flowfn.errors import WorkerDied
 
 T = TypeVar("T")
+_MARKS = 100
+"""How many marks of ended attempts stay with the scheduler."""
 
 
 class DaskExecutor(Executor):
@@ -26,10 +33,18 @@ class DaskExecutor(Executor):
 
     def __init__(self, target: Any) -> None:
         self._target = target
+        self._marks: deque[str] = deque()
+        self._connected: Any = None
+        self._connecting = Lock()
 
-    @cached_property
     def _client(self) -> Any:
         """The client, connected at its first use."""
+        with self._connecting:
+            if self._connected is None:
+                self._connected = self._connect()
+            return self._connected
+
+    def _connect(self) -> Any:
         try:
             from distributed import Client
         except ModuleNotFoundError as error:
@@ -48,22 +63,37 @@ class DaskExecutor(Executor):
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Have a worker call `fn`."""
-        mark = f"flowfn-{uuid4().hex}"
-        pool = self._client.get_executor(pure=False, retries=0)
-        future: Future[T] = pool.submit(_once, mark, fn, args, kwargs)
-        future.add_done_callback(lambda _: self._forget(mark))
-        return future
+        client, mark = self._client(), f"flowfn-{uuid4().hex}"
+        attempt = client.submit(_once, mark, fn, args, kwargs, pure=False, retries=0)
+        return asyncio.run_coroutine_threadsafe(self._fetch(client, attempt, mark), client.loop.asyncio_loop)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Close the connection, if it is the executor's own."""
-        client = self.__dict__.pop("_client", None)
-        if client is not None and isinstance(self._target, str):
+        client, self._connected = self._connected, None
+        if client is None:
+            return
+        if client.status == "running":
+            client.sync(self._forget, client, 0)
+        if isinstance(self._target, str):
             client.close()
 
-    def _forget(self, mark: str) -> None:
-        """Take the mark from the scheduler, without waiting for that."""
-        client = self._client
-        client.loop.add_callback(client.scheduler.event_clear, name=mark)
+    async def _fetch(self, client: Any, attempt: Any, mark: str) -> Any:
+        """What an attempt returns, or raises. Dask's own executor never answers for one that was lost on its way."""
+        try:
+            return await client.gather(attempt, asynchronous=True)
+        except asyncio.CancelledError:
+            await attempt.cancel(asynchronous=True)
+            raise
+        finally:
+            attempt.release()
+            self._marks.append(mark)
+            await self._forget(client, _MARKS)
+
+    async def _forget(self, client: Any, keep: int) -> None:
+        """Take all marks but the newest from the scheduler; if it is gone, they are."""
+        with suppress(OSError):
+            while len(self._marks) > keep:
+                await client.scheduler.event_clear(name=self._marks.popleft())
 
 
 def _once(mark: str, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
