@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import RunConfig
 from flowfn.engine.answers import read_asked
 from flowfn.engine.ids import nested_namespace, node_path, node_scope, task_uuid
-from flowfn.engine.journal import checkpoint_row, decode_checkpoint
 from flowfn.engine.ledger import ERROR, REPORT, RETURN, RUN_TASK, Ledger, NodeRecord, Record
+from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (

@@ -14,7 +14,7 @@ from flowfn.report import CallSummary
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.frame import Frame
-    from flowfn.engine.journal import Note
+    from flowfn.engine.notes import Note
     from flowfn.engine.run import Run
     from flowfn.futures import Future
     from flowfn.pregel.program import Node, Task

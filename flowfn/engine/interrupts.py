@@ -25,7 +25,7 @@ from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
-    from flowfn.engine.journal import Note
+    from flowfn.engine.notes import Note
     from flowfn.ports import Host
 
 NAME = "interrupt"

@@ -8,76 +8,43 @@ fails or suspends.
 Where the backend fails, or a record can't be read, the run ends, whatever user code makes of the error: what it
 would go on to do has no record, or comes of another past than the recorded one. `ends` is told why.
 
-That a call has started is noted too. The note rides on the next commit, whosever that is, and costs
-none of its own: what runs alone when the process dies leaves no trace, and simply runs again. Where
-that isn't to be (`in_doubt=`), `start` commits a mark before the call begins.
+That a call has started is noted too, and rides on the next commit: what runs alone when the process dies leaves no
+trace, and simply runs again. Where that isn't to be (`in_doubt=`), `start` commits a mark before the call begins.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
-from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
+from flowfn.described import body_of
+from flowfn.engine.backlog import Backlog, Item
 from flowfn.engine.ledger import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
-from flowfn.engine.slots import Slots
+from flowfn.engine.notes import Note, Notes, grouped
+from flowfn.engine.rows import decode_checkpoint, encode
 from flowfn.engine.thinning import Thinning
-from flowfn.errors import InvalidInput, SerializationError
-from flowfn.futures import Future
-from flowfn.ports import (
-    Begin,
-    CheckpointRow,
-    Commit,
-    Deserializer,
-    Lease,
-    Loaded,
-    Saver,
-    Serializer,
-    Status,
-    Versioned,
-    WriteRow,
-    Writes,
-)
-from flowfn.pregel.channels import Channel
-from flowfn.pregel.plan import due_in_sight
-from flowfn.pregel.program import Program
+from flowfn.errors import SerializationError
+from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.report import Report
-from flowfn.values import MISSING, Checkpoint
+from flowfn.values import Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from flowfn.futures import Future
     from flowfn.ports import Host
+    from flowfn.pregel.channels import Channel
+    from flowfn.pregel.program import Program
 
 
 _NUMBERS = 1 << 62
 """More than a run has outcomes."""
 
 
-Encoded = dict[int, tuple[Any, bytes]]
-"""Values and their bytes, by the ids of the values, which the dict keeps alive."""
-
-
 def _nobody(error: Exception) -> None:
     """No run has taken the journal up."""
-
-
-class Note:
-    """That a call was made; `durable` once its row is known to be committed."""
-
-    __slots__ = ("checkpoint", "durable", "namespace", "row")
-
-    def __init__(self, namespace: str, checkpoint: str, row: WriteRow) -> None:
-        self.namespace = namespace
-        self.checkpoint = checkpoint
-        self.row = row
-        self.durable = False
 
 
 class Journal:
@@ -94,11 +61,8 @@ class Journal:
         self._orders = iter(range(1, _NUMBERS))
         self._place = 0
         self._places = count(1)
-        self._notes: dict[str, Note] = {}
-        self._backlog: deque[CheckpointRow | Writes] = deque()
-        self._turn = Slots(1)
-        """Whose turn it is to write the backlog: one at a time, so that rows are written in their order."""
-        self._flush_error: Exception | None = None
+        self._notes = Notes()
+        self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
         self.ends: Callable[[Exception], None] = _nobody
@@ -233,9 +197,9 @@ class Journal:
     ) -> None:
         """Commit rows of a call, with every note that waits for a ride."""
         self._notes.pop(note.row.task, None)
-        riding = self._take_notes()
+        riding = self._notes.take()
         rows = rows if note.durable else (note.row, *rows)
-        items = [Writes(note.namespace, note.checkpoint, rows), *_grouped(riding)]
+        items = [Writes(note.namespace, note.checkpoint, rows), *grouped(riding)]
         await self.write(host, items, written=written)
         note.durable = True
         for other in riding:
@@ -253,17 +217,7 @@ class Journal:
 
     def riders(self) -> list[Writes]:
         """What waits for a ride, to go with the last commit of a run."""
-        return _grouped(self._take_notes())
-
-    def _take_notes(self) -> list[Note]:
-        """The notes that nobody has committed yet; each is taken by one commit."""
-        taken = []
-        while self._notes:
-            try:
-                taken.append(self._notes.popitem()[1])
-            except KeyError:
-                break
-        return taken
+        return grouped(self._notes.take())
 
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
@@ -272,7 +226,7 @@ class Journal:
     async def write(
         self,
         host: Host,
-        items: Sequence[CheckpointRow | Writes],
+        items: Sequence[Item],
         *,
         status: Status | None = None,
         release: bool = False,
@@ -284,229 +238,67 @@ class Journal:
             LeaseLost: another run has taken the thread over.
             SaverError: the backend could not.
         """
-        if self.durability == "sync":
+        if self._backlog is None:
             await self._commit(host, items, status, release, written)
-        elif status is None and not release:
-            await self._write_later(host, items)
-            if written is not None:
-                written()
         else:
-            await self._write_backlog(host, items, status, release)
+            if status is None and not release:
+                await self._backlog.add(host, items)
+            else:
+                await self._backlog.write(host, items, status, release)
             if written is not None:
                 written()
         self.released = self.released or release
 
-    async def _write_later(self, host: Host, items: Sequence[CheckpointRow | Writes]) -> None:
-        if self.durability == "async":
-            self._backlog.extend(items)
-            self._flush_soon(host)
-            return
-        await self._turn.take(host)
-        try:
-            self._lay_by(items)
-        finally:
-            self._turn.give_back()
-
     async def _commit(
         self,
         host: Host,
-        items: Iterable[CheckpointRow | Writes],
+        items: Iterable[Item],
         status: Status | None = None,
         release: bool = False,
         written: Callable[[], None] | None = None,
     ) -> None:
-        begin, self._begin = self._begin, None
-        commit = Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
         try:
-            await host.commit(self.saver, commit)
+            await host.commit(self.saver, self._as_commit(items, status, release, written))
         except BaseException as error:
-            self._thinning.forget()
-            if isinstance(error, Exception):
-                self.ends(error)
+            self._failed(error)
             raise
 
-    def _thinned(self, items: Iterable[CheckpointRow | Writes]) -> list[CheckpointRow | Writes]:
+    def _commit_here(self, items: Iterable[Item]) -> Exception | None:
+        """Commit on this thread, which is no caller's; the error is for the run's next write."""
+        try:
+            error = self.saver.commit([self._as_commit(items)])[0]
+        except Exception as raised:
+            error = raised
+        if error is not None:
+            self._failed(error)
+        return error
+
+    def _as_commit(
+        self,
+        items: Iterable[Item],
+        status: Status | None = None,
+        release: bool = False,
+        written: Callable[[], None] | None = None,
+    ) -> Commit:
+        begin, self._begin = self._begin, None
+        return Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
+
+    def _failed(self, error: BaseException) -> None:
+        self._thinning.forget()
+        if isinstance(error, Exception):
+            self.ends(error)
+
+    def _thinned(self, items: Iterable[Item]) -> list[Item]:
         if not self.saver.keeps_deltas:
             return list(items)
         thinned = self._thinning.thinned
         return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 
-    def _lay_by(self, items: Sequence[CheckpointRow | Writes]) -> None:
-        """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
-        for item in items:
-            if self.durability == "exit" and isinstance(item, CheckpointRow):
-                item = self._in_place_of_the_last(item)
-            self._backlog.append(item)
-
-    def _in_place_of_the_last(self, row: CheckpointRow) -> CheckpointRow:
-        """A checkpoint that stands for the one before it as well, which nobody has stored."""
-        before = next(
-            (old for old in self._backlog if isinstance(old, CheckpointRow) and old.id == row.parent), None
-        )
-        if before is None or before.namespace != row.namespace:
-            return row
-        kept = {name: v for name, v in before.values.items() if row.versions.get(name) == v.version}
-        place = (before.namespace, before.id)
-        left = [item for item in self._backlog if (item.namespace, _checkpoint_of(item)) != place]
-        self._backlog = deque(left)
-        return replace(row, parent=before.parent, values={**kept, **row.values})
-
-    def _flush_soon(self, host: Host) -> None:
-        """Commit the backlog beside the run; what comes meanwhile goes with the next write."""
-        self._raise_flush_error()
-        if self._turn.take_now():
-            host.background(self._flush)
-
-    def _flush(self) -> None:
-        """Write the backlog in the turn that was taken for it."""
-        items = self._take_backlog()
-        begin, self._begin = self._begin, None
-        try:
-            commit = Commit(self.thread, self.lease, self._thinned(items), begin)
-            self._flush_error = self.saver.commit([commit])[0]
-        except Exception as error:
-            self._flush_error = error
-        if self._flush_error is not None:
-            self._thinning.forget()
-            self.ends(self._flush_error)
-        self._turn.give_back()
-
-    async def _write_backlog(
-        self,
-        host: Host,
-        items: Sequence[CheckpointRow | Writes] = (),
-        status: Status | None = None,
-        release: bool = False,
-    ) -> None:
-        """Write now, after what is being written, all that was to be written later, and then these rows."""
-        if self.durability == "sync":
-            return
-        await self._turn.take(host)
-        try:
-            self._raise_flush_error()
-            self._lay_by(items)
-            if (due := self._take_backlog()) or status is not None or release:
-                await self._commit(host, due, status, release)
-        finally:
-            self._turn.give_back()
-
-    def _raise_flush_error(self) -> None:
-        if self._flush_error is not None:
-            error, self._flush_error = self._flush_error, None
-            raise error
-
-    def _take_backlog(self) -> list[CheckpointRow | Writes]:
-        return [self._backlog.popleft() for _ in range(len(self._backlog))]
+    async def _write_backlog(self, host: Host) -> None:
+        """Write all that was to be written later."""
+        if self._backlog is not None:
+            await self._backlog.write(host)
 
     def encode(self, value: Any, owner: str) -> bytes:
         """Bytes of a value; an error names whose value it is and where inside it the trouble lies."""
         return encode(self.serde, value, owner)
-
-
-def _checkpoint_of(item: CheckpointRow | Writes) -> str:
-    return item.id if isinstance(item, CheckpointRow) else item.checkpoint
-
-
-def encode(serde: Serializer, value: Any, owner: str) -> bytes:
-    """Bytes of a value.
-
-    Raises:
-        SerializationError: it can't be stored; says whose it is and where inside it the trouble lies.
-    """
-    try:
-        return serde.dumps(value)
-    except SerializationError as error:
-        if isinstance(value, Future):
-            raise SerializationError(
-                f"{owner} is a Future: return its value, with .result() or await"
-            ) from None
-        raise SerializationError(f"{owner}: {error}", error.path) from None
-
-
-def checkpoint_row(
-    serde: Serializer,
-    checkpoint: Checkpoint,
-    namespace: str,
-    program: Program,
-    *,
-    whole: bool = False,
-    encoded: Encoded | None = None,
-) -> CheckpointRow:
-    """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`.
-
-    `encoded` has what was encoded for the same commit.
-    """
-    versions = checkpoint.versions
-    names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
-    changed = {name: versions[name] for name in names if name in versions}
-    found = None if program.opaque else due_in_sight(program, checkpoint)
-    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found)
-    metadata = to_metadata(checkpoint.metadata)
-    return CheckpointRow(
-        namespace,
-        checkpoint.id,
-        checkpoint.parent,
-        checkpoint.step,
-        checkpoint.source,
-        checkpoint.created_at,
-        serde.dumps(to_body(body, versions)),
-        b"" if metadata is None else encode(serde, metadata, "metadata"),
-        checkpoint.versions,
-        _stored(serde, checkpoint, changed, program, {} if encoded is None else encoded),
-    )
-
-
-def _stored(
-    serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
-) -> dict[str, Versioned]:
-    """The values of channels, as bytes; what two of them hold is encoded once."""
-    values = {}
-    for name, version in changed.items():
-        cell = checkpoint.values.get(name, MISSING)
-        stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
-        if stored is not MISSING and id(stored) not in encoded:
-            owner = program.labels.get(name, f"the value of {name!r}")
-            encoded[id(stored)] = stored, encode(serde, stored, owner)
-        values[name] = Versioned(version, None if stored is MISSING else encoded[id(stored)][1])
-    return values
-
-
-def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
-    """A checkpoint from its row; channels that the program no longer has are left out.
-
-    Raises:
-        InvalidInput: somebody put it by hand, with versions of another saver's.
-    """
-    for version in row.versions.values():
-        if not isinstance(version, int):
-            raise InvalidInput(
-                f"checkpoint {row.id!r} was put with versions such as {version!r}, and a run goes on from ints: put "
-                "it with the versions 1, 2, …"
-            )
-    body = body_of(row, serde)
-    values = {
-        name: channels[name].restored(serde.loads(data))
-        for name, versioned in row.values.items()
-        if name in channels and (data := versioned.whole()) is not None
-    }
-    return Checkpoint(
-        row.id,
-        row.parent,
-        row.step,
-        row.source,  # type: ignore[arg-type]
-        row.created_at,
-        values,
-        dict(row.versions),
-        body.seen,
-        None if body.updated is None else tuple(body.updated),
-        metadata_of(row, serde),
-        body.clock,
-    )
-
-
-def _grouped(notes: Sequence[Note]) -> list[Writes]:
-    """Notes as rows, by the checkpoint that they belong to."""
-    places: dict[tuple[str, str], list[WriteRow]] = {}
-    for note in notes:
-        places.setdefault((note.namespace, note.checkpoint), []).append(note.row)
-    return [Writes(namespace, checkpoint, rows) for (namespace, checkpoint), rows in places.items()]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flowfn.engine.journal import Encoded, encode
 from flowfn.engine.ledger import CODE, ERROR, TIMED, Timing
+from flowfn.engine.rows import Encoded, encode
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES

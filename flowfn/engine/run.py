@@ -18,8 +18,8 @@ from flowfn.definition import Definition, OnDivergence
 from flowfn.engine.answers import Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
-from flowfn.engine.journal import Encoded, checkpoint_row
 from flowfn.engine.ledger import CallInfo, Ledger
+from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun, Cancelled, NonDeterminismError
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged

@@ -16,8 +16,8 @@ from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call, Failure
 from flowfn.engine.deadline import Deadline
 from flowfn.engine.ids import node_path, node_scope
-from flowfn.engine.journal import Encoded
 from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.rows import Encoded
 from flowfn.engine.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted

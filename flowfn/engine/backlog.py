@@ -1,0 +1,107 @@
+"""Rows that are committed later: beside the run, in order (`durability="async"`), or when it ends ("exit").
+
+Rule: rows are written in their order, by one writer at a time, and what failed is raised by the run's next write.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flowfn.engine.slots import Slots
+from flowfn.ports import CheckpointRow, Status, Writes
+
+if TYPE_CHECKING:
+    from flowfn.config import Durability
+    from flowfn.ports import Host
+
+Item = CheckpointRow | Writes
+
+
+class Backlog:
+    """What one root run has not committed yet.
+
+    `commit` commits for a run, under its host, and raises; `commit_here` commits on the thread that calls it, and
+    returns what went wrong.
+    """
+
+    def __init__(
+        self,
+        durability: Durability,
+        commit: Callable[[Host, Sequence[Item], Status | None, bool], Awaitable[None]],
+        commit_here: Callable[[Sequence[Item]], Exception | None],
+    ) -> None:
+        self._at_exit = durability == "exit"
+        self._commit = commit
+        self._commit_here = commit_here
+        self._items: deque[Item] = deque()
+        self._turn = Slots(1)
+        """Whose turn it is to write."""
+        self._error: Exception | None = None
+
+    async def add(self, host: Host, items: Sequence[Item]) -> None:
+        """Have rows committed later."""
+        if self._at_exit:
+            await self._turn.take(host)
+            try:
+                self._lay_by(items)
+            finally:
+                self._turn.give_back()
+            return
+        self._items.extend(items)
+        self._raise_error()
+        if self._turn.take_now():
+            host.background(self._flush)
+
+    async def write(
+        self, host: Host, items: Sequence[Item] = (), status: Status | None = None, release: bool = False
+    ) -> None:
+        """Commit now, after what is being written, all that was to be committed later, and then these rows."""
+        await self._turn.take(host)
+        try:
+            self._raise_error()
+            self._lay_by(items)
+            if (due := self._take()) or status is not None or release:
+                await self._commit(host, due, status, release)
+        finally:
+            self._turn.give_back()
+
+    def _flush(self) -> None:
+        """Commit in the turn that was taken for it; what comes meanwhile goes with the next write."""
+        try:
+            self._error = self._commit_here(self._take())
+        finally:
+            self._turn.give_back()
+
+    def _lay_by(self, items: Sequence[Item]) -> None:
+        """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
+        for item in items:
+            if self._at_exit and isinstance(item, CheckpointRow):
+                item = self._in_place_of_the_last(item)
+            self._items.append(item)
+
+    def _in_place_of_the_last(self, row: CheckpointRow) -> CheckpointRow:
+        """A checkpoint that stands for the one before it as well, which nobody has stored."""
+        before = next(
+            (old for old in self._items if isinstance(old, CheckpointRow) and old.id == row.parent), None
+        )
+        if before is None or before.namespace != row.namespace:
+            return row
+        kept = {name: v for name, v in before.values.items() if row.versions.get(name) == v.version}
+        place = (before.namespace, before.id)
+        self._items = deque(item for item in self._items if (item.namespace, _checkpoint_of(item)) != place)
+        return replace(row, parent=before.parent, values={**kept, **row.values})
+
+    def _take(self) -> list[Item]:
+        return [self._items.popleft() for _ in range(len(self._items))]
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+
+def _checkpoint_of(item: Item) -> str:
+    return item.id if isinstance(item, CheckpointRow) else item.checkpoint

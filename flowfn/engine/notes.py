@@ -1,0 +1,46 @@
+"""What rides on the next commit, whosever that is, and costs none of its own.
+
+Such as that a call has started: what runs alone when the process dies leaves no trace, and simply runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flowfn.ports import WriteRow, Writes
+
+
+class Note:
+    """That a call was made; `durable` once its row is known to be committed."""
+
+    __slots__ = ("checkpoint", "durable", "namespace", "row")
+
+    def __init__(self, namespace: str, checkpoint: str, row: WriteRow) -> None:
+        self.namespace = namespace
+        self.checkpoint = checkpoint
+        self.row = row
+        self.durable = False
+
+
+class Notes(dict[str, Note]):
+    """Those that nobody has committed yet, by what they note; each is taken by one commit."""
+
+    __slots__ = ()
+
+    def take(self) -> list[Note]:
+        """All of them, the newest first, but for those that another thread's commit has taken meanwhile."""
+        taken = []
+        while self:
+            try:
+                taken.append(self.popitem()[1])
+            except KeyError:
+                break
+        return taken
+
+
+def grouped(notes: Sequence[Note]) -> list[Writes]:
+    """Notes as rows, by the checkpoint that they belong to."""
+    places: dict[tuple[str, str], list[WriteRow]] = {}
+    for note in notes:
+        places.setdefault((note.namespace, note.checkpoint), []).append(note.row)
+    return [Writes(namespace, checkpoint, rows) for (namespace, checkpoint), rows in places.items()]

@@ -1,0 +1,122 @@
+"""A checkpoint as a row and back, its values as bytes.
+
+Rule: a row has the values that changed since the stored one that it was made of; what a commit holds twice is encoded
+once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
+from flowfn.errors import InvalidInput, SerializationError
+from flowfn.futures import Future
+from flowfn.ports import CheckpointRow, Deserializer, Serializer, Versioned
+from flowfn.pregel.channels import Channel
+from flowfn.pregel.plan import due_in_sight
+from flowfn.pregel.program import Program
+from flowfn.values import MISSING, Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+Encoded = dict[int, tuple[Any, bytes]]
+"""Values and their bytes, by the ids of the values, which the dict keeps alive."""
+
+
+def encode(serde: Serializer, value: Any, owner: str) -> bytes:
+    """Bytes of a value.
+
+    Raises:
+        SerializationError: it can't be stored; says whose it is and where inside it the trouble lies.
+    """
+    try:
+        return serde.dumps(value)
+    except SerializationError as error:
+        if isinstance(value, Future):
+            raise SerializationError(
+                f"{owner} is a Future: return its value, with .result() or await"
+            ) from None
+        raise SerializationError(f"{owner}: {error}", error.path) from None
+
+
+def checkpoint_row(
+    serde: Serializer,
+    checkpoint: Checkpoint,
+    namespace: str,
+    program: Program,
+    *,
+    whole: bool = False,
+    encoded: Encoded | None = None,
+) -> CheckpointRow:
+    """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`.
+
+    `encoded` has what was encoded for the same commit.
+    """
+    versions = checkpoint.versions
+    names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
+    changed = {name: versions[name] for name in names if name in versions}
+    found = None if program.opaque else due_in_sight(program, checkpoint)
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found)
+    metadata = to_metadata(checkpoint.metadata)
+    return CheckpointRow(
+        namespace,
+        checkpoint.id,
+        checkpoint.parent,
+        checkpoint.step,
+        checkpoint.source,
+        checkpoint.created_at,
+        serde.dumps(to_body(body, versions)),
+        b"" if metadata is None else encode(serde, metadata, "metadata"),
+        checkpoint.versions,
+        _stored(serde, checkpoint, changed, program, {} if encoded is None else encoded),
+    )
+
+
+def _stored(
+    serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
+) -> dict[str, Versioned]:
+    """The values of channels, as bytes; what two of them hold is encoded once."""
+    values = {}
+    for name, version in changed.items():
+        cell = checkpoint.values.get(name, MISSING)
+        stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
+        if stored is not MISSING and id(stored) not in encoded:
+            owner = program.labels.get(name, f"the value of {name!r}")
+            encoded[id(stored)] = stored, encode(serde, stored, owner)
+        values[name] = Versioned(version, None if stored is MISSING else encoded[id(stored)][1])
+    return values
+
+
+def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
+    """A checkpoint from its row; channels that the program no longer has are left out.
+
+    Raises:
+        InvalidInput: somebody put it by hand, with versions of another saver's.
+    """
+    for version in row.versions.values():
+        if not isinstance(version, int):
+            raise InvalidInput(
+                f"checkpoint {row.id!r} was put with versions such as {version!r}, and a run goes on from ints: put "
+                "it with the versions 1, 2, …"
+            )
+    body = body_of(row, serde)
+    values = {
+        name: channels[name].restored(serde.loads(data))
+        for name, versioned in row.values.items()
+        if name in channels and (data := versioned.whole()) is not None
+    }
+    return Checkpoint(
+        row.id,
+        row.parent,
+        row.step,
+        row.source,  # type: ignore[arg-type]
+        row.created_at,
+        values,
+        dict(row.versions),
+        body.seen,
+        None if body.updated is None else tuple(body.updated),
+        metadata_of(row, serde),
+        body.clock,
+    )
