@@ -27,10 +27,8 @@ ROOM = 1 << 32
 Place = list[int]
 Places = Mapping[str, Place]
 
-SHARE = 8
-"""The part of its base that a difference may be long: then the maps between two whole ones are as long in all."""
 SMALL = 256
-"""Bytes by which it may be longer whatever its base."""
+"""Bytes that are added to the size of a base: what is whole costs more than its bytes."""
 
 
 class Base(NamedTuple):
@@ -44,10 +42,14 @@ class Base(NamedTuple):
 
 
 class ChannelMap(NamedTuple):
-    """The map of a checkpoint: `changes` on top of `base`; without one they are the whole map."""
+    """The map of a checkpoint: `changes` on top of `base`; without one they are the whole map.
+
+    `put` is how many of the changes are the checkpoint's own.
+    """
 
     changes: Mapping[str, Place | None]
     base: Base | None = None
+    put: int = 1
 
     def get(self, channel: str) -> Place | None:
         """The place of a channel; None if it has none."""
@@ -64,9 +66,15 @@ class ChannelMap(NamedTuple):
         """What to store under a checkpoint's key, and the key of the base; whole, where a difference would be long."""
         if self.base is not None:
             data = self.difference(key)
-            if SHARE * len(data) <= self.base.size + SMALL:
+            if not self._is_long(data, self.base):
                 return data, self.base.key
         return _packed(self.whole(), {}, key), None
+
+    def _is_long(self, data: bytes, base: Base) -> bool:
+        """Whether the differences since the base are as long together as the base: least is stored in all if the
+        map is stored whole then. They have grown evenly, by what each checkpoint put."""
+        since = len(self.changes) / max(self.put, 1)
+        return len(data) * since / 2 > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -184,7 +192,7 @@ def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
             changes[name] = _place(name, versions[name], row, parent, store)
     if not base.versions.keys() <= row.versions.keys():
         changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
-    return ChannelMap(changes, base)
+    return ChannelMap(changes, base, len(row.values))
 
 
 def _place(name: str, version: int, row: CheckpointRow, parent: ChannelMap, store: Store) -> Place:

@@ -122,7 +122,7 @@ def _start(builder: AnyStateGraph, writer: Writer) -> Node:
     state = builder.schema_of(builder.state_schema)
     step = Step(
         Action(None, START, _itself, None),
-        replace(writer, keys=tuple(schema.channels)),
+        replace(writer, keys=schema.channels),
         state,
         _edges(builder, START),
         tuple(builder.branches.get(START, {}).values()),

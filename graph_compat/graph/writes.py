@@ -5,7 +5,7 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,9 +23,9 @@ def branch_channel(node: str) -> str:
 
 @dataclass(frozen=True)
 class Writer:
-    """Turns return values into writes; `keys` are the state's."""
+    """Turns return values into writes; `keys` are the state's, to be looked up at once."""
 
-    keys: Collection[str]
+    keys: Container[str]
 
     @cached_property
     def is_root(self) -> bool:
