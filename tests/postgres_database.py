@@ -36,6 +36,11 @@ class Database:
         with contextlib.suppress(psycopg.errors.UndefinedTable):
             self.connection.execute(";".join(f"DELETE FROM flowfn.{table}" for table in _TABLES))
 
+    def empty_store(self) -> None:
+        """Delete all items of a store, if any has made its tables yet."""
+        with contextlib.suppress(psycopg.errors.UndefinedTable):
+            self.connection.execute("DELETE FROM flowfn_store.item")
+
     def close(self) -> None:
         """Give back what it holds."""
         if self._saver is not None:

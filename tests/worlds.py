@@ -92,7 +92,7 @@ class World:
     async def error(self, future: Any) -> Any:
         """A future's error, or None, waited for as code of this colour does."""
         if self.is_async:
-            await asyncio.wait([asyncio.ensure_future(_waited(future))])
+            await asyncio.gather(future, return_exceptions=True)
         return future.exception()
 
     # -- the caller -----------------------------------------------------------------------------
@@ -192,10 +192,6 @@ def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
         return stop.value
     coroutine.close()
     raise AssertionError("a function of the sync colour suspended: wait for futures by world.value(future)")
-
-
-async def _waited(future: Any) -> Any:
-    return await future
 
 
 async def _gathered(calls: Iterable[Callable[[], Awaitable[Any]]]) -> list[Any]:

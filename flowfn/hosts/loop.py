@@ -51,7 +51,11 @@ class LoopHost:
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
         self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))
+        self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
+        """The tasks of ours that run jobs."""
+        self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
+        """The tasks of others that run a job in place, as they await it."""
 
     # -- starting and joining attempts ----------------------------------------------------------
 
@@ -63,16 +67,27 @@ class LoopHost:
         return Future(job, self)
 
     def start(self, future: Future[Any]) -> None:
-        """Have the job run from the loop's next turn, unless somebody takes it first."""
-        if threading.get_ident() == self.thread:
-            self.loop.call_soon(self._begin, future)
-        else:
+        """Have the job run from the loop's turn after the next, unless somebody takes it first.
+
+        So whoever awaits it at once, be it through `asyncio.gather`, runs it in a task that there is anyhow.
+        """
+        if threading.get_ident() != self.thread:
             self.loop.call_soon_threadsafe(self._begin, future, context=copy_context())
+            return
+        future.context = copy_context()
+        self._due.append(future)
+        if len(self._due) == 1:
+            self.loop.call_soon(self.loop.call_soon, self._begin_due)
+
+    def _begin_due(self) -> None:
+        due, self._due = self._due, []
+        for future in due:
+            self._begin(future)
 
     def _begin(self, future: Future[Any]) -> None:
         job = future.take()
         if job is not None:
-            task = self.loop.create_task(_settle(future, job))
+            task = self.loop.create_task(_settle(future, job), context=future.context)
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
@@ -93,10 +108,23 @@ class LoopHost:
         job = future.take()
         if job is None:
             await self._wait(future)
-            return
-        await _settle(future, job)
-        if next(self._in_place) % IN_PLACE == 0:
-            await asyncio.sleep(0)
+        else:
+            await self._settle_here(future, job)
+            if next(self._in_place) % IN_PLACE == 0:
+                await asyncio.sleep(0)
+
+    async def _settle_here(self, future: Future[Any], job: Job) -> None:
+        """Run a taken job in the task that awaits it, which goes on where the future alone is cancelled."""
+        me = asyncio.current_task()
+        assert me is not None
+        self._awaiting[future], cancelled = me, me.cancelling()
+        try:
+            await _settle(future, job)
+        except asyncio.CancelledError:
+            if future in self._awaiting or me.uncancel() > cancelled:
+                raise
+        finally:
+            self._awaiting.pop(future, None)
 
     async def wait_for_thread(self, future: Future[Any]) -> None:
         """Suspend until a sync attempt has ended on its thread."""
@@ -121,7 +149,10 @@ class LoopHost:
                 ended.set_result(None)
 
         def tell(_: Any) -> None:
-            _call_soon(self.loop, wake)
+            if threading.get_ident() == self.thread:
+                wake()
+            else:
+                _call_soon(self.loop, wake)
 
         future.add_done_callback(tell)
         await ended
@@ -141,7 +172,7 @@ class LoopHost:
         return nullcontext()
 
     def abort(self, future: Future[Any]) -> bool:
-        task = self._tasks.get(future)
+        task = self._tasks.get(future) or self._awaiting.pop(future, None)
         return task is not None and task.cancel()
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:

@@ -118,6 +118,62 @@ def test_an_async_task_can_be_cancelled_while_it_runs(async_world: World) -> Non
     assert world.ran == ["started", "unwound"]
 
 
+@pytest.mark.parametrize("awaited", ["by a gather", "by itself"])
+def test_what_runs_where_it_is_awaited_can_be_cancelled_alone(async_world: World, awaited: str) -> None:
+    """Another branch cancels the future: its job is unwound, and the code that awaits it isn't cancelled."""
+    import asyncio
+
+    world = async_world
+
+    @world.task
+    async def hang(x: int) -> int:
+        if x:
+            world.ran.append("started")
+            await asyncio.Event().wait()
+        return x
+
+    @world.entrypoint
+    async def wf() -> tuple[str, int]:
+        future = hang(1)
+
+        async def cancel() -> bool:
+            while not world.ran:
+                await asyncio.sleep(0)
+            return future.cancel()
+
+        beside = asyncio.create_task(cancel())
+        try:
+            await (asyncio.gather(hang(0), future) if awaited == "by a gather" else future)
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            assert await beside
+        me = asyncio.current_task()
+        assert me is not None
+        return "cancelled" if future.cancelled() else "not cancelled", me.cancelling()
+
+    assert world.invoke(wf) == ("cancelled", 0)
+
+
+def test_gathered_calls_need_no_task_of_their_own(async_world: World) -> None:
+    """`asyncio.gather` makes an asyncio task of each future, and the call runs in it."""
+    import asyncio
+
+    world, alive = async_world, []
+
+    @world.task
+    async def count() -> None:
+        await asyncio.sleep(0)
+        alive.append(len(asyncio.all_tasks()))
+
+    @world.entrypoint
+    async def wf() -> int:
+        before = len(asyncio.all_tasks())
+        await asyncio.gather(*[count() for _ in range(10)])
+        return before
+
+    before = world.invoke(wf)
+    assert max(alive) == before + 10
+
+
 def test_a_future_tells_that_it_is_done(world: World) -> None:
     """`done()` is true and `exception()` is None once the result has been seen."""
 

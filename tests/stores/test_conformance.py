@@ -65,7 +65,7 @@ class TestPostgres(StoreContract):
 
     def make(self, **options: Any) -> PostgresStore:
         store = PostgresStore(self.database.url, **options)
-        self.database.execute("DELETE FROM flowfn_store.item")
+        self.database.empty_store()
         return store
 
     def reopen(self, store: PostgresStore) -> PostgresStore:

@@ -41,7 +41,6 @@ def test_the_server_compares(pgvector_database: Database) -> None:
     fill(pgvector_database, **TEXTS)
     pgvector_database.execute("UPDATE flowfn_store.vector SET data = decode(repeat('00', 12), 'hex')")
     assert ranking(pgvector_database) == RANKED
-    pgvector_database.execute("DELETE FROM flowfn_store.item")
 
 
 @pytest.mark.parametrize("schema", ["public", 'an "odd" one'])
@@ -82,7 +81,6 @@ def test_what_pgvector_cannot_hold_is_compared_here(pgvector_database: Database)
         store.put(HERE, "x", {"text": "x"})
         store.put(HERE, "endless", {"text": "endless"})
         assert {item.key for item in store.search(HERE, query="y")} == {"x", "endless"}
-    pgvector_database.execute("DELETE FROM flowfn_store.item")
 
 
 def test_vectors_of_another_length_are_of_another_index(pgvector_database: Database) -> None:
@@ -94,7 +92,6 @@ def test_vectors_of_another_length_are_of_another_index(pgvector_database: Datab
         store.put(HERE, "short", {"text": "a"})
         found = [(item.key, item.score) for item in store.search(HERE, query="a")]
     assert found == [("short", 1.0), ("a", None)]
-    pgvector_database.execute("DELETE FROM flowfn_store.item")
 
 
 def test_who_may_not_change_the_tables_compares_here(database: Database) -> None:

@@ -30,7 +30,7 @@ HERE = ("users", "ada")
 def database(postgres_database: Database) -> Database:
     """A database with an empty store."""
     PostgresStore(postgres_database.url).close()
-    postgres_database.execute("DELETE FROM flowfn_store.item")
+    postgres_database.empty_store()
     return postgres_database
 
 

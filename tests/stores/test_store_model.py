@@ -235,7 +235,7 @@ class PostgresAgrees(StoresAgree):
 
     def opened(self, more: dict[str, Any]) -> list[Any]:
         store = PostgresStore(self.database.url, **more)
-        self.database.execute("DELETE FROM flowfn_store.item")
+        self.database.empty_store()
         return [store]
 
 
