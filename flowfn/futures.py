@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import Suspended
-from flowfn.values import MISSING
+from flowfn.unlocked import UnlockedFuture
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -58,7 +58,7 @@ class Runner(Protocol):
         """Try to stop a job that already runs; False if it can't be stopped."""
 
 
-class Future(concurrent.futures.Future[R], Generic[R]):
+class Future(UnlockedFuture[R], Generic[R]):
     """The result, at some time, of a task call.
 
     A real `concurrent.futures.Future`, for `wait`, `as_completed` and callbacks, that can be awaited
@@ -77,8 +77,6 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         self._tell: Callable[[Future[R]], Any] | None = None
         self.seen = False
         """Whether anybody has looked at the outcome."""
-        self._value: Any = MISSING
-        """The result, once it is there, for those who look without taking the lock."""
         self.stop: Callable[[], bool] | None = None
         """Stops what runs on a worker; says whether it could."""
 
@@ -164,20 +162,11 @@ class Future(concurrent.futures.Future[R], Generic[R]):
         self._wait(timeout)
         return self._outcome()
 
-    def set_result(self, result: R) -> None:
-        super().set_result(result)
-        self._value = result
-
-    def done(self) -> bool:
-        return self._value is not MISSING or super().done()
-
     def _outcome(self) -> R:
         """The value of a future that is done, or its error raised; `concurrent.futures` overlooks one that is falsy."""
-        if self._value is not MISSING:
-            return self._value  # type: ignore[no-any-return]
         error = super().exception(0)
         if error is None:
-            return super().result(0)
+            return self._result  # type: ignore[no-any-return]
         if isinstance(error, Suspended):
             _tell()
         try:

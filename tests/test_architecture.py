@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.errors": set(),
     "flowfn.policies": NOUNS,
     "flowfn.lazy": set(),
+    "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
@@ -67,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.context", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
-    "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive"},
+    "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
     # What a run does.
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
@@ -95,7 +96,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
-    | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"},
+    | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
+    | {"flowfn.unlocked"},
     # What a caller sees.
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS

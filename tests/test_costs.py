@@ -99,12 +99,12 @@ def config(thread: object, **more: Any) -> dict[str, Any]:
 
 
 TASK = {
-    # Finding the identity, the future and its lock, the frame, the outcome.
-    "none": Cost(66, 0),
+    # Finding the identity, the future, the frame, the outcome.
+    "none": Cost(54, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
-    "memory": Cost(149, 0),
+    "memory": Cost(141, 0),
     # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
-    "sqlite": Cost(156, 5),
+    "sqlite": Cost(147, 5),
 }
 
 
@@ -122,7 +122,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(84, 0), "sqlite": Cost(88, 0)}
+RESUMED = {"memory": Cost(80, 0), "sqlite": Cost(85, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 

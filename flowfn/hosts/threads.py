@@ -8,7 +8,6 @@ off to do something else). Sequential code, which waits at once, never wakes any
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
 import threading
 import time
@@ -26,6 +25,7 @@ from flowfn.futures import Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.workers import run_soon
+from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.hosts.loop import LoopHost
@@ -286,7 +286,7 @@ def _settle(future: Future[Any], job: Job) -> None:
 
 def _outcome_of(future: Future[Any]) -> None:
     with suppress(CancelledError):
-        concurrent.futures.Future.exception(future)  # ours would count as somebody looking
+        UnlockedFuture.exception(future)  # that of ours would count as somebody looking
 
 
 def _name_of(function: Any) -> str:

@@ -1,0 +1,130 @@
+"""A future without a lock is the standard library's in all but its cost, whoever comes first."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, InvalidStateError, as_completed, wait
+from typing import Any
+
+import pytest
+
+from flowfn.unlocked import UnlockedFuture
+
+ROUNDS = 300
+
+
+def test_it_has_what_the_base_class_makes() -> None:
+    """A version of Python whose futures have another field is found here."""
+    lazily = {"_condition"}
+    assert vars(UnlockedFuture()).keys() == vars(Future()).keys() - lazily
+
+
+def settled(how: str) -> UnlockedFuture[int]:
+    future: UnlockedFuture[int] = UnlockedFuture()
+    if how == "value":
+        future.set_result(1)
+    elif how == "error":
+        future.set_exception(KeyError("gone"))
+    elif how == "cancelled":
+        future.cancel()
+        future.set_running_or_notify_cancel()
+    return future
+
+
+@pytest.mark.parametrize("how", ["pending", "value", "error", "cancelled"])
+def test_what_it_says_of_itself(how: str) -> None:
+    """`done`, `running`, `cancelled` and the outcome are those of a standard future that was settled so."""
+
+    def said(future: Future[int]) -> list[Any]:
+        answers: list[Any] = [future.done(), future.running(), future.cancelled()]
+        for ask in (future.exception, future.result):
+            try:
+                answers.append(repr(ask(0)))
+            except (CancelledError, TimeoutError, KeyError) as error:
+                answers.append(type(error))
+        return answers
+
+    expected: Future[int] = Future()
+    if how == "value":
+        expected.set_result(1)
+    elif how == "error":
+        expected.set_exception(KeyError("gone"))
+    elif how == "cancelled":
+        expected.cancel()
+        expected.set_running_or_notify_cancel()
+    assert said(settled(how)) == said(expected)
+
+
+@pytest.mark.parametrize("how", ["value", "error", "cancelled"])
+def test_it_is_settled_once(how: str) -> None:
+    """A second result is refused."""
+    with pytest.raises(InvalidStateError):
+        settled(how).set_result(2)
+
+
+def test_a_callback_comes_after_the_result() -> None:
+    """Whether it was added before or after, and once."""
+    future: UnlockedFuture[int] = UnlockedFuture()
+    heard: list[int] = []
+    future.add_done_callback(lambda done: heard.append(done.result()))
+    future.set_result(1)
+    future.add_done_callback(lambda done: heard.append(done.result()))
+    assert heard == [1, 1]
+
+
+def by_result(future: Future[int]) -> int:
+    return future.result(10)
+
+
+def by_callback(future: Future[int]) -> int:
+    told = threading.Event()
+    future.add_done_callback(lambda _: told.set())
+    assert told.wait(10)
+    return future.result(0)
+
+
+def by_wait(future: Future[int]) -> int:
+    other: UnlockedFuture[int] = UnlockedFuture()
+    done, left = wait([other, future], 10, return_when=FIRST_COMPLETED)
+    assert (done, left) == ({future}, {other})
+    return future.result(0)
+
+
+def by_as_completed(future: Future[int]) -> int:
+    (found,) = as_completed([future], 10)
+    return found.result(0)
+
+
+@pytest.mark.parametrize("waits", [by_result, by_callback, by_wait, by_as_completed])
+def test_nobody_waits_in_vain(waits: Callable[[Future[int]], int]) -> None:
+    """One thread settles while another begins to wait."""
+    futures: list[UnlockedFuture[int]] = [UnlockedFuture() for _ in range(ROUNDS)]
+    together = threading.Barrier(2)
+
+    def settle() -> None:
+        for number, future in enumerate(futures):
+            together.wait(10)
+            future.set_result(number)
+
+    settler = threading.Thread(target=settle)
+    settler.start()
+    found = []
+    for future in futures:
+        together.wait(10)
+        found.append(waits(future))
+    settler.join()
+    assert found == list(range(ROUNDS))
+
+
+def test_who_comes_while_it_is_settled_waits_for_that() -> None:
+    """A future whose slot is taken and whose result isn't there yet: it is about to be done."""
+    future: UnlockedFuture[int] = UnlockedFuture()
+    writing = threading.Lock()
+    writing.acquire()
+    future.__dict__["slot"] = writing
+    found: list[int] = []
+    waiter = threading.Thread(target=lambda: found.append(future.result(10)))
+    waiter.start()
+    future._result, future._state = 1, "FINISHED"
+    writing.release()
+    waiter.join()
+    assert found == [1]
