@@ -122,7 +122,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(80, 0), "sqlite": Cost(85, 0)}
+RESUMED = {"memory": Cost(72, 0), "sqlite": Cost(77, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 

@@ -176,7 +176,8 @@ class Record:
         """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
         if self._code is not None:
             return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
-        return None if self.info is None else self.info.code
+        info = self.info
+        return None if info is None else info.code
 
     @property
     def timing(self) -> Timing | None:

@@ -149,15 +149,18 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     run, record = call.run, verdict.record
     _note_order(call, record)
     call.task = record.task
-    call.edited = record.code not in (None, call.definition.code)
-    _report_same(call, verdict)
+    recorded = record.code
+    call.edited = recorded is not None and recorded != call.definition.code
+    if verdict.how != "identity":
+        _report_alike(call, verdict)
     if record.in_doubt:
+        _report_doubt(call, record)
         call.doubt = record
         return None
     if not record.finished:
         call.waited = record.waiting
         return None
-    if _runs_anew(call, record):
+    if call.edited and _runs_anew(call, record):
         return None
     value = record.value()
     if record.outcome is not None and record.outcome.channel == ERROR:
@@ -182,11 +185,9 @@ def _note_order(call: Call, record: Record) -> None:
 
 
 def _runs_anew(call: Call, record: Record) -> bool:
-    """Whether the task's own code changed, and its author wants it to run again for that."""
-    recorded = record.code
-    if recorded is None or not call.edited:
-        return False
-    policy = call.definition.on_code_change
+    """Whether the author of a task whose own code changed wants it to run again for that."""
+    recorded, policy = record.code, call.definition.on_code_change
+    assert recorded is not None
     kind: Kind = "rerun" if policy == "rerun" else "code"
     note_edit(call.run, call.definition, recorded)
     call.run.report.add(kind, _summary(record), call.summary, "the task's code changed")
@@ -227,23 +228,19 @@ def _summary(record: Record) -> CallSummary | None:
     return None if record.info is None else record.info.summary._replace(code=record.code or "")
 
 
-def _report_same(call: Call, verdict: Same) -> None:
-    report, record = call.run.report, verdict.record
+def _report_alike(call: Call, verdict: Same) -> None:
+    summary, report = _summary(verdict.record), call.run.report
     if verdict.how == "clock":
-        report.add("clock", _summary(record), call.summary, "only the time differs: reused")
-    elif verdict.how == "position":
-        report.add(
-            "position", _summary(record), call.summary, "reused by its position, as on_divergence says"
-        )
-    if record.in_doubt:
-        settled = {"rerun": "runs again", "ask": "a human is asked"}
-        next_step = settled.get(str(call.definition.in_doubt), "it is verified")
-        report.add(
-            "in_doubt",
-            _summary(record),
-            call.summary,
-            f"it had started when the process died: {next_step}",
-        )
+        report.add("clock", summary, call.summary, "only the time differs: reused")
+    else:
+        report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
+
+
+def _report_doubt(call: Call, record: Record) -> None:
+    settled = {"rerun": "runs again", "ask": "a human is asked"}
+    next_step = settled.get(str(call.definition.in_doubt), "it is verified")
+    reason = f"it had started when the process died: {next_step}"
+    call.run.report.add("in_doubt", _summary(record), call.summary, reason)
 
 
 def _refusal(call: Call, doubt: Doubt) -> NonDeterminismError:
