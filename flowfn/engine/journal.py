@@ -15,6 +15,7 @@ that isn't to be (`in_doubt=`), `start` commits a mark before the call begins.
 
 from __future__ import annotations
 
+import reprlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.ledger import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
 from flowfn.engine.slots import Slots
 from flowfn.engine.thinning import Thinning
-from flowfn.errors import InvalidInput, SerializationError
+from flowfn.errors import InvalidInput, NonDeterminismError, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import (
     Begin,
@@ -154,12 +155,6 @@ class Journal:
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
         return decode_checkpoint(self, self._thinning.opened(loaded.checkpoint), channels)
-
-    def gone(self, loaded: Loaded, program: Program) -> list[str]:
-        """The nodes that were due when a checkpoint was made, and that the program no longer has."""
-        said = body_of(loaded.checkpoint, self.serde).due or ()
-        names = (each if isinstance(each, str) else each[0] for each in said)
-        return sorted({name for name in names if name not in program.nodes})
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -476,6 +471,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
 
     Raises:
         InvalidInput: somebody put it by hand, with versions of another saver's.
+        NonDeterminismError: a channel was of another kind when it was stored.
     """
     for version in row.versions.values():
         if not isinstance(version, int):
@@ -485,7 +481,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
             )
     body = body_of(row, serde)
     values = {
-        name: channels[name].restored(serde.loads(data))
+        name: _cell(channels[name], name, serde.loads(data))
         for name, versioned in row.values.items()
         if name in channels and (data := versioned.whole()) is not None
     }
@@ -502,6 +498,16 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         metadata_of(row, serde),
         body.clock,
     )
+
+
+def _cell(channel: Channel, name: str, data: Any) -> Any:
+    try:
+        return channel.restored(data)
+    except (TypeError, ValueError) as error:
+        raise NonDeterminismError(
+            f"{name!r} was stored as {reprlib.repr(data)}, which is nothing that a {type(channel).__name__} holds: its "
+            "kind was changed under the thread. Give it its kind back, or another name"
+        ) from error
 
 
 def _grouped(notes: Sequence[Note]) -> list[Writes]:
