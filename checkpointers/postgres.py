@@ -19,7 +19,7 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Holder, label, listed
-from checkpointers.postgres_rows import Bundle, Others, bundles
+from checkpointers.postgres_rows import Heads, bundles
 from checkpointers.postgres_schema import SCHEMA
 from checkpointers.rules import END, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
@@ -61,7 +61,7 @@ class PostgresSaver(CheckpointSaver):
         schema = replace(SCHEMA, create=create)
         self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
-        self._others = Others()
+        self._heads = Heads()
         self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)
         self._holder = Holder(self._renew, ttl=lease)
 
@@ -145,15 +145,14 @@ class PostgresSaver(CheckpointSaver):
         """
         mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
         try:
-            made = bundles(mine, self._others)
-            held = self._database.commit(lambda db: _write(db, made, self._others)) if made else []
+            made = self._database.commit(lambda db: _write(db, mine, self._heads)) if mine else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
             return [refusal for one in commits for refusal in self._write([one], wait=wait)]
-        kept = {id(one) for bundle, holds in zip(made, held, strict=True) if holds for one in bundle.commits}
+        kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
 
     def _answer(self, commit: Commit, kept: bool) -> Exception | None:
@@ -232,16 +231,19 @@ class PostgresSaver(CheckpointSaver):
         return listed(*rows[0]) if rows else None
 
 
-def _write(db: Connection, made: Sequence[Bundle], others: Others) -> list[bool]:
-    """Write bundles in one transaction; for each, whether its lease still held."""
+def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Commit]:
+    """Write commits in one transaction; returns those whose lease still held."""
+    made = bundles(commits, heads)
     if len(made) == 1 and len(made[0].statements) == 1:
-        return [db.execute(*made[0].statements[0][:2]).rowcount > 0]
-    with db.pipeline():
-        db.execute("BEGIN")
-        cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
-        db.execute("COMMIT")
+        cursors = [[db.execute(*made[0].statements[0][:2])]]
+    else:
+        with db.pipeline():
+            db.execute("BEGIN")
+            cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
+            db.execute("COMMIT")
     for bundle, answers in zip(made, cursors, strict=True):
         for statement, answer in zip(bundle.statements, answers, strict=True):
-            if statement.whole is not None and (told := answer.fetchone()) is not None:
-                others.keep(bundle.commits[0], statement, told)
-    return [first.rowcount > 0 for first, *_ in cursors]
+            if statement.tell is not None and (told := answer.fetchone()) is not None:
+                statement.tell(told)
+    held = zip(made, cursors, strict=True)
+    return [commit for bundle, (first, *_) in held if first.rowcount > 0 for commit in bundle.commits]

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from checkpointers.packing import unpacked
-from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of
+from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of, writes_of
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import merged
 from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
@@ -94,9 +94,8 @@ def _page(
         parts.setdefault(head, []).append((key, unpacked(*kept)))
     values = {head: _put_together(chain, known) for head, chain in parts.items()}
     under: dict[int, list[WriteRow]] = {}
-    for key, task, index, channel, value, path in written:
-        row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
-        under.setdefault(key, []).append(row)
+    for key, stored in written:
+        under.setdefault(key, []).extend(writes_of(stored))
     found = rows.fetchall()
     loaded = [_loaded(row, values, merged(under.get(row[0], ()))) for row in found]
     return loaded, found[-1][0] if found else 0, values
@@ -154,8 +153,7 @@ def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
         f" FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))"
         " SELECT head, part.key, part.data, part.beside, other.data, other.beside"
         " FROM part LEFT JOIN flowfn.value AS other ON other.key = part.beside ORDER BY head, depth DESC",
-        "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
-        f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
+        f"SELECT checkpoint, data FROM flowfn.write WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
     )
 
 

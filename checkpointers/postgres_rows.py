@@ -7,9 +7,8 @@ holds; each of the others finds its thread by id and token again, and so does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 from checkpointers.packing import NOTHING, Other, is_packed, packed
@@ -23,6 +22,7 @@ from checkpointers.postgres_forms import (
     id_bytes,
     time_bytes,
     value_at,
+    write_bytes,
 )
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow, Writes
@@ -101,16 +101,40 @@ _SETTLE = f"""
         touched = nextval('flowfn.tick')
     WHERE {_HOLDS}"""
 
-_MOST = 16
-"""Writes that one statement adds: placeholders cost less than arrays, as long as they are few."""
+_ADD_WRITES = f"""
+    WITH fence AS MATERIALIZED (SELECT FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE)
+    INSERT INTO flowfn.write (checkpoint, data) SELECT $3::bigint, $4::bytea FROM fence"""
+"""Adds a row of writes to the checkpoint of a key. It locks the thread first."""
+
+_ADD_WRITES_TO = f"""
+    WITH fence AS MATERIALIZED (
+        SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
+    known AS MATERIALIZED (
+        SELECT key, body IS NOT NULL AS put FROM flowfn.checkpoint
+        WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
+    made AS (
+        INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
+        WHERE NOT EXISTS (SELECT FROM known)
+        ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key, body IS NOT NULL AS put),
+    here AS (SELECT * FROM known UNION ALL SELECT * FROM made),
+    added AS (INSERT INTO flowfn.write (checkpoint, data) SELECT key, $5::bytea FROM here)
+    SELECT key, put FROM here"""
+"""Adds a row of writes to the checkpoint of an id, which is created empty where nothing has named it yet.
+
+It locks the thread first. Should it wait for that, it may not see a checkpoint that was created meanwhile, and finds it
+by the conflict instead. It tells the checkpoint's key, and whether it was put, and so keeps the key.
+"""
+
+_MOST = 1 << 20
+"""Bytes of values that one row of writes has, unless a single one is longer."""
 
 
 class Statement(NamedTuple):
-    """SQL and its parameters. One that puts a value which others may be kept beside tells its place."""
+    """SQL, its parameters, and who is told the row that it answers with, if anybody."""
 
     query: str
     parameters: Sequence[Any]
-    whole: tuple[CheckpointRow, bytes] | None = None
+    tell: Callable[[tuple[Any, ...]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -124,37 +148,43 @@ class Bundle:
     statements: list[Statement]
 
 
-class Others:
-    """What values may be kept beside: of each namespace, a value that its last checkpoint was put with.
+class Last(NamedTuple):
+    """A checkpoint that was put under the lease of a token: its id, its key, and what values may be kept beside."""
 
-    It is known to who put it, as long as the lease lasts: under that nobody else forgets it.
+    token: int
+    id: str
+    key: int
+    other: Other = NOTHING
+
+
+class Heads:
+    """Of each namespace the checkpoint that was last put or written under.
+
+    It is known to who did that, as long as the lease lasts: under that nobody else forgets it.
     """
 
     def __init__(self) -> None:
-        self._last: Recent[tuple[str, str], tuple[int, str, Other]] = Recent(most=256, size=1 << 20)
+        self._last: Recent[tuple[str, str], Last] = Recent(most=256, size=1 << 20)
 
-    def find(self, commit: Commit, row: CheckpointRow) -> Other:
-        """One that a checkpoint's parent was put with."""
-        found = self._last.get((commit.thread, row.namespace))
-        if found is None or commit.lease is None or found[:2] != (commit.lease.token, row.parent):
-            return NOTHING
-        return found[2]
+    def find(self, commit: Commit, namespace: str, id: str | None) -> Last | None:
+        """The checkpoint of an id, if it is the last one and the commit's lease is still the same."""
+        found = self._last.get((commit.thread, namespace))
+        if found is None or commit.lease is None or found[:2] != (commit.lease.token, id):
+            return None
+        return found
 
-    def keep(self, commit: Commit, statement: Statement, told: tuple[int, str]) -> None:
-        """A checkpoint is put, and has told its key, and the place of its value."""
-        key = value_at(*told)
-        if commit.lease is not None and statement.whole is not None and key is not None:
-            row, data = statement.whole
-            self._last.keep(
-                (commit.thread, row.namespace), (commit.lease.token, row.id, Other(key, data)), len(data)
-            )
+    def keep(self, commit: Commit, namespace: str, id: str, key: int, other: Other = NOTHING) -> None:
+        """A checkpoint was put."""
+        if commit.lease is not None:
+            last = Last(commit.lease.token, id, key, other)
+            self._last.keep((commit.thread, namespace), last, len(other.data))
 
 
-def bundles(commits: Iterable[Commit], others: Others) -> list[Bundle]:
+def bundles(commits: Iterable[Commit], heads: Heads) -> list[Bundle]:
     """Commits as statements, in their order; tasks of one run that ended together share theirs."""
     made: list[Bundle] = []
     for group in _grouped(commits):
-        made.append(Bundle(group, list(_statements(group, others))))
+        made.append(Bundle(group, list(_statements(group, heads))))
     return made
 
 
@@ -178,7 +208,7 @@ def _adds_writes(commit: Commit) -> bool:
     )
 
 
-def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
+def _statements(group: Sequence[Commit], heads: Heads) -> Iterator[Statement]:
     commit = group[0]
     holds = (to_text(commit.thread), None if commit.lease is None else commit.lease.token)
     items = _merged([item for one in group for item in one.items])
@@ -188,9 +218,9 @@ def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
         yield Statement(_LOCK, holds)
     for item in items:
         if isinstance(item, Writes):
-            yield from _add_writes(holds, item)
+            yield from _add_writes(holds, commit, item, heads)
         elif isinstance(item, CheckpointRow):
-            yield _put(holds, item, others.find(commit, item))
+            yield _put(holds, commit, item, heads)
         else:
             raise strange_item(item)
     if concerns_thread(commit):
@@ -213,46 +243,40 @@ def _merged(items: Iterable[Any]) -> list[Any]:
     return merged
 
 
-def _add_writes(holds: tuple[str, int | None], writes: Writes) -> Iterator[Statement]:
-    place = (to_text(writes.namespace), id_bytes(writes.checkpoint))
-    for first in range(0, len(writes.rows), _MOST):
-        rows = writes.rows[first : first + _MOST]
-        parameters: list[Any] = [*holds, *place]
-        for task, index, channel, value, path in rows:
-            parameters += (to_text(task), index, to_text(channel), value, to_text(path))
-        yield Statement(_adding(len(rows)), parameters)
+def _add_writes(
+    holds: tuple[str, int | None], commit: Commit, writes: Writes, heads: Heads
+) -> Iterator[Statement]:
+    namespace, id, rows = writes
+    last = heads.find(commit, namespace, id)
+
+    def tell(told: tuple[int, bool]) -> None:
+        key, put = told
+        if put:
+            heads.keep(commit, namespace, id, key)
+
+    for some in _split(rows):
+        if last is not None:
+            yield Statement(_ADD_WRITES, (*holds, last.key, write_bytes(some)))
+        else:
+            place = (to_text(namespace), id_bytes(id))
+            yield Statement(_ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)
 
 
-@cache
-def _adding(count: int) -> str:
-    """Adds rows to a checkpoint, which is created empty where nothing has named it yet.
-
-    It locks the thread first. Should it wait for that, it may not see a checkpoint that was created
-    meanwhile, and finds it by the conflict instead.
-    """
-    rows = ", ".join(
-        f"({n}, ${5 + n * 5}::text, ${6 + n * 5}::bigint, ${7 + n * 5}::text, ${8 + n * 5}::bytea,"
-        f" ${9 + n * 5}::text)"
-        for n in range(count)
-    )
-    return f"""
-        WITH fence AS MATERIALIZED (
-            SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
-        known AS MATERIALIZED (
-            SELECT key FROM flowfn.checkpoint
-            WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
-        made AS (
-            INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
-            WHERE NOT EXISTS (SELECT FROM known)
-            ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key),
-        here AS (SELECT key FROM known UNION ALL SELECT key FROM made)
-        INSERT INTO flowfn.write (checkpoint, task, idx, channel, data, path)
-        SELECT here.key, task, idx, channel, data, path
-        FROM here, (VALUES {rows}) AS given (nth, task, idx, channel, data, path) ORDER BY nth"""
+def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:
+    """Writes in rows of `_MOST` bytes."""
+    first = size = 0
+    for number, row in enumerate(rows):
+        size += len(row.value)
+        if size > _MOST and number > first:
+            yield rows[first:number]
+            first, size = number, len(row.value)
+    yield rows[first:]
 
 
-def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Statement:
+def _put(holds: tuple[str, int | None], commit: Commit, row: CheckpointRow, heads: Heads) -> Statement:
     """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
+    last = heads.find(commit, row.namespace, row.parent)
+    other = NOTHING if last is None else last.other
     place = (to_text(row.namespace), id_bytes(row.id))
     described = (
         None if row.parent is None else id_bytes(row.parent),
@@ -272,10 +296,15 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Sta
         [data for data, _ in kept],
         [beside for _, beside in kept],
     )
-    parameters = (*holds, *place, *described, *given, 1 + (nth or 0))
     longest = None if nth is None else put[nth]
-    whole = None if longest is None or longest.value is None else (row, longest.value)
-    return Statement(_PUT, parameters, whole)
+
+    def tell(told: tuple[int, str]) -> None:
+        place = value_at(*told)
+        whole = None if longest is None else longest.value
+        beside = NOTHING if place is None or whole is None else Other(place, whole)
+        heads.keep(commit, row.namespace, row.id, told[0], beside)
+
+    return Statement(_PUT, (*holds, *place, *described, *given, 1 + (nth or 0)), tell)
 
 
 def _longest(put: Sequence[Versioned | None], kept: Sequence[tuple[bytes | None, int | None]]) -> int | None:
