@@ -179,8 +179,31 @@ def test_writes_find_a_checkpoint_that_is_put_between_them(postgres_database: Da
     put(saver, checkpoint("c1"), writes("c1", write("with")), lease=lease)
     put(saver, writes("c1", write("after")), lease=lease)
     put(saver, writes("c1", write("last")), lease=lease)
+    saver.release(lease)
     assert [row.task for row in loaded(saver).writes] == ["before", "again", "with", "after", "last"]
     assert postgres_database.execute("SELECT count(*) FROM flowfn.checkpoint") == [(2,)]
+
+
+def test_a_commit_is_whole_whatever_was_named_before(postgres_database: Database) -> None:
+    """G1: a checkpoint, the writes before it and what becomes of the run; alone, and beside another thread's commit."""
+    saver = postgres_database.saver()
+    first, second = claimed(saver, "first"), claimed(saver, "second")
+    put(saver, checkpoint("c1"), thread="first", lease=first)
+    put(saver, writes("c2", write("early")), thread="first", lease=first)
+    both = [
+        Commit("first", first, items=[writes("c1", write("task")), checkpoint("c2", "c1")]),
+        Commit("second", second, items=[checkpoint("c1")], status="interrupted"),
+    ]
+    assert saver.commit(both) == [None, None]
+    items = [writes("c2", write("late")), checkpoint("c3", "c2")]
+    put(saver, *items, thread="first", lease=first, status="done", release=True)
+    found = {row.checkpoint.id: [one.task for one in row.writes] for row in saver.history("first")}
+    assert found == {"c3": [], "c2": ["early", "late"], "c1": ["task"]}
+    assert {row.id: (row.status, row.owner is None) for row in saver.threads()} == {
+        "first": ("done", True),
+        "second": ("interrupted", False),
+    }
+    saver.release(second)
 
 
 def test_writes_under_a_checkpoint_that_is_known_need_the_lease_too(postgres_database: Database) -> None:
@@ -189,7 +212,7 @@ def test_writes_under_a_checkpoint_that_is_known_need_the_lease_too(postgres_dat
     lease = claimed(saver)
     put(saver, checkpoint("c1"), lease=lease)
     put(saver, writes("c1", write("mine")), lease=lease)
-    claimed(saver, force=True)
+    saver.release(claimed(saver, force=True))
     (refusal,) = saver.commit([Commit(THREAD, lease, items=[writes("c1", write("late"))])])
     assert isinstance(refusal, LeaseLost)
     assert [row.task for row in loaded(saver).writes] == ["mine"]
