@@ -11,7 +11,9 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from checkpointers.liveness import Owner
@@ -39,6 +41,7 @@ class Holder:
         owner = Owner.new()
         self.owner = str(owner)
         self._held: dict[str, int] = {}
+        self._taking: Counter[str] = Counter()
         self._inherited = inherited
         self._lock = threading.Lock()
         self._stop: threading.Event | None = None
@@ -48,8 +51,21 @@ class Holder:
         """When a lease taken or renewed now ends, by the wall clock that machines share."""
         return time.time() + self.ttl
 
+    @contextmanager
+    def taking(self, thread: str) -> Iterator[None]:
+        """While a lease is taken, others may see its row before it counts as held: it lives already."""
+        with self._lock:
+            self._taking[thread] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._taking[thread] -= 1
+                if not self._taking[thread]:
+                    del self._taking[thread]
+
     def take(self, lease: Lease) -> None:
-        """Count a lease as held. To be called before others can see its row."""
+        """Count a lease as held. To be called before others can see its row, or within `taking`."""
         with self._lock:
             self._held[lease.thread] = lease.token
             self._inherited.pop(lease.thread, None)
@@ -66,6 +82,10 @@ class Holder:
 
     def holds(self, thread: str, token: int) -> bool:
         return self._held.get(thread) == token
+
+    def knows(self, thread: str, token: int) -> bool:
+        """Whether a lease is held, or may be one that is just being taken."""
+        return self.holds(thread, token) or thread in self._taking
 
     def refuses(self, lease: Lease) -> bool:
         """Whether the lease belongs to the process that this one was forked from."""
@@ -113,7 +133,7 @@ def is_alive(owner: str, thread: str, token: int, expired: bool) -> bool:
     who = Owner.parse(owner)
     if who.is_this_process():
         holder = _holders.get(who.opening)
-        return holder is not None and holder.holds(thread, token)
+        return holder is not None and holder.knows(thread, token)
     lives = who.lives()
     return not expired if lives is None else lives
 

@@ -1,8 +1,8 @@
 """The saver that keeps threads in a Postgres database, shared by machines.
 
-Rule: a group of commits is one pipeline, and so one round trip, in one transaction. Each finds its thread
-by the lease's token and keeps its row locked until the end, so that whoever takes a thread over waits for a
-commit that is under way, and none of its former holder comes after.
+Rule: a commit is one statement where it can be, and a group of commits one pipeline, and so one round trip, in one
+transaction. Each finds its thread by the lease's token and keeps its row locked until the end, so that whoever takes a
+thread over waits for a commit that is under way, and none of its former holder comes after.
 
 A lease counts while its process lives, if that is on this machine, and elsewhere until it expires by the
 server's clock, which a heartbeat pushes on: no session has to last, as it wouldn't behind a pooler.
@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import psycopg
+
 from checkpointers import postgres_leases, postgres_pruning, postgres_reading
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
-from checkpointers.leases import TTL, Holder, label, listed
-from checkpointers.postgres_rows import Bundle, Others, bundles
+from checkpointers.leases import TTL, Held, Holder, label, listed
+from checkpointers.postgres_rows import Bundle, Heads, bundles
 from checkpointers.postgres_schema import SCHEMA
 from checkpointers.rules import END, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
@@ -61,7 +63,7 @@ class PostgresSaver(CheckpointSaver):
         schema = replace(SCHEMA, create=create)
         self._database = Database(url, timeout, pool_size, schema=schema, owner="PostgresSaver")
         self._group = GroupCommit()
-        self._others = Others()
+        self._heads = Heads()
         self._values: postgres_reading.Values = Recent(most=64, size=1 << 24)
         self._holder = Holder(self._renew, ttl=lease)
 
@@ -81,39 +83,34 @@ class PostgresSaver(CheckpointSaver):
     def _claim(self, db: Connection, thread: str, force: bool) -> Lease | Busy:
         owner, ttl = self._holder.owner, self._holder.ttl
         while True:
-            if lease := postgres_leases.take_free(db, thread, owner, ttl, force):
-                return self._taken(db, lease)
-            db.execute("ROLLBACK")
+            with self._holder.taking(thread):
+                if (lease := postgres_leases.take_free(db, thread, owner, ttl, force)) is not None:
+                    self._holder.take(lease)
+                    return lease
             seen = postgres_leases.lease_of(db, thread)
             if seen is None or seen.owner is None:
                 continue  # it was given back, or deleted, since
             if (alive := seen.live_owner()) is not None:
                 return Busy(label(alive))
-            if lease := postgres_leases.take(db, seen, owner, ttl):
-                return self._taken(db, lease)
-            db.execute("ROLLBACK")
+            if (lease := self._take(db, seen)) is not None:
+                return lease
+
+    def _take(self, db: Connection, seen: Held, *run: str) -> Lease | None:
+        """Take a thread of somebody dead, unless somebody was faster."""
+        with self._holder.taking(seen.thread):
+            lease = postgres_leases.take(db, seen, self._holder.owner, self._holder.ttl, *run)
+            if lease is not None:
+                self._holder.take(lease)
+            return lease
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         return self._database.run(lambda db: self._adopt(db, workflow, call))
 
     def _adopt(self, db: Connection, workflow: str, call: str) -> Lease | None:
-        owner, ttl = self._holder.owner, self._holder.ttl
         for seen in postgres_leases.unfinished(db, workflow, call):
-            if seen.live_owner() is None:
-                if lease := postgres_leases.take(db, seen, owner, ttl, workflow, call):
-                    return self._taken(db, lease)
-                db.execute("ROLLBACK")
+            if seen.live_owner() is None and (lease := self._take(db, seen, workflow, call)) is not None:
+                return lease
         return None
-
-    def _taken(self, db: Connection, lease: Lease) -> Lease:
-        """Count a lease as held, and only then let others see its row, or it would look abandoned."""
-        self._holder.take(lease)
-        try:
-            db.execute("COMMIT")
-        except BaseException:
-            self._holder.drop(lease)
-            raise
-        return lease
 
     def release(self, lease: Lease) -> None:
         try:
@@ -145,15 +142,14 @@ class PostgresSaver(CheckpointSaver):
         """
         mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
         try:
-            made = bundles(mine, self._others)
-            held = self._database.commit(lambda db: _write(db, made, self._others)) if made else []
+            made = self._database.commit(lambda db: _write(db, mine, self._heads)) if mine else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
             return [refusal for one in commits for refusal in self._write([one], wait=wait)]
-        kept = {id(one) for bundle, holds in zip(made, held, strict=True) if holds for one in bundle.commits}
+        kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
 
     def _answer(self, commit: Commit, kept: bool) -> Exception | None:
@@ -232,16 +228,27 @@ class PostgresSaver(CheckpointSaver):
         return listed(*rows[0]) if rows else None
 
 
-def _write(db: Connection, made: Sequence[Bundle], others: Others) -> list[bool]:
-    """Write bundles in one transaction; for each, whether its lease still held."""
+def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Commit]:
+    """Write commits in one transaction; returns those whose lease still held."""
+    try:
+        return _send(db, bundles(commits, heads, new=True))
+    except psycopg.errors.UniqueViolation:
+        db.rollback()
+        return _send(db, bundles(commits, heads, new=False))
+
+
+def _send(db: Connection, made: Sequence[Bundle]) -> list[Commit]:
+    """Write bundles in one transaction; returns the commits whose lease still held."""
     if len(made) == 1 and len(made[0].statements) == 1:
-        return [db.execute(*made[0].statements[0][:2]).rowcount > 0]
-    with db.pipeline():
-        db.execute("BEGIN")
-        cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
-        db.execute("COMMIT")
+        cursors = [[db.execute(*made[0].statements[0][:2])]]
+    else:
+        with db.pipeline():
+            db.execute("BEGIN")
+            cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
+            db.execute("COMMIT")
     for bundle, answers in zip(made, cursors, strict=True):
         for statement, answer in zip(bundle.statements, answers, strict=True):
-            if statement.whole is not None and (told := answer.fetchone()) is not None:
-                others.keep(bundle.commits[0], statement, told)
-    return [first.rowcount > 0 for first, *_ in cursors]
+            if statement.tell is not None and (told := answer.fetchone()) is not None:
+                statement.tell(told)
+    held = zip(made, cursors, strict=True)
+    return [commit for bundle, (first, *_) in held if first.rowcount > 0 for commit in bundle.commits]

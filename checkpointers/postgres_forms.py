@@ -6,19 +6,29 @@ and of these lengths it ends with a NUL, which no text of `flowfn.postgres.text`
 A checkpoint's map is two texts: `channels` has a line for each, and `places` a word: the version, and where there is a
 value, behind a colon how many keys ago its checkpoint was put, and behind a dot which one of that checkpoint's it is,
 unless it's the first. A value's key is that of its checkpoint times `ROOM`, plus its number.
+
+The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
+bytes and path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ormsgpack
 
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
+from flowfn.errors import SerializationError
+from flowfn.ports import WriteRow
 from flowfn.postgres.text import from_text, to_text
 
 ROOM = 1 << 20
 """How many values a checkpoint has room for."""
 
 _ID, _TIME = 16, 8
+
+_PARTS = len(WriteRow._fields)
 
 MAP = "unnest(string_to_array(channels, E'\\n'), string_to_array(places, ' ')) AS held (channel, place)"
 """The rows of a map; the text behind its last line is none."""
@@ -73,6 +83,42 @@ def value_at(key: int, word: str) -> int | None:
     """The key of the value at a place of the checkpoint of this key; None where there is none."""
     ago, _, nth = word.partition(":")[2].partition(".")
     return (key - int(ago)) * ROOM + int(nth or 0) if ago else None
+
+
+def write_bytes(rows: Iterable[WriteRow]) -> bytes:
+    """Writes as they are stored.
+
+    Raises:
+        UnicodeEncodeError: there is a lone surrogate in a name.
+    """
+    packed: list[Any] = []
+    before = None
+    for task, index, channel, value, path in rows:
+        packed += (None if task == before else task, index, channel, value, path)
+        before = task
+    try:
+        return ormsgpack.packb(packed)
+    except TypeError:
+        for part in packed:
+            if isinstance(part, str):
+                part.encode()
+        raise
+
+
+def writes_of(stored: bytes) -> Iterator[WriteRow]:
+    """The writes that were stored.
+
+    Raises:
+        SerializationError: these are other bytes.
+    """
+    try:
+        parts = ormsgpack.unpackb(stored)
+        before = ""
+        for task, *rest in zip(*[iter(parts)] * _PARTS, strict=True):
+            before = before if task is None else task
+            yield WriteRow(before, *rest)
+    except (ValueError, TypeError) as error:
+        raise SerializationError(f"a stored write is damaged: {error}") from None
 
 
 def _text_bytes(text: str, other: int) -> bytes:

@@ -43,13 +43,8 @@ _RENEW = """
 
 
 def take_free(db: Connection, thread: str, owner: str, ttl: float, force: bool) -> Lease | None:
-    """Take a thread that is new, that nobody has, or by force; None if somebody has it.
-
-    The transaction is left open, for the lease to be counted as held before others see its row.
-    """
-    with db.pipeline():
-        db.execute("BEGIN")
-        found = db.execute(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
+    """Take a thread that is new, that nobody has, or by force; None if somebody has it."""
+    found = db.execute(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
     return _lease(thread, found.fetchone())
 
 
@@ -64,12 +59,10 @@ def take(
 ) -> Lease | None:
     """Take a thread whose lease is still the one seen, and whose run of this call still waits to be continued.
 
-    None if somebody was faster. The transaction is left open, as by `take_free`.
+    None if somebody was faster.
     """
     run = (None, None) if workflow is None or call is None else (to_text(workflow), to_text(call))
-    with db.pipeline():
-        db.execute("BEGIN")
-        found = db.execute(_TAKE, (seen.key, seen.token, owner, ttl, now(), *run))
+    found = db.execute(_TAKE, (seen.key, seen.token, owner, ttl, now(), *run))
     return _lease(seen.thread, found.fetchone())
 
 

@@ -1,16 +1,16 @@
 """What the Postgres saver reads: checkpoints with their values and writes, and listings of threads.
 
-Rule: what belongs together is read in one round trip and from one state of the database.
+Rule: what belongs together is read by one statement, and so from one state of the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from checkpointers.packing import unpacked
-from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of
+from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of, writes_of
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import merged
 from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
@@ -81,40 +81,50 @@ def _page(
     named = _named(thread, namespace, id)
     if end is not None:
         named["end"] = end
-    queries = _queries(tuple(named))
-    parameters = (size, *named.values())
-    with db.pipeline():
-        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        rows = db.execute(queries[0], parameters)
-        chains = db.execute(queries[1], (*parameters, list(known)))
-        written = db.execute(queries[2], parameters)
-        db.execute("COMMIT")
-    parts: dict[int, list[tuple[int, bytes]]] = {}
-    for head, key, *kept in chains:
-        parts.setdefault(head, []).append((key, unpacked(*kept)))
-    values = {head: _put_together(chain, known) for head, chain in parts.items()}
-    under: dict[int, list[WriteRow]] = {}
-    for key, task, index, channel, value, path in written:
-        row = WriteRow(from_text(task), index, from_text(channel), value, from_text(path))
-        under.setdefault(key, []).append(row)
-    found = rows.fetchall()
-    loaded = [_loaded(row, values, merged(under.get(row[0], ()))) for row in found]
-    return loaded, found[-1][0] if found else 0, values
+    rows: list[tuple[Any, ...]] = []
+    parts: dict[int, list[_Part]] = {}
+    under: dict[int, list[tuple[int, bytes]]] = {}
+    for kind, key, *row in db.execute(_query(tuple(named)), (size, *named.values(), [*known]), binary=True):
+        if kind == _CHECKPOINT:
+            rows.append((key, *row[_AT:]))
+        elif kind == _VALUE:
+            parts.setdefault(key, []).append(_Part(*row[:_AT]))
+        else:
+            under.setdefault(key, []).append((row[0], row[2]))
+    values = {head: _put_together(sorted(chain, reverse=True), known) for head, chain in parts.items()}
+    rows.sort(reverse=True)
+    loaded = [_loaded(row, values, _written(under.get(row[0], ()))) for row in rows]
+    return loaded, rows[-1][0] if rows else 0, values
+
+
+def _written(stored: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
+    return merged(row for _, data in sorted(stored) for row in writes_of(data))
+
+
+class _Part(NamedTuple):
+    """A row of a value's chain, `depth` below what is asked for, and what it is beside."""
+
+    depth: int
+    key: int
+    data: bytes
+    beside: int | None
+    other: bytes | None
+    others: int | None
 
 
 class _Changed(Exception):
     """What was read before isn't what is there: the database was restored from another."""
 
 
-def _put_together(chain: Sequence[tuple[int, bytes]], known: Mapping[int, Known]) -> Parts:
+def _put_together(chain: Sequence[_Part], known: Mapping[int, Known]) -> Parts:
     """The parts of a value, of which the first may be the last one of what is known."""
-    (key, first), *rest = chain
-    before = known.get(key)
+    first, *rest = (unpacked(*part[2:]) for part in chain)
+    before = known.get(chain[0].key)
     if before is None:
-        return first, tuple(data for _, data in rest)
+        return first, tuple(rest)
     if before.last != first:
         raise _Changed
-    return before.parts[0], (*before.parts[1], *(data for _, data in rest))
+    return before.parts[0], (*before.parts[1], *rest)
 
 
 _CONDITIONS = {
@@ -135,28 +145,37 @@ def _named(thread: str | None, namespace: str | None, id: str | None) -> dict[st
     return {name: value for name, value in given.items() if value is not None}
 
 
+_CHECKPOINT, _VALUE, _WRITE = range(3)
+_AT = 6
+"""Where in a row that was read the columns of a checkpoint begin, behind its kind and key."""
+
+_NOTHING = "NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bigint"
+
+
 @cache
-def _queries(named: tuple[str, ...]) -> tuple[str, str, str]:
-    """What reads a page: the checkpoints, their values, their writes."""
+def _query(named: tuple[str, ...]) -> str:
+    """What reads a page: the checkpoints, the parts of their values, and their writes, in any order."""
     conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
     # A checkpoint of a given id is looked up, not searched for along the thread's history.
     order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
     where = f"{' AND '.join(['body IS NOT NULL', *conditions])} {order} LIMIT $1"
-    chosen = f"ANY(ARRAY(SELECT checkpoint.key FROM flowfn.checkpoint WHERE {where}))"
-    return (
-        "SELECT checkpoint.key, thread.id, namespace, checkpoint.id, parent, step, source,"
-        " checkpoint.created_at, body, metadata, channels, places"
-        f" FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}",
-        "WITH RECURSIVE part (head, depth, key, data, onto, beside) AS ("
-        "SELECT key, 0, key, data, onto, beside FROM flowfn.value WHERE key = ANY(ARRAY("
-        f"SELECT {STORED} FROM flowfn.checkpoint, {MAP} WHERE checkpoint.key = {chosen}))"
-        " UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto, value.beside"
-        f" FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))"
-        " SELECT head, part.key, part.data, part.beside, other.data, other.beside"
-        " FROM part LEFT JOIN flowfn.value AS other ON other.key = part.beside ORDER BY head, depth DESC",
-        "SELECT checkpoint, task, idx, channel, data, path FROM flowfn.write"
-        f" WHERE checkpoint = {chosen} ORDER BY checkpoint, key",
-    )
+    return f"""
+        WITH RECURSIVE chosen AS MATERIALIZED (
+            SELECT checkpoint.*, thread.id AS of
+            FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}),
+        part (head, depth, key, data, onto, beside) AS (
+            SELECT key, 0, key, data, onto, beside FROM flowfn.value
+            WHERE key = ANY(ARRAY(SELECT {STORED} FROM chosen AS checkpoint, {MAP}))
+            UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto, value.beside
+            FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))
+        SELECT {_CHECKPOINT}, key, {_NOTHING}, of, namespace, id, parent, step, source, created_at, body, metadata,
+            channels, places FROM chosen
+        UNION ALL SELECT {_VALUE}, head, depth, part.key, part.data, part.beside, other.data, other.beside,
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            FROM part LEFT JOIN flowfn.value AS other ON other.key = part.beside
+        UNION ALL SELECT {_WRITE}, checkpoint, key, NULL, data, NULL, NULL, NULL,
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            FROM flowfn.write WHERE checkpoint = ANY(ARRAY(SELECT key FROM chosen))"""
 
 
 def _loaded(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Loaded:

@@ -1,15 +1,16 @@
 """What commits and leases of the Postgres saver write.
 
-Rule: a commit is a list of statements that ask for no answer before the next, so that a whole group of commits
-goes out as one pipeline. The first one locks the thread, and its row count says whether the lease still
+Rule: a commit is a list of statements, mostly of one, that ask for no answer before the next, so that a whole group of
+commits goes out as one pipeline. The first one locks the thread, and its row count says whether the lease still
 holds; each of the others finds its thread by id and token again, and so does nothing where that failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 from checkpointers.packing import NOTHING, Other, is_packed, packed
@@ -23,6 +24,7 @@ from checkpointers.postgres_forms import (
     id_bytes,
     time_bytes,
     value_at,
+    write_bytes,
 )
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow, Writes
@@ -39,13 +41,23 @@ _ADD_THREAD = """
     ON CONFLICT (id) DO UPDATE SET id = excluded.id"""
 """Creates a thread where there is none, and locks it either way."""
 
-_PUT = f"""
-    WITH here AS MATERIALIZED (
+_SET = """
+    workflow = coalesce({}::text, workflow), call = coalesce({}::text, call), status = coalesce({}::text, status),
+    owner = CASE WHEN {}::boolean THEN NULL ELSE owner END, updated_at = {}, touched = nextval('flowfn.tick')"""
+"""What becomes of a thread's row with its run."""
+
+_SETTLE = f"UPDATE flowfn.thread SET {_SET.format('$3', '$4', '$5', '$6', '$7')} WHERE {_HOLDS}"
+
+_HERE = f"""
+    here AS MATERIALIZED (
         SELECT thread.key AS thread, known.key AS known,
             CASE WHEN known.body IS NULL THEN nextval('flowfn.tick') ELSE known.key END AS key
         FROM flowfn.thread LEFT JOIN flowfn.checkpoint AS known
         ON known.thread = thread.key AND namespace = $3::text AND known.id = $4::bytea
-        WHERE {_HOLDS}),
+        WHERE {_HOLDS})"""
+"""The key of a checkpoint: of one that was put before its own, else the next."""
+
+_PUT = f"""
     base AS (
         SELECT key, channels, places FROM flowfn.checkpoint
         WHERE thread = (SELECT thread FROM here) AND namespace = $3::text
@@ -61,17 +73,12 @@ _PUT = f"""
             WITH ORDINALITY AS given (channel, version, put, data, beside, nth)
         LEFT JOIN old USING (channel)),
     put AS MATERIALIZED (
-        SELECT data, onto, beside, row_number() OVER () + coalesce(
-            CASE WHEN known = checkpoint.key THEN (SELECT max(key) FROM flowfn.value WHERE {OWN}) END,
-            checkpoint.key * {ROOM} - 1) AS key
+        SELECT data, onto, beside, row_number() OVER () + {{before}} AS key
         FROM here AS checkpoint, (SELECT DISTINCT data, onto, beside FROM given WHERE data IS NOT NULL) AS different),
     added AS (
         INSERT INTO flowfn.value (key, onto, beside, data)
         SELECT key, onto, CASE WHEN beside > 0 AND NOT EXISTS (
             SELECT FROM flowfn.value WHERE value.key = put.beside) THEN -1 ELSE beside END, data FROM put),
-    moved AS (
-        UPDATE flowfn.write SET checkpoint = here.key FROM here
-        WHERE checkpoint = here.known AND here.known <> here.key),
     held AS (
         SELECT channel, version, nth,
             CASE WHEN given.put IS NOT NULL THEN put.key WHEN version = old_version THEN stored END AS stored
@@ -84,33 +91,94 @@ _PUT = f"""
     FROM here, LATERAL (
         SELECT coalesce(string_agg(channel || E'\\n', '' ORDER BY nth), '') AS names,
             coalesce(string_agg({PLACE}, ' ' ORDER BY nth), '') AS words FROM held) AS map
+    {{conflict}}
+    RETURNING key, split_part(places, ' ', $16::integer)"""
+"""Puts a checkpoint under the key that is `here`. It tells its key and one of its places."""
+
+_AFTER_OWN = f"""coalesce(
+    CASE WHEN known = checkpoint.key THEN (SELECT max(key) FROM flowfn.value WHERE {OWN}) END,
+    checkpoint.key * {ROOM} - 1)"""
+"""The last key of the values that a checkpoint was put with before."""
+
+_FILL = """
     ON CONFLICT (thread, id, namespace) DO UPDATE SET
         key = excluded.key, parent = excluded.parent, step = excluded.step, source = excluded.source,
         created_at = excluded.created_at, body = excluded.body, metadata = excluded.metadata,
-        channels = excluded.channels, places = excluded.places
-    RETURNING key, split_part(places, ' ', $16::integer)"""
+        channels = excluded.channels, places = excluded.places"""
+
+_PUT_AGAIN = f"""
+    WITH {_HERE},
+    moved AS (
+        UPDATE flowfn.write SET checkpoint = here.key FROM here
+        WHERE checkpoint = here.known AND here.known <> here.key),
+    {_PUT.format(before=_AFTER_OWN, conflict=_FILL)}"""
 """Puts a checkpoint, and fills the one that writes have named before: its key is the next one then, and theirs too.
 
-The values of one that was put before stay, for others may be read from them. It tells its key and one of its places.
+The values of one that was put before stay, for others may be read from them. The thread is locked.
 """
 
-_SETTLE = f"""
-    UPDATE flowfn.thread SET
-        workflow = coalesce($3, workflow), call = coalesce($4, call), status = coalesce($5, status),
-        owner = CASE WHEN $6::boolean THEN NULL ELSE owner END, updated_at = $7,
-        touched = nextval('flowfn.tick')
-    WHERE {_HOLDS}"""
+_FIRST_FREE = 17
+"""The first parameter after those of a checkpoint."""
 
-_MOST = 16
-"""Writes that one statement adds: placeholders cost less than arrays, as long as they are few."""
+
+@cache
+def _put_new(settles: bool, adds: bool) -> str:
+    """Puts a checkpoint that nothing has named before, or fails; with what becomes of the run, or a row of writes.
+
+    It locks the thread. What it then reads may be as old as the statement, and so it may not find that its checkpoint
+    has been named meanwhile: but then it fails.
+    """
+    numbers = (f"${number}" for number in count(_FIRST_FREE))
+    fence = f"SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE"
+    if settles:
+        row = _SET.format(*islice(numbers, 5))
+        fence = f"UPDATE flowfn.thread SET {row} WHERE {_HOLDS} RETURNING thread.key"
+    wrote = ""
+    if adds:
+        under, data = islice(numbers, 2)
+        wrote = f"""
+        wrote AS (
+            INSERT INTO flowfn.write (checkpoint, data) SELECT {under}::bigint, {data}::bytea FROM fence),"""
+    return f"""
+        WITH fence AS MATERIALIZED ({fence}),
+        here AS MATERIALIZED (SELECT key AS thread, nextval('flowfn.tick') AS key FROM fence),{wrote}
+        {_PUT.format(before=f"checkpoint.key * {ROOM} - 1", conflict="")}"""
+
+
+_ADD_WRITES = f"""
+    WITH fence AS MATERIALIZED (SELECT FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE)
+    INSERT INTO flowfn.write (checkpoint, data) SELECT $3::bigint, $4::bytea FROM fence"""
+"""Adds a row of writes to the checkpoint of a key. It locks the thread first."""
+
+_ADD_WRITES_TO = f"""
+    WITH fence AS MATERIALIZED (
+        SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
+    known AS MATERIALIZED (
+        SELECT key, body IS NOT NULL AS put FROM flowfn.checkpoint
+        WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
+    made AS (
+        INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
+        WHERE NOT EXISTS (SELECT FROM known)
+        ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key, body IS NOT NULL AS put),
+    here AS (SELECT * FROM known UNION ALL SELECT * FROM made),
+    added AS (INSERT INTO flowfn.write (checkpoint, data) SELECT key, $5::bytea FROM here)
+    SELECT key, put FROM here"""
+"""Adds a row of writes to the checkpoint of an id, which is created empty where nothing has named it yet.
+
+It locks the thread first. Should it wait for that, it may not see a checkpoint that was created meanwhile, and finds it
+by the conflict instead. It tells the checkpoint's key, and whether it was put, and so keeps the key.
+"""
+
+_MOST = 1 << 20
+"""Bytes of values that one row of writes has, unless a single one is longer."""
 
 
 class Statement(NamedTuple):
-    """SQL and its parameters. One that puts a value which others may be kept beside tells its place."""
+    """SQL, its parameters, and who is told the row that it answers with, if anybody."""
 
     query: str
     parameters: Sequence[Any]
-    whole: tuple[CheckpointRow, bytes] | None = None
+    tell: Callable[[tuple[Any, ...]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -124,37 +192,47 @@ class Bundle:
     statements: list[Statement]
 
 
-class Others:
-    """What values may be kept beside: of each namespace, a value that its last checkpoint was put with.
+class Last(NamedTuple):
+    """A checkpoint that was put under the lease of a token: its id, its key, and what values may be kept beside."""
 
-    It is known to who put it, as long as the lease lasts: under that nobody else forgets it.
+    token: int
+    id: str
+    key: int
+    other: Other = NOTHING
+
+
+class Heads:
+    """Of each namespace the checkpoint that was last put or written under.
+
+    It is known to who did that, as long as the lease lasts: under that nobody else forgets it.
     """
 
     def __init__(self) -> None:
-        self._last: Recent[tuple[str, str], tuple[int, str, Other]] = Recent(most=256, size=1 << 20)
+        self._last: Recent[tuple[str, str], Last] = Recent(most=256, size=1 << 20)
 
-    def find(self, commit: Commit, row: CheckpointRow) -> Other:
-        """One that a checkpoint's parent was put with."""
-        found = self._last.get((commit.thread, row.namespace))
-        if found is None or commit.lease is None or found[:2] != (commit.lease.token, row.parent):
-            return NOTHING
-        return found[2]
+    def find(self, commit: Commit, namespace: str, id: str | None) -> Last | None:
+        """The checkpoint of an id, if it is the last one and the commit's lease is still the same."""
+        found = self._last.get((commit.thread, namespace))
+        if found is None or commit.lease is None or found[:2] != (commit.lease.token, id):
+            return None
+        return found
 
-    def keep(self, commit: Commit, statement: Statement, told: tuple[int, str]) -> None:
-        """A checkpoint is put, and has told its key, and the place of its value."""
-        key = value_at(*told)
-        if commit.lease is not None and statement.whole is not None and key is not None:
-            row, data = statement.whole
-            self._last.keep(
-                (commit.thread, row.namespace), (commit.lease.token, row.id, Other(key, data)), len(data)
-            )
+    def keep(self, commit: Commit, namespace: str, id: str, key: int, other: Other = NOTHING) -> None:
+        """A checkpoint was put."""
+        if commit.lease is not None:
+            last = Last(commit.lease.token, id, key, other)
+            self._last.keep((commit.thread, namespace), last, len(other.data))
 
 
-def bundles(commits: Iterable[Commit], others: Others) -> list[Bundle]:
-    """Commits as statements, in their order; tasks of one run that ended together share theirs."""
+def bundles(commits: Iterable[Commit], heads: Heads, *, new: bool) -> list[Bundle]:
+    """Commits as statements, in their order; tasks of one run that ended together share theirs.
+
+    With `new`, a commit that puts a checkpoint is one statement where it can be, and fails if something has named that
+    checkpoint before.
+    """
     made: list[Bundle] = []
     for group in _grouped(commits):
-        made.append(Bundle(group, list(_statements(group, others))))
+        made.append(Bundle(group, list(_statements(group, heads, new))))
     return made
 
 
@@ -178,23 +256,46 @@ def _adds_writes(commit: Commit) -> bool:
     )
 
 
-def _statements(group: Sequence[Commit], others: Others) -> Iterator[Statement]:
+def _statements(group: Sequence[Commit], heads: Heads, new: bool) -> Iterator[Statement]:
     commit = group[0]
     holds = (to_text(commit.thread), None if commit.lease is None else commit.lease.token)
     items = _merged([item for one in group for item in one.items])
+    if new and (single := _single(holds, commit, items, heads)) is not None:
+        yield single
+        return
+    first = items[0] if items else None
     if commit.lease is None:
         yield Statement(_ADD_THREAD, (holds[0], now()))
-    elif not (items and isinstance(items[0], Writes)):
+    elif isinstance(first, CheckpointRow) or (first is None and not concerns_thread(commit)):
         yield Statement(_LOCK, holds)
     for item in items:
         if isinstance(item, Writes):
-            yield from _add_writes(holds, item)
+            yield from _add_writes(holds, commit, item, heads)
         elif isinstance(item, CheckpointRow):
-            yield _put(holds, item, others.find(commit, item))
+            yield _put(holds, commit, item, heads, _PUT_AGAIN)
         else:
             raise strange_item(item)
     if concerns_thread(commit):
-        yield _settle(holds, commit)
+        yield Statement(_SETTLE, (*holds, *_settled(commit)))
+
+
+def _single(
+    holds: tuple[str, int | None], commit: Commit, items: Sequence[Any], heads: Heads
+) -> Statement | None:
+    """A commit that puts a checkpoint, after writes under one that is known perhaps, as one statement."""
+    *before, row = items or (None,)
+    if commit.lease is None or not isinstance(row, CheckpointRow) or len(before) > 1:
+        return None
+    more: tuple[Any, ...] = _settled(commit) if concerns_thread(commit) else ()
+    if before:
+        (writes,) = before
+        if not isinstance(writes, Writes) or len(list(_split(writes.rows))) > 1:
+            return None
+        last = heads.find(commit, writes.namespace, writes.checkpoint)
+        if last is None:
+            return None
+        more += (last.key, write_bytes(writes.rows))
+    return _put(holds, commit, row, heads, _put_new(concerns_thread(commit), bool(before)), more)
 
 
 def _merged(items: Iterable[Any]) -> list[Any]:
@@ -213,46 +314,47 @@ def _merged(items: Iterable[Any]) -> list[Any]:
     return merged
 
 
-def _add_writes(holds: tuple[str, int | None], writes: Writes) -> Iterator[Statement]:
-    place = (to_text(writes.namespace), id_bytes(writes.checkpoint))
-    for first in range(0, len(writes.rows), _MOST):
-        rows = writes.rows[first : first + _MOST]
-        parameters: list[Any] = [*holds, *place]
-        for task, index, channel, value, path in rows:
-            parameters += (to_text(task), index, to_text(channel), value, to_text(path))
-        yield Statement(_adding(len(rows)), parameters)
+def _add_writes(
+    holds: tuple[str, int | None], commit: Commit, writes: Writes, heads: Heads
+) -> Iterator[Statement]:
+    namespace, id, rows = writes
+    last = heads.find(commit, namespace, id)
+
+    def tell(told: tuple[int, bool]) -> None:
+        key, put = told
+        if put:
+            heads.keep(commit, namespace, id, key)
+
+    for some in _split(rows):
+        if last is not None:
+            yield Statement(_ADD_WRITES, (*holds, last.key, write_bytes(some)))
+        else:
+            place = (to_text(namespace), id_bytes(id))
+            yield Statement(_ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)
 
 
-@cache
-def _adding(count: int) -> str:
-    """Adds rows to a checkpoint, which is created empty where nothing has named it yet.
-
-    It locks the thread first. Should it wait for that, it may not see a checkpoint that was created
-    meanwhile, and finds it by the conflict instead.
-    """
-    rows = ", ".join(
-        f"({n}, ${5 + n * 5}::text, ${6 + n * 5}::bigint, ${7 + n * 5}::text, ${8 + n * 5}::bytea,"
-        f" ${9 + n * 5}::text)"
-        for n in range(count)
-    )
-    return f"""
-        WITH fence AS MATERIALIZED (
-            SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE),
-        known AS MATERIALIZED (
-            SELECT key FROM flowfn.checkpoint
-            WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
-        made AS (
-            INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
-            WHERE NOT EXISTS (SELECT FROM known)
-            ON CONFLICT (thread, id, namespace) DO UPDATE SET id = excluded.id RETURNING key),
-        here AS (SELECT key FROM known UNION ALL SELECT key FROM made)
-        INSERT INTO flowfn.write (checkpoint, task, idx, channel, data, path)
-        SELECT here.key, task, idx, channel, data, path
-        FROM here, (VALUES {rows}) AS given (nth, task, idx, channel, data, path) ORDER BY nth"""
+def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:
+    """Writes in rows of `_MOST` bytes."""
+    first = size = 0
+    for number, row in enumerate(rows):
+        size += len(row.value)
+        if size > _MOST and number > first:
+            yield rows[first:number]
+            first, size = number, len(row.value)
+    yield rows[first:]
 
 
-def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Statement:
+def _put(
+    holds: tuple[str, int | None],
+    commit: Commit,
+    row: CheckpointRow,
+    heads: Heads,
+    query: str,
+    more: tuple[Any, ...] = (),
+) -> Statement:
     """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
+    last = heads.find(commit, row.namespace, row.parent)
+    other = NOTHING if last is None else last.other
     place = (to_text(row.namespace), id_bytes(row.id))
     described = (
         None if row.parent is None else id_bytes(row.parent),
@@ -272,10 +374,15 @@ def _put(holds: tuple[str, int | None], row: CheckpointRow, other: Other) -> Sta
         [data for data, _ in kept],
         [beside for _, beside in kept],
     )
-    parameters = (*holds, *place, *described, *given, 1 + (nth or 0))
     longest = None if nth is None else put[nth]
-    whole = None if longest is None or longest.value is None else (row, longest.value)
-    return Statement(_PUT, parameters, whole)
+
+    def tell(told: tuple[int, str]) -> None:
+        place = value_at(*told)
+        whole = None if longest is None else longest.value
+        beside = NOTHING if place is None or whole is None else Other(place, whole)
+        heads.keep(commit, row.namespace, row.id, told[0], beside)
+
+    return Statement(query, (*holds, *place, *described, *given, 1 + (nth or 0), *more), tell)
 
 
 def _longest(put: Sequence[Versioned | None], kept: Sequence[tuple[bytes | None, int | None]]) -> int | None:
@@ -294,11 +401,12 @@ def _kept(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None
     return (None, None) if data is None else packed(data, other)
 
 
-def _settle(holds: tuple[str, int | None], commit: Commit) -> Statement:
+def _settled(commit: Commit) -> tuple[Any, ...]:
+    """The parameters of what becomes of a thread's row."""
     workflow, call = commit.begin or (None, None)
     status = commit.status or (commit.begin and "running")
     release = commit.release and commit.lease is not None
-    return Statement(_SETTLE, (*holds, _maybe(workflow), _maybe(call), status, release, now()))
+    return _maybe(workflow), _maybe(call), status, release, now()
 
 
 def _maybe(name: str | None) -> str | None:

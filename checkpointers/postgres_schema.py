@@ -6,7 +6,7 @@
   short spellings (`postgres_forms.py`); a checkpoint shares what did not change with its parent.
 - `value`: what channels held: whole, or what changed in the value of key `onto`; its bytes as `packing.py` keeps them.
   Its key says with which checkpoint it was put, and so needs no index of those. `write`: what tasks wrote, a log that
-  is merged when read.
+  is merged when read; a row has all that a commit adds under a checkpoint.
 - `source`: the code of functions by its digest, which is of all threads.
 - `tick`: a sequence, of which tokens, keys of checkpoints and touches are taken.
 

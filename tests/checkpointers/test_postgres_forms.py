@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,10 +13,18 @@ from hypothesis import strategies as st
 
 from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, put, write, writes
-from checkpointers.postgres_forms import id_bytes, id_of, places_of, time_bytes, time_of
+from checkpointers.postgres_forms import (
+    id_bytes,
+    id_of,
+    places_of,
+    time_bytes,
+    time_of,
+    write_bytes,
+    writes_of,
+)
 from flowfn import entrypoint
-from flowfn.errors import LeaseLost, SaverError
-from flowfn.ports import Commit, Versioned
+from flowfn.errors import LeaseLost, SaverError, SerializationError
+from flowfn.ports import Commit, Versioned, WriteRow
 from flowfn.postgres.text import from_text, to_line
 
 from ..postgres_database import Database, new_database
@@ -52,6 +61,27 @@ def test_a_name_is_one_line(name: str) -> None:
     """With newlines and backslashes in it, too."""
     assert "\n" not in to_line(name)
     assert from_text(to_line(name)) == name
+
+
+names = texts | st.just("\0")
+rows = st.builds(
+    WriteRow, names, st.integers(-(1 << 63), (1 << 63) - 1), names, st.binary(max_size=20), names
+)
+
+
+@given(st.lists(rows, max_size=5))
+def test_writes_come_back(rows: list[WriteRow]) -> None:
+    """In their order, whatever is in their names."""
+    assert list(writes_of(write_bytes(rows))) == rows
+
+
+@given(st.binary(max_size=40))
+@example(b"\x94\xa1t\x00\xa1c\xc4\x00")
+@example(b"\xcf")
+def test_other_bytes_are_damage(data: bytes) -> None:
+    """They are read as writes, or refused by name."""
+    with suppress(SerializationError):
+        list(writes_of(data))
 
 
 NAMES = ["", "a\nb", "\n", "\\n", "a\\", "a:b.1 2", "\0", "%", "é"]
@@ -127,6 +157,65 @@ def test_writes_follow_the_checkpoint_that_they_have_named(postgres_database: Da
     put(saver, checkpoint("c1"))
     put(saver, checkpoint("c2", "c1"))
     assert [(row.checkpoint.id, len(row.writes)) for row in saver.history(None)] == [("c2", 1), ("c1", 0)]
+
+
+def test_what_is_added_under_one_checkpoint_at_once_is_one_row(postgres_database: Database) -> None:
+    """In as many as hold a megabyte each, where there is more."""
+    saver = postgres_database.saver()
+    put(saver, checkpoint("c1"))
+    given = [write(f"{number}", value=b"x" * (1 << 18)) for number in range(6)]
+    put(saver, writes("c1", *given))
+    assert list(loaded(saver).writes) == given
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.write") == [(2,)]
+
+
+def test_writes_find_a_checkpoint_that_is_put_between_them(postgres_database: Database) -> None:
+    """Under one lease, alone and in one commit: named by writes first, then put, with its key known and not."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    put(saver, writes("c1", write("before")), lease=lease)
+    put(saver, writes("c1", write("again")), lease=lease)
+    put(saver, checkpoint("c0"), lease=lease)
+    put(saver, checkpoint("c1"), writes("c1", write("with")), lease=lease)
+    put(saver, writes("c1", write("after")), lease=lease)
+    put(saver, writes("c1", write("last")), lease=lease)
+    saver.release(lease)
+    assert [row.task for row in loaded(saver).writes] == ["before", "again", "with", "after", "last"]
+    assert postgres_database.execute("SELECT count(*) FROM flowfn.checkpoint") == [(2,)]
+
+
+def test_a_commit_is_whole_whatever_was_named_before(postgres_database: Database) -> None:
+    """G1: a checkpoint, the writes before it and what becomes of the run; alone, and beside another thread's commit."""
+    saver = postgres_database.saver()
+    first, second = claimed(saver, "first"), claimed(saver, "second")
+    put(saver, checkpoint("c1"), thread="first", lease=first)
+    put(saver, writes("c2", write("early")), thread="first", lease=first)
+    both = [
+        Commit("first", first, items=[writes("c1", write("task")), checkpoint("c2", "c1")]),
+        Commit("second", second, items=[checkpoint("c1")], status="interrupted"),
+    ]
+    assert saver.commit(both) == [None, None]
+    items = [writes("c2", write("late")), checkpoint("c3", "c2")]
+    put(saver, *items, thread="first", lease=first, status="done", release=True)
+    found = {row.checkpoint.id: [one.task for one in row.writes] for row in saver.history("first")}
+    assert found == {"c3": [], "c2": ["early", "late"], "c1": ["task"]}
+    assert {row.id: (row.status, row.owner is None) for row in saver.threads()} == {
+        "first": ("done", True),
+        "second": ("interrupted", False),
+    }
+    saver.release(second)
+
+
+def test_writes_under_a_checkpoint_that_is_known_need_the_lease_too(postgres_database: Database) -> None:
+    """G4: whoever was taken over adds nothing to what it has put itself."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    put(saver, checkpoint("c1"), lease=lease)
+    put(saver, writes("c1", write("mine")), lease=lease)
+    saver.release(claimed(saver, force=True))
+    (refusal,) = saver.commit([Commit(THREAD, lease, items=[writes("c1", write("late"))])])
+    assert isinstance(refusal, LeaseLost)
+    assert [row.task for row in loaded(saver).writes] == ["mine"]
 
 
 def said(length: int) -> str:

@@ -15,6 +15,8 @@ import pytest
 
 from checkpointers import PostgresSaver
 from flowfn import entrypoint
+from flowfn.ports import WriteRow
+from flowfn.postgres.text import to_text
 
 from ..postgres_database import Database, new_database
 from . import record
@@ -88,3 +90,24 @@ def test_a_thread_of_an_older_format_can_be_forgotten(saver: PostgresSaver) -> N
     assert len(saver.places(name)) == 1
     saver.delete_thread(name)
     assert {row.id for row in saver.threads()} == before - {name}
+
+
+def test_writes_of_an_older_format_keep_their_names(postgres_server: str) -> None:
+    """Escapes, indexes and bytes are what they meant, in their order."""
+    names = ["", "a\\b", "\0", "\\0", "\\\0\\", "a\nb", "é"]
+    with new_database(postgres_server) as database:
+        create_older(database, 5)
+        database.execute("INSERT INTO flowfn.thread (id, created_at, updated_at) VALUES ('t', '', '')")
+        database.execute(
+            "INSERT INTO flowfn.checkpoint VALUES (5, 1, 0, 'c1', '', NULL, 'loop', '', '', '', '', '')"
+        )
+        for number, name in enumerate(names):
+            database.execute(
+                "INSERT INTO flowfn.write (checkpoint, task, idx, channel, data, path) VALUES (5, %s, %s, %s, %s, %s)",
+                *(to_text(name), -number, to_text(name), b"\0" * number, to_text(name)),
+            )
+        with PostgresSaver(database.url) as saver:
+            (found,) = saver.history("t")
+    assert found.writes == [
+        WriteRow(name, -number, name, b"\0" * number, name) for number, name in enumerate(names)
+    ]
