@@ -184,7 +184,7 @@ class MemorySaver(CheckpointSaver):
         if (lease := commit.lease) is not None and not self._admits(lease):
             return lease_lost(commit.thread)
         for item in commit.items:
-            if not isinstance(item, CheckpointRow | Writes):
+            if not isinstance(item, (CheckpointRow, Writes)):  # a union is made anew each time
                 return strange_item(item)
         thread = self._known(commit.thread)
         try:
