@@ -7,7 +7,7 @@ run around it: a task that it calls is part of its attempt, and it can't ask.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import open_executor
 from flowfn.executors.shipping import pack, portable, unpack
-from flowfn.executors.waiting import await_for, wait_for
+from flowfn.executors.waiting import await_for, call_on_pool, wait_for
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -42,7 +42,8 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
         return await there(definition.function, call.args, kwargs, call.timeout)
     if isinstance(executor, ThreadPoolExecutor) and not definition.is_async:
         function = partial(copy_context().run, definition.function)
-        return await host.call(_on_pool, (executor, function, call.args, kwargs), {}, call.timeout)
+        on_pool = (executor, definition.name, function, call.args, kwargs)
+        return await host.call(call_on_pool, on_pool, {}, call.timeout)
     runtime = frame.runtime
     sent = {**kwargs, **_replaced(definition, kwargs, runtime)}
     payload = pack(definition.function, call.args, sent, runtime, call.run.serde)
@@ -52,11 +53,6 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
         waiting = (executor, payload, definition.name, call.timeout, partial(_stoppable, call))
         data = await host.call(wait_for, waiting, {}, None)
     return unpack(data, call.run.serde)
-
-
-def _on_pool(executor: Executor, function: Any, args: Any, kwargs: Any) -> Any:
-    """Call a function on a thread of a pool of the user's: nothing has to travel."""
-    return executor.submit(function, *args, **kwargs).result()
 
 
 def _replaced(definition: Definition, kwargs: dict[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -20,6 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 from flowfn.errors import WorkerDied
 
 T = TypeVar("T")
+
+_LEAVING = 1.0
+"""Seconds for a process that ends by itself; then it is killed."""
 
 
 class _Job(NamedTuple):
@@ -63,8 +67,8 @@ class ProcessExecutor(Executor):
         if cancel_futures:
             while not self._jobs.empty():
                 job = self._jobs.get()
-                if job is not None:
-                    job.future.cancel()
+                if job is not None and job.future.cancel():
+                    job.future.set_running_or_notify_cancel()  # or `concurrent.futures.wait` waits on
         for _ in range(self._started):
             self._jobs.put(None)
         if wait:
@@ -134,7 +138,10 @@ class _Slot:
             pipe.send_bytes(job.body)
             if pipe.poll(job.timeout):
                 reply = pipe.recv_bytes()
-        except (EOFError, OSError) as error:
+        except EOFError as error:
+            lost = error
+            self._let_end()
+        except Exception as error:  # whatever it is, the call has to be answered
             lost = error
         with self._lock:
             self._running = None
@@ -144,6 +151,8 @@ class _Slot:
             _settle(job.future, reply)
         elif lost is None:
             job.future.set_exception(TimeoutError(f"it took longer than {job.timeout:g} s"))
+        elif code is None:
+            job.future.set_exception(WorkerDied(f"its process could not be started: {lost}"))
         else:
             job.future.set_exception(WorkerDied(f"its process ended with exit code {code}"))
 
@@ -163,6 +172,12 @@ class _Slot:
             ours.recv_bytes()  # it has started
         assert self._pipe is not None
         return self._pipe
+
+    def _let_end(self) -> None:
+        """Give a process that has left its pipe the time to tell its exit code."""
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LEAVING)
 
     def _end(self) -> int | None:
         """End the process, killing it if it is doomed; its exit code."""

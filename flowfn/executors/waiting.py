@@ -9,14 +9,16 @@ the function starts, `stop(future)`, and `lost`, the errors that mean a dead wor
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from flowfn.errors import FlowError, Stopped, TaskTimeout, UnshippableError, WorkerDied
 from flowfn.executors.shipping import perform
 
+T = TypeVar("T")
 Bytes = Future[bytes]
 
 
@@ -33,7 +35,7 @@ def wait_for(
         TaskTimeout: it took longer than `timeout` seconds, and was stopped where the executor can.
         WorkerDied: its worker was lost.
         Stopped: it was stopped.
-        UnshippableError: the executor could not run it.
+        UnshippableError: the executor could not run it, or was shut down.
     """
     future, left = _submitted(executor, payload, timeout, name)
     stopped = threading.Event()
@@ -46,14 +48,17 @@ def wait_for(
 
     started(stop)
     try:
-        concurrent.futures.wait([future], left)
+        with suppress(TimeoutError, CancelledError):
+            future.exception(left)
     except BaseException:
         stop_future(executor, future)
         raise
     if not future.done():
         raise _late(name, timeout, stop_future(executor, future))
-    if stopped.is_set() or future.cancelled():
+    if stopped.is_set():
         raise Stopped
+    if future.cancelled():
+        raise _given_up(executor, name)
     error = future.exception()
     if isinstance(error, TimeoutError):
         raise _late(name, timeout, True)
@@ -70,10 +75,34 @@ async def await_for(executor: Executor, payload: bytes, name: str) -> bytes:
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if future.cancelled() and task is not None and not task.cancelling():
+            raise _given_up(executor, name) from None
         stop_future(executor, future)
         raise
     except Exception as error:
         raise _judged(executor, name, error) from error
+
+
+def call_on_pool(
+    executor: Executor, name: str, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> T:
+    """Have a thread of a pool of the user's call a function, and block until it has: nothing has to travel.
+
+    Raises:
+        UnshippableError: the pool was shut down.
+        Exception: the function's own.
+    """
+    try:
+        future = executor.submit(function, *args, **kwargs)
+    except RuntimeError as error:
+        raise _judged(executor, name, error) from error
+    try:
+        return future.result()
+    except CancelledError:
+        if future.cancelled():
+            raise _given_up(executor, name) from None
+        raise
 
 
 def stop_future(executor: Executor, future: Bytes) -> bool:
@@ -101,6 +130,14 @@ def _judged(executor: Executor, name: str, error: BaseException) -> Exception:
     if isinstance(error, FlowError):
         return error
     return UnshippableError(f"{type(executor).__name__} could not run {name}(): {error!r}")
+
+
+def _given_up(executor: Executor, name: str) -> UnshippableError:
+    """What an attempt comes to that the executor cancelled, and nobody here."""
+    return UnshippableError(
+        f"{type(executor).__name__} cancelled {name}() before it began, as shutdown(cancel_futures=True) does. "
+        "Shut an executor down after the runs that use it"
+    )
 
 
 def _late(name: str, timeout: float | None, killed: bool) -> TaskTimeout:

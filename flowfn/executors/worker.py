@@ -1,6 +1,7 @@
 """A worker process: `python -m flowfn.executors.worker FD` calls what comes through the pipe, one after another.
 
-It ends when the pipe does; and at once, in the middle of a call, when the process that started it has gone.
+It ends when the pipe does; and at once, in the middle of a call, when the process that started it has gone. What a
+call forks has no part in the pipe: else it could answer as well, or hide that the worker has died.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ def main(descriptor: int) -> None:
     """Serve one pipe until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.set_inheritable(descriptor, False)
     with Connection(descriptor) as pipe:
+        os.register_at_fork(after_in_child=pipe.close)
         sys.path[:] = pipe.recv()
         import_module("flowfn.executors.shipping")  # before anybody counts the time
         pipe.send_bytes(b"ready")
         while True:
             try:
-                body = pipe.recv_bytes()
+                reply = _reply(pipe.recv_bytes())
+                pipe.send_bytes(reply)
             except (EOFError, OSError):
                 return
-            pipe.send_bytes(_reply(body))
 
 
 def _reply(body: bytes) -> bytes:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,23 @@ def one() -> Iterator[ProcessExecutor]:
     """An executor of one worker."""
     with ProcessExecutor(1) as executor:
         yield executor
+
+
+def fork_and_return(child: int) -> int:
+    """The worker's pid, twice; the worker waits for the child first, or not."""
+    worker = os.getpid()
+    if (pid := os.fork()) and child % 2:
+        os.waitpid(pid, 0)
+    return worker
+
+
+def fork_and_die(pid: Path) -> None:
+    """Leave a child behind that sleeps."""
+    child = os.fork()
+    if child:
+        pid.write_text(str(child))
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(600)
 
 
 def test_results_and_errors(one: ProcessExecutor) -> None:
@@ -36,6 +53,30 @@ def test_a_dead_worker_is_replaced(one: ProcessExecutor) -> None:
     with pytest.raises(WorkerDied, match="exit code 7"):
         doomed.result()
     assert after.result() != os.getpid()
+
+
+def test_a_call_that_forks_is_answered_once(one: ProcessExecutor) -> None:
+    """A forked child that returns answers for nobody: not for its own call, and not for one after it."""
+    pid = one.submit(os.getpid).result()
+    calls = [one.submit(fork_and_return, child) for child in range(4)]
+    assert [call.result() for call in calls] == [pid] * 4
+    assert list(one.map(abs, range(4))) == [0, 1, 2, 3]
+
+
+def test_a_forked_child_does_not_hide_that_its_worker_died(one: ProcessExecutor, tmp_path: Path) -> None:
+    """The worker is killed while what it forked lives on: that is known at once."""
+    pid = tmp_path / "pid"
+    try:
+        with pytest.raises(WorkerDied, match="exit code -9"):
+            one.submit(fork_and_die, pid).result(timeout=20)
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def test_the_exit_code_is_the_process_own(one: ProcessExecutor) -> None:
+    """A function that ends its process says with what."""
+    with pytest.raises(WorkerDied, match="exit code 3"):
+        one.submit(sys.exit, 3).result()
 
 
 def test_a_worker_that_died_idle_costs_nobody_an_attempt(one: ProcessExecutor) -> None:
@@ -87,6 +128,14 @@ def test_after_shutdown() -> None:
             os.kill(pid, 0)
     with pytest.raises(RuntimeError, match="shut down"):
         executor.submit(os.getpid)
+
+
+def test_whoever_waits_hears_of_a_shutdown(one: ProcessExecutor) -> None:
+    """What `shutdown(cancel_futures=True)` cancels is over for `concurrent.futures.wait` too."""
+    waiting = [one.submit(time.sleep, 0.05) for _ in range(8)]
+    one.shutdown(wait=False, cancel_futures=True)
+    assert not wait(waiting, timeout=20).not_done
+    assert waiting[-1].cancelled()
 
 
 def test_workers_die_with_their_parent(tmp_path: Path, installed: Path) -> None:

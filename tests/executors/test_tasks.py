@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -236,6 +236,50 @@ def test_a_broken_pool_is_a_failed_attempt() -> None:
 
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(WorkerDied):
         run(pool, lambda: die().result())
+
+
+@pytest.mark.parametrize("pool", [ProcessExecutor, ThreadPoolExecutor])
+def test_an_executor_that_is_shut_down_answers(pool: Callable[[int], Executor], tmp_path: Path) -> None:
+    """What it cancels fails and says so; it isn't waited for, nor taken for a cancellation of the run."""
+    begun = tmp_path / "begun"
+
+    @local()
+    def busy() -> None:
+        note(begun, "!")
+        time.sleep(0.1)
+
+    def shut_down() -> None:
+        while not noted(begun):
+            time.sleep(0.005)
+        executor.shutdown(wait=False, cancel_futures=True)
+
+    executor = pool(1)
+    shutting = threading.Thread(target=shut_down)
+    shutting.start()
+    with pytest.raises(UnshippableError, match=rf"{pool.__name__} .* busy\(\)"):
+        run(executor, lambda: gather(*(busy() for _ in range(8))).result())
+    shutting.join()
+
+
+async def test_an_executor_that_is_shut_down_answers_coroutines(tmp_path: Path) -> None:
+    """In asyncio likewise: nobody has cancelled the caller."""
+    begun = tmp_path / "begun"
+
+    @local()
+    async def busy() -> None:
+        note(begun, "!")
+        time.sleep(0.1)
+
+    async def body() -> None:
+        calls = [busy() for _ in range(8)]
+        while not noted(begun):
+            await asyncio.sleep(0.005)
+        executor.shutdown(wait=False, cancel_futures=True)
+        await gather(*calls)
+
+    executor = ProcessExecutor(1)
+    with pytest.raises(UnshippableError, match=r"ProcessExecutor cancelled busy\(\)"):
+        await entrypoint(executor=executor)(body).ainvoke({}, thread_id="t")
 
 
 def test_a_timeout_kills_the_process() -> None:
