@@ -11,6 +11,7 @@ from flowfn.config import RunConfig
 from flowfn.engine.answers import read_asked
 from flowfn.engine.ids import nested_namespace, node_path, node_scope, task_uuid
 from flowfn.engine.ledger import ERROR, REPORT, RETURN, RUN_TASK, Ledger, NodeRecord, Record
+from flowfn.engine.lost import forget_ways
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id
@@ -346,6 +347,7 @@ def apply_updates(
         if loaded is None
         else decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
     )
+    forget_ways(stored, program)
     before = _amended(program, stored, ledger.commanded)
     amendment = setup.updates(before, updates)
     if ledger.nodes and where.checkpoint_id is not None and not _is_head(saver, where):

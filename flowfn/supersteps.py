@@ -16,6 +16,7 @@ from flowfn.engine.ledger import RUN_TASK, Ledger, NodeRecord
 from flowfn.errors import FlowError
 from flowfn.ports import Loaded, Serializer
 from flowfn.pregel.program import PULL, PUSH
+from flowfn.pregel.ways import end
 from flowfn.rendering import render_value
 from flowfn.values import Send, Write
 
@@ -27,9 +28,6 @@ SENDS = "__pregel_tasks"
 
 HANDLER = "node_error_handler"
 """What the task is called that handles another one's error, and how its path ends."""
-
-_ARROW, _JOIN = "branch:to:", "join:"
-"""How the names of a graph's channels begin that lead to a node, whose name they end with."""
 
 
 class NodeTask(NamedTuple):
@@ -69,10 +67,8 @@ def leads_to(writes: Sequence[Write]) -> tuple[str, ...]:
 
 def _ends(writes: Sequence[Write]) -> Iterator[str]:
     for channel, value in writes:
-        if channel.startswith(_ARROW):
-            yield channel.removeprefix(_ARROW)
-        elif channel.startswith(_JOIN):
-            yield channel.rpartition(":")[2]
+        if (node := end(channel)) is not None:
+            yield node
         elif isinstance(value, Send):
             yield value.node
 

@@ -21,7 +21,6 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
-from flowfn.described import body_of
 from flowfn.engine.backlog import Backlog, Item
 from flowfn.engine.ledger import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
 from flowfn.engine.notes import Note, Notes, grouped
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from flowfn.futures import Future
     from flowfn.ports import Host
     from flowfn.pregel.channels import Channel
-    from flowfn.pregel.program import Program
 
 
 _NUMBERS = 1 << 62
@@ -118,12 +116,6 @@ class Journal:
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
         return decode_checkpoint(self, self._thinning.opened(loaded.checkpoint), channels)
-
-    def gone(self, loaded: Loaded, program: Program) -> list[str]:
-        """The nodes that were due when a checkpoint was made, and that the program no longer has."""
-        said = body_of(loaded.checkpoint, self.serde).due or ()
-        names = (each if isinstance(each, str) else each[0] for each in said)
-        return sorted({name for name in names if name not in program.nodes})
 
     # -- writing --------------------------------------------------------------------------------
 

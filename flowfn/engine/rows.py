@@ -6,10 +6,11 @@ once.
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
-from flowfn.errors import InvalidInput, SerializationError
+from flowfn.errors import InvalidInput, NonDeterminismError, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import CheckpointRow, Deserializer, Serializer, Versioned
 from flowfn.pregel.channels import Channel
@@ -94,6 +95,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
 
     Raises:
         InvalidInput: somebody put it by hand, with versions of another saver's.
+        NonDeterminismError: a channel was of another kind when it was stored.
     """
     for version in row.versions.values():
         if not isinstance(version, int):
@@ -103,7 +105,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
             )
     body = body_of(row, serde)
     values = {
-        name: channels[name].restored(serde.loads(data))
+        name: _cell(channels[name], name, serde.loads(data))
         for name, versioned in row.values.items()
         if name in channels and (data := versioned.whole()) is not None
     }
@@ -120,3 +122,13 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         metadata_of(row, serde),
         body.clock,
     )
+
+
+def _cell(channel: Channel, name: str, data: Any) -> Any:
+    try:
+        return channel.restored(data)
+    except (TypeError, ValueError) as error:
+        raise NonDeterminismError(
+            f"{name!r} was stored as {reprlib.repr(data)}, which is nothing that a {type(channel).__name__} holds: its "
+            "kind was changed under the thread. Give it its kind back, or another name"
+        ) from error

@@ -19,6 +19,7 @@ from flowfn.engine.answers import Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import CallInfo, Ledger
+from flowfn.engine.lost import forget_ways, what_is_lost
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun, Cancelled, NonDeterminismError
@@ -233,21 +234,26 @@ class Run:
             here = self.namespace
             self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
 
-    def refuse_what_is_gone(self, loaded: Loaded) -> None:
-        """Refuse to pass over a node that is due where it was renamed or removed, unless a command says where to go.
+    def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
+        """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
 
         Raises:
-            NonDeterminismError: there is one. Nothing has run.
+            NonDeterminismError: there is such a thing. Nothing has run.
         """
         assert self.journal is not None
-        gone = [] if self.ledger.commanded else self.journal.gone(loaded, self.program)
-        if gone:
+        lost = (
+            []
+            if commanded or self.ledger.commanded
+            else what_is_lost(loaded, self.checkpoint, self.ledger, self.program, self.journal.serde)
+        )
+        if lost:
             raise NonDeterminismError(
-                f"thread {self.thread!r} stopped before node {', '.join(map(repr, gone))}, which {self.program.name!r} "
-                "no longer has: what it was to do, or had done, would be lost. Give the node its name back, say where "
-                "to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
+                f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer has: "
+                "what was to be done there, or had been done, would be lost. Give it back as it was, say where to go "
+                "on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
                 self.report,
             )
+        forget_ways(self.checkpoint, self.program)
 
     def set_out(self) -> None:
         """Count the supersteps that the run may take from here, as LangGraph counts them.
@@ -289,6 +295,7 @@ class Run:
     async def take_input(self, writes: Sequence[Write]) -> None:
         """Save a checkpoint with a caller's input; what was due is given up, but for what it has written."""
         before = self.checkpoint
+        forget_ways(before, self.program)
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
         after.metadata = self.config.stored_metadata()
         await self.save(after, "input")

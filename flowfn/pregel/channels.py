@@ -109,7 +109,7 @@ class LastValue(Channel):
 class LastValueAfterFinish(Channel):
     """Keeps the last value, shows it once no other node is left to run, and forgets it when read.
 
-    The cell is `(value, finished)`. It triggers deferred nodes.
+    The cell is `(value, finished)`. It triggers deferred nodes. What was due before its node was deferred is due.
     """
 
     spent = True
@@ -127,7 +127,7 @@ class LastValueAfterFinish(Channel):
         return UNCHANGED if cell is MISSING or cell[1] else (cell[0], True)
 
     def restored(self, data: Any) -> Any:
-        value, finished = data
+        value, finished = (None, True) if data is None else data
         return (value, finished)
 
 
@@ -220,7 +220,8 @@ class NamedBarrier(Channel):
         return sorted(cell)
 
     def restored(self, data: Any) -> Any:
-        return frozenset(data)
+        names, _ = _arrived(data)
+        return names
 
     def _seen(self, cell: Any) -> frozenset[str]:
         return frozenset() if cell is MISSING else cell
@@ -231,6 +232,13 @@ class NamedBarrier(Channel):
                 known = ", ".join(map(repr, sorted(self.names)))
                 raise InvalidUpdateError(f"At key '{name}': Value {value} not in {{{known}}}")
         return seen.union(writes)
+
+
+def _arrived(data: Any) -> tuple[frozenset[str], bool | None]:
+    """The names that a barrier has seen, and whether it had finished, if it waited for that."""
+    if len(data) == 2 and isinstance(data[1], bool):
+        return frozenset(data[0]), data[1]
+    return frozenset(data), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +265,8 @@ class NamedBarrierAfterFinish(NamedBarrier):
         return (sorted(cell[0]), cell[1])
 
     def restored(self, data: Any) -> Any:
-        names, finished = data
-        return (frozenset(names), finished)
+        names, finished = _arrived(data)
+        return (names, names == self.names if finished is None else finished)
 
     def _seen(self, cell: Any) -> frozenset[str]:
         return frozenset() if cell is MISSING else cell[0]

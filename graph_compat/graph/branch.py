@@ -11,11 +11,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from flowfn.pregel.ways import edge
 from flowfn.values import Send, Write
 from graph_compat.constants import END, START
 from graph_compat.graph.action import Action
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import branch_channel, sent
+from graph_compat.graph.writes import sent
 from graph_compat.injection import body_of
 
 
@@ -41,7 +42,7 @@ class BranchSpec:
                 f"Branch did not return a valid destination. {self.path.name!r} returned {result!r}"
             )
         return [
-            sent(target) if isinstance(target, Send) else Write(branch_channel(target), None)
+            sent(target) if isinstance(target, Send) else Write(edge(target), None)
             for target in destinations
             if target != END
         ]

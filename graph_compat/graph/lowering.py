@@ -28,12 +28,13 @@ from flowfn.pregel import (
     Program,
     Topic,
 )
+from flowfn.pregel.ways import edge, join
 from flowfn.values import MISSING, Write
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
 from graph_compat.graph.action import Action
 from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer, branch_channel
+from graph_compat.graph.writes import Writer
 
 if TYPE_CHECKING:
     from graph_compat.graph.state import StateGraph
@@ -82,20 +83,13 @@ def _channels(builder: AnyStateGraph) -> dict[str, Channel]:
     channels[START] = EphemeralValue()
     for name, spec in builder.nodes.items():
         deferred = spec.defer
-        channels[branch_channel(name)] = LastValueAfterFinish() if deferred else EphemeralValue(guard=False)
+        channels[edge(name)] = LastValueAfterFinish() if deferred else EphemeralValue(guard=False)
     for sources, target in sorted(builder.waiting_edges):
         names = frozenset(sources)
         deferred = target != END and builder.nodes[target].defer
-        channels[join_channel(sources, target)] = (
-            NamedBarrierAfterFinish(names) if deferred else NamedBarrier(names)
-        )
+        channels[join(sources, target)] = NamedBarrierAfterFinish(names) if deferred else NamedBarrier(names)
     channels[SENDS] = Topic()
     return channels
-
-
-def join_channel(sources: Sequence[str], target: str) -> str:
-    """The channel that waits for all of `sources`."""
-    return f"join:{'+'.join(sources)}:{target}"
 
 
 # -- nodes ----------------------------------------------------------------------------------------
@@ -148,12 +142,12 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step) ->
     definition = definition_of(
         step, retry=policies(retry), cache=cache, timeout=TimeoutPolicy.coerce(timeout)
     )
-    joins = (join_channel(sources, end) for sources, end in builder.waiting_edges if end == name)
+    joins = (join(sources, end) for sources, end in builder.waiting_edges if end == name)
     handler = builder.handler_of(name)
     node = Node(
         name,
         definition,  # type: ignore[arg-type]
-        () if spec.is_error_handler else (branch_channel(name), *joins),
+        () if spec.is_error_handler else (edge(name), *joins),
         reader(step.schema, name),
         _writes,
         on_error=handler,
@@ -180,9 +174,9 @@ def _nested(action: Action) -> Literal["anew", "remembering"] | None:
 def _edges(builder: AnyStateGraph, name: str) -> tuple[Write, ...]:
     """What a node writes whatever it returned: its plain edges, and its name into the joins that wait for it."""
     ends = [end for start, end in sorted(builder.edges) if start == name and end != END]
-    plain = [Write(branch_channel(end), None) for end in ends]
+    plain = [Write(edge(end), None) for end in ends]
     joins = [
-        Write(join_channel(sources, end), name)
+        Write(join(sources, end), name)
         for sources, end in sorted(builder.waiting_edges)
         if name in sources and end != END
     ]

@@ -10,15 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from flowfn.pregel.ways import edge
 from flowfn.values import Command, Send, Write
 from graph_compat.constants import END, ROOT, SENDS
 from graph_compat.errors import ErrorCode, InvalidUpdateError, ParentCommand, create_error_message
 from graph_compat.graph.schema import fields_of
-
-
-def branch_channel(node: str) -> str:
-    """The channel that triggers a node."""
-    return f"branch:to:{node}"
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def goto(targets: Any) -> list[Write]:
         elif not isinstance(target, str):
             raise TypeError(f"In Command.goto, expected Send/str, got {type(target).__name__}")
         elif target != END:
-            found.append(Write(branch_channel(target), None))
+            found.append(Write(edge(target), None))
     return found
 
 

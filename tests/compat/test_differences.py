@@ -88,6 +88,7 @@ INSTEAD = {
     Name(
         "migrations", "the_asking_node_is_renamed"
     ): "stopped before node 'ask', which 'LangGraph' no longer",
+    Name("migrations", "a_source_of_a_join_is_added"): "stopped before the join of a+b into 'c', which",
     Name("policies", "retry_on_something_else"): "RetryPolicy(retry_on='KeyError') is no class of errors",
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",

@@ -11,6 +11,7 @@ import pytest
 
 from checkpointers import SqliteSaver
 from flowfn import NonDeterminismError
+from graph_compat.channels.last_value import LastValueAfterFinish
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Command, Send
 
@@ -69,6 +70,20 @@ class Graphs:
             builder.add_edge(start, end)
         return builder
 
+    def joined(
+        self, *sources: str, into: str = "c", first: tuple[str, ...] = ("a", "b"), defer: bool = False
+    ) -> Any:
+        """A graph of nodes that follow the start, of `b → b2`, and of a join of `sources` into a node."""
+        builder: Any = StateGraph(State)
+        for name in sorted({*first, "b2"}):
+            builder.add_node(name, self.node(name))
+        builder.add_node(into, self.node(into), defer=defer)
+        for name in first:
+            builder.add_edge(START, name)
+        builder.add_edge("b", "b2")
+        builder.add_edge(list(sources), into)
+        return builder
+
     def fan(self, worker: str, size: int) -> Any:
         """A graph that sends that many items to a worker."""
         builder: Any = StateGraph(State)
@@ -77,6 +92,25 @@ class Graphs:
         builder.add_edge(START, "split")
         items = [Send(worker, {"item": str(number)}) for number in range(size)]
         builder.add_conditional_edges("split", lambda state: items, [worker])
+        return builder
+
+    def sending(self, worker: str) -> Any:
+        """A graph of two nodes that run at once, of which the first sends an item to a worker."""
+        builder: Any = StateGraph(State)
+        for name in ("a", "b", worker):
+            builder.add_node(name, self.node(name))
+        builder.add_edge(START, "a")
+        builder.add_edge(START, "b")
+        builder.add_conditional_edges("a", lambda state: [Send(worker, {"item": "1"})], [worker])
+        return builder
+
+    def last(self, defer: bool) -> Any:
+        """A graph of two nodes, one after the other."""
+        builder: Any = StateGraph(State)
+        builder.add_node("a", self.node("a"))
+        builder.add_node("c", self.node("c"), defer=defer)
+        builder.add_edge(START, "a")
+        builder.add_edge("a", "c")
         return builder
 
     def around(self, *edges: tuple[str, str]) -> Any:
@@ -99,6 +133,14 @@ def parallel(graphs: Graphs) -> Any:
     return graphs.drawn((START, "a"), (START, "b"), ("a", "c"), ("b", "c"))
 
 
+def fork(graphs: Graphs) -> Any:
+    return graphs.drawn((START, "a"), (START, "b"), ("a", "x"), ("b", "y"))
+
+
+def join(graphs: Graphs) -> Any:
+    return graphs.joined("a", "b2")
+
+
 @pytest.fixture
 def graphs(tmp_path: Path) -> Graphs:
     return Graphs(tmp_path)
@@ -108,6 +150,12 @@ GONE: dict[str, tuple[Any, str, Any]] = {
     "next": (chain, "b", renamed),
     "finished beside it": (parallel, "b", lambda g: g.drawn((START, "a2"), (START, "b"), ("a2", "c"))),
     "sent to": (lambda g: g.fan("work", 3), "work1", lambda g: g.fan("labour", 3)),
+    "after one that has finished": (fork, "b", lambda g: g.drawn((START, "a"), (START, "b"), ("a", "z"))),
+    "sent to by one that has finished": (
+        lambda g: g.sending("x"),
+        "b",
+        lambda g: g.sending("z"),
+    ),
     "in a subgraph": (
         lambda g: g.around((START, "a"), ("a", "b")),
         "b",
@@ -126,6 +174,74 @@ def test_a_node_that_is_due_and_gone_is_refused(graphs: Graphs, which: str) -> N
     assert graphs.ran == []
     whole = graphs.run(before)
     assert (graphs.ran[0], whole) == (dies, graphs.calm(before))
+
+
+JOINS: dict[str, Callable[[Graphs], Any]] = {
+    "a source is renamed": lambda g: g.joined("z", "b2", first=("z", "b")),
+    "a source is added": lambda g: g.joined("a", "b2", "z", first=("a", "b", "z")),
+    "a source is removed": lambda g: g.joined("b2"),
+    "the sources are reordered": lambda g: g.joined("b2", "a"),
+    "its node is renamed": lambda g: g.joined("a", "b2", into="z"),
+    "it is removed": lambda g: g.drawn((START, "a"), (START, "b"), ("b", "b2")),
+    "it became an edge": lambda g: g.drawn((START, "a"), (START, "b"), ("b", "b2"), ("b2", "c")),
+}
+
+
+@pytest.mark.parametrize("dies", ["b", "b2", "c"])
+@pytest.mark.parametrize("which", JOINS)
+def test_a_join_at_which_nodes_have_arrived_is_not_passed_over(graphs: Graphs, which: str, dies: str) -> None:
+    """G2, G9: where one source arrived before the edit, or beside the crash, the run neither ends without the join's
+    node nor runs it early: it is refused, and goes on once the join is back."""
+    graphs.record(join, dies)
+    with pytest.raises(NonDeterminismError, match=r"the join of a\+b2 into 'c', which .* no longer has"):
+        graphs.run(JOINS[which])
+    assert graphs.ran == []
+    assert graphs.run(join) == graphs.calm(join)
+
+
+def test_a_join_that_was_given_up_stays_so(graphs: Graphs) -> None:
+    """G9: after a command, a new input or an update of the state, a crash brings the old join up no more."""
+    edited: Any = JOINS["its node is renamed"]
+    graphs.record(join, "b2")
+    graphs.dying = {"z"}
+    with pytest.raises(Killed):
+        graphs.run(edited, Command(goto="z"))
+    assert graphs.run(edited)[-1] == "z"
+    graphs.record(join, "b2")
+    graphs.dying = {"b2"}
+    with pytest.raises(Killed):
+        graphs.run(edited, {"log": ["again"]})
+    assert graphs.run(edited)[-2:] == ["b2", "z"]
+
+
+@pytest.mark.parametrize("dies", ["b2", "c"])
+@pytest.mark.parametrize("defer", [True, False])
+def test_a_join_may_be_deferred_half_way(graphs: Graphs, defer: bool, dies: str) -> None:
+    """G9: `defer=` says when its node runs, and not whether; what was due is due."""
+    graphs.record(lambda g: g.joined("a", "b2", defer=defer), dies)
+    assert graphs.run(lambda g: g.joined("a", "b2", defer=not defer)) == ["in", "a", "b", "b2", "c"]
+
+
+@pytest.mark.parametrize("defer", [True, False])
+def test_a_node_may_be_deferred_half_way(graphs: Graphs, defer: bool) -> None:
+    """G9: an edge into it likewise."""
+    graphs.record(lambda g: g.last(defer), "c")
+    assert graphs.run(lambda g: g.last(not defer)) == ["in", "a", "c"]
+
+
+def test_a_key_whose_kind_changes_is_refused(graphs: Graphs) -> None:
+    """G9: what one kind of channel stored and another can't hold is an error that names the key."""
+
+    def keyed(kind: Any) -> Any:
+        builder: Any = StateGraph(TypedDict("Keyed", {"count": kind}))
+        builder.add_node("a", lambda state: None)
+        builder.add_edge(START, "a")
+        return builder.compile(checkpointer=saver)
+
+    with SqliteSaver(graphs.folder / "runs.db") as saver:
+        keyed(int).invoke({"count": 5}, CONFIG)
+        with pytest.raises(NonDeterminismError, match="'count' was stored as 5"):
+            keyed(Annotated[int, LastValueAfterFinish]).invoke(None, CONFIG)
 
 
 def test_a_command_says_where_to_go_on_instead(graphs: Graphs) -> None:

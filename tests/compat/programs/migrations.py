@@ -118,6 +118,27 @@ async def the_asking_node_is_renamed(t):
     await t.state(after, THREAD)
 
 
+@differs("a join is edited under a thread")
+async def a_source_of_a_join_is_added(t):
+    """One source has arrived when the join is given a third."""
+
+    def build(sources):
+        builder = StateGraph(State)
+        for name in "abxc":
+            builder.add_node(name, t.node(says(name)))
+        builder.add_edge(START, "a")
+        builder.add_edge("a", "b")
+        builder.add_edge("b", "x")
+        builder.add_edge(list(sources), "c")
+        return builder.compile(checkpointer=saver, interrupt_before=["b"])
+
+    saver = InMemorySaver()
+    await t.invoke(build("ab"), {"x": ["i"]}, THREAD)
+    after = build("abx")
+    await t.state(after, THREAD)
+    await t.invoke(after, None, THREAD)
+
+
 async def keys_are_added(t):
     """A new key is absent until written, or starts empty where it has a reducer."""
     saver = InMemorySaver()
