@@ -11,10 +11,22 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from checkpointers.rules import busy
 from flowfn.described import metadata_of
 from flowfn.errors import InvalidInput, SaverError, ThreadBusy
 from flowfn.logs import logger
-from flowfn.ports import Begin, CheckpointRow, Commit, Loaded, Serializer, ThreadRow, Versioned, Writes
+from flowfn.ports import (
+    Begin,
+    Busy,
+    CheckpointRow,
+    Commit,
+    Lease,
+    Loaded,
+    Serializer,
+    ThreadRow,
+    Versioned,
+    Writes,
+)
 
 Place = tuple[str, str]
 """Where a checkpoint is within its thread: its namespace and its id."""
@@ -58,7 +70,30 @@ class Housekeeping(ABC):
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]: ...
 
     @abstractmethod
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy: ...
+
+    @abstractmethod
+    def release(self, lease: Lease) -> None: ...
+
+    @abstractmethod
     def delete_thread(self, thread_id: str) -> None: ...
+
+    def delete_unused(self, thread: str, *, seen: Sequence[Place] | None = None) -> bool:
+        """Forget a thread that no live run holds, whole; False if its `places` aren't those `seen` any more.
+
+        Raises:
+            ThreadBusy: a live run holds the thread.
+        """
+        lease = self.claim(thread)
+        if isinstance(lease, Busy):
+            raise busy(thread, lease.owner)
+        try:
+            if seen is not None and self.places(thread) != seen:
+                return False
+            self.delete_thread(thread)
+            return True
+        finally:
+            self.release(lease)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Forget all but the last checkpoint of each namespace, or with the strategy "delete" the threads.
@@ -70,7 +105,7 @@ class Housekeeping(ABC):
             raise InvalidInput(f'strategy={strategy!r} is none. Pass "keep_latest" or "delete".')
         for thread in thread_ids:
             if strategy == "delete":
-                self.delete_thread(thread)
+                self.delete_unused(thread)
             else:
                 self.keep_last(thread)
 
@@ -153,17 +188,27 @@ def check_retention(count: int | None) -> int | None:
 
 
 def add_thread(saver: Housekeeping, id: str, row: ThreadRow, items: list[Item]) -> None:
-    """Make a thread of what another had, in one commit.
+    """Make a thread of what another had, in one commit, under a lease: nobody else makes one of this id meanwhile.
 
     Raises:
         InvalidInput: there is a thread of this id.
     """
-    if saver.thread(id) is not None:
-        raise InvalidInput(f"There is a thread {id!r} already. Pass another id, or delete_thread() it first.")
-    begin = Begin(row.workflow, "") if row.workflow else None
-    (refusal,) = saver.commit([Commit(id, items=items, begin=begin, status=row.status)])
-    if refusal is not None:
-        raise refusal
+    lease = None if saver.thread(id) is not None else saver.claim(id)
+    if not isinstance(lease, Lease):
+        raise _taken(id)
+    try:
+        if saver.places(id):  # it came to be meanwhile
+            raise _taken(id)
+        begin = Begin(row.workflow, "") if row.workflow else None
+        (refusal,) = saver.commit([Commit(id, lease, items, begin, row.status)])
+        if refusal is not None:
+            raise refusal
+    finally:
+        saver.release(lease)
+
+
+def _taken(id: str) -> InvalidInput:
+    return InvalidInput(f"There is a thread {id!r} already. Pass another id, or delete_thread() it first.")
 
 
 def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:

@@ -6,6 +6,7 @@ reading one runs nothing and builds nothing; and whatever the file says, importi
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,12 +14,16 @@ from typing import Any, NamedTuple
 import ormsgpack
 
 from checkpointers.housekeeping import Housekeeping, Item, add_thread, items_of
-from flowfn.errors import CorruptDataError, InvalidInput, UnknownThread
+from flowfn.errors import CorruptDataError, InvalidInput, NewerFormatError, UnknownThread
 from flowfn.ports import CheckpointRow, ThreadRow, Versioned, WriteRow, Writes
 
 _BEGINNING = b"flowfn run 1\n"
+_NEWER = re.compile(rb"flowfn run ([1-9][0-9]{0,3})\n")
 _LARGEST = 1 << 32
 """Bytes that a file may unfold to."""
+
+_INTEGERS = range(-1 << 63, 1 << 63)
+"""What databases hold."""
 
 _STATUSES = ("running", "interrupted", "failed", "cancelled", "done")
 
@@ -66,8 +71,13 @@ def read(data: bytes) -> RunFile:
     """What the content of a file says.
 
     Raises:
-        CorruptDataError: it is no such file, or a spoilt one.
+        CorruptDataError: it is no such file, or a spoilt one; `NewerFormatError` if a later flowfn wrote it.
     """
+    if (newer := _NEWER.match(data)) and newer[0] != _BEGINNING:
+        raise NewerFormatError(
+            f"The exported run has format {newer[1].decode()}, and this flowfn reads format 1: import it with the "
+            "flowfn that wrote it, or a later one"
+        )
     if not data.startswith(_BEGINNING):
         raise CorruptDataError(f"This is no file that `flowfn export` wrote: it begins with {data[:16]!r}")
     try:
@@ -82,13 +92,15 @@ def _unfolded(data: bytes) -> bytes:
     found = unfolding.decompress(data, _LARGEST)
     if not unfolding.eof:
         raise ValueError("it ends early, or unfolds to too much")
+    if unfolding.unused_data:
+        raise ValueError("something follows it")
     return found
 
 
 def _thread(row: Sequence[Any]) -> ThreadRow:
     found = ThreadRow(*row)
     texts = (found.id, found.workflow, found.call, found.created_at, found.updated_at)
-    if not all(isinstance(text, str) for text in texts) or found.status not in _STATUSES:
+    if not all(isinstance(text, str) for text in texts) or not found.id or found.status not in _STATUSES:
         raise ValueError(f"{row!r} is no thread")
     return found
 
@@ -135,5 +147,5 @@ def _write(row: Sequence[Any]) -> WriteRow:
 
 def _check(*parts: tuple[Any, Any]) -> None:
     for part, kind in parts:
-        if not isinstance(part, kind):
+        if not isinstance(part, kind) or (kind is int and part not in _INTEGERS):
             raise ValueError(f"{part!r} stands where {kind} should")

@@ -19,7 +19,7 @@ from checkpointers.conformance.rows import (
     writes,
 )
 from flowfn.errors import InvalidInput, ThreadBusy
-from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Versioned, WriteRow
+from flowfn.ports import Begin, Busy, CheckpointRow, Commit, Lease, Versioned, WriteRow
 
 TEXTS = [b"the first value" + b", longer" * n for n in range(5)]
 
@@ -128,6 +128,37 @@ class HousekeepingContract(Contract):
             assert len(ids(saver.history(THREAD))) == 5
             saver.release(lease)
             assert saver.keep_last(THREAD) == 4
+
+    def test_no_thread_is_deleted_under_a_run(self) -> None:
+        """Nor, where that is asked for, one that has been run since it was looked at."""
+        with self.saver() as saver:
+            fill(saver)
+            lease, seen = claimed(saver), saver.places(THREAD)
+            assert "live run" in refused(lambda: saver.prune([THREAD], strategy="delete"), ThreadBusy)
+            assert "live run" in refused(lambda: saver.delete_unused(THREAD), ThreadBusy)
+            assert saver.commit([Commit(THREAD, lease, [checkpoint("c6", "c5")], release=True)]) == [None]
+            assert not saver.delete_unused(THREAD, seen=seen)
+            assert len(saver.places(THREAD)) == 6
+            assert saver.delete_unused(THREAD, seen=saver.places(THREAD))
+            assert saver.thread(THREAD) is None
+            assert isinstance(saver.claim(THREAD), Lease)
+
+    def test_a_copy_takes_the_place_of_nobody(self) -> None:
+        """A thread that somebody has begun, or begins meanwhile, isn't mixed with the copy."""
+        with self.saver() as saver:
+            fill(saver)
+            saver.claim("begun")
+            assert "already" in refused(lambda: saver.copy_thread(THREAD, "begun"), InvalidInput)
+            assert saver.places("begun") == []
+            claim = saver.claim
+
+            def late(thread: str, *, force: bool = False) -> Lease | Busy:
+                fill(saver, thread)
+                return claim(thread, force=force)
+
+            saver.claim = late  # type: ignore[method-assign]
+            assert "already" in refused(lambda: saver.copy_thread(THREAD, "raced"), InvalidInput)
+            assert len(saver.places("raced")) == 5
 
     def test_pruning_asks_for_what_there_is(self) -> None:
         """A strategy by its name, and a number that keeps something."""

@@ -55,9 +55,7 @@ def collect(
             if row.owner is not None:
                 done.busy += 1
             elif older is not None and _is_over(row, now - older):
-                done.threads += 1
-                if not dry:
-                    saver.delete_thread(row.id)
+                _delete(saver, row.id, now - older, done, dry=dry)
             elif keep is not None:
                 _forget(saver, row.id, keep, done, dry=dry)
     return done
@@ -65,6 +63,17 @@ def collect(
 
 def _is_over(row: ThreadRow, before: datetime) -> bool:
     return row.status in _FINISHED and datetime.fromisoformat(row.updated_at) < before
+
+
+def _delete(saver: CheckpointSaver, thread: str, before: datetime, done: Collected, *, dry: bool) -> None:
+    """Delete a thread, unless a run has begun since it was listed."""
+    seen, row = saver.places(thread), saver.thread(thread)
+    if row is None or not _is_over(row, before):
+        return
+    try:
+        done.threads += dry or saver.delete_unused(thread, seen=seen)
+    except ThreadBusy:
+        done.busy += 1
 
 
 def _forget(saver: CheckpointSaver, thread: str, keep: int, done: Collected, *, dry: bool) -> None:

@@ -22,7 +22,7 @@ from checkpointers.conformance.housekeeping import fill, kept
 from checkpointers.conformance.rows import THREAD, PlainSerde
 from flowfn import Command, entrypoint, interrupt, task
 from flowfn.encryption import KeyRing
-from flowfn.errors import CorruptDataError, InvalidInput, UnknownThread
+from flowfn.errors import CorruptDataError, InvalidInput, NewerFormatError, UnknownThread
 
 from ..postgres_database import Database
 
@@ -117,6 +117,8 @@ ROW = ["t", "", "", "done", None, "2026", "2026"]
         [ROW, [[*CHECKPOINT[:9], {"a": [1, "x"]}]]],
         [ROW, [["", "c1", [["t", 0, "a", "x", ""]]]]],
         [ROW, [["", 1, []]]],
+        [ROW, [["", "c1", [["t", 1 << 63, "a", b"x", ""]]]]],
+        [["", *ROW[1:]], []],
     ],
 )
 def test_a_wrong_shape_is_refused(content: Any) -> None:
@@ -124,3 +126,15 @@ def test_a_wrong_shape_is_refused(content: Any) -> None:
     data = b"flowfn run 1\n" + zlib.compress(ormsgpack.packb(content))
     with MemorySaver() as saver, pytest.raises(CorruptDataError, match="spoilt"):
         import_thread(saver, data)
+
+
+def test_two_files_in_one_are_refused() -> None:
+    """Which of them is meant isn't guessed."""
+    with MemorySaver() as saver, pytest.raises(CorruptDataError, match="something follows it"):
+        import_thread(saver, DATA + DATA)
+
+
+def test_a_later_format_is_told_from_a_spoilt_file() -> None:
+    """The file is right, and this flowfn too old for it."""
+    with MemorySaver() as saver, pytest.raises(NewerFormatError, match="has format 2, and this flowfn reads"):
+        import_thread(saver, DATA.replace(b"run 1", b"run 2", 1))

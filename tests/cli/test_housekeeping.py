@@ -4,13 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checkpointers import SqliteSaver
+from flowfn.cli.housekeeping import collect
 from flowfn.encryption import KeyRing
+from flowfn.ports import Lease
 
 
 def statuses(flowfn: Any, *where: str) -> dict[str, str]:
@@ -36,6 +39,25 @@ def test_old_finished_threads_go(flowfn: Any, shop: Path) -> None:
     assert "paid" in statuses(flowfn)
     assert flowfn("gc", "--older-than", "30d").out == "1 threads and 0 checkpoints of others gone; 0 in use\n"
     assert set(statuses(flowfn)) == {"dead", "broke", "both", "asks-1", "asks-2"}
+
+
+def test_a_thread_that_is_used_again_stays(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run may begin, and end, between the listing and the deleting."""
+    age_all(shop)
+    listed = SqliteSaver.threads
+
+    def then_used(saver: SqliteSaver) -> Any:
+        rows = listed(saver)
+        lease = saver.claim("paid")
+        assert isinstance(lease, Lease)
+        saver.release(lease)
+        return rows
+
+    monkeypatch.setattr(SqliteSaver, "threads", then_used)
+    done = collect(Path("runs.db"), datetime.now(UTC), None, timedelta(days=30), dry=False)
+    assert done.threads == 0
+    with SqliteSaver("runs.db") as saver:
+        assert saver.thread("paid") is not None
 
 
 def test_old_checkpoints_go(flowfn: Any, shop: Path) -> None:
