@@ -42,7 +42,11 @@ _KNOWN: dict[str, Remedy] = {
     "53100": (DatabaseFull, "The server's disk is full. Free some space, and try again."),
     "40P01": _LOCKED,
     "55P03": _LOCKED,
-    "57014": _LOCKED,
+    "57014": (
+        SaverError,
+        "Somebody cancelled the statement, or it took longer than the server's statement_timeout. Try again, or have"
+        " that raised for this user.",
+    ),
     "42P01": _DAMAGED,
     "42703": _DAMAGED,
     "3F000": _DAMAGED,
