@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.futures import Future, Job
+from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.branches import branch_number, branches_wait
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.deadlines import within
@@ -102,7 +102,7 @@ class LoopHost:
 
     def refuse_to_block(self) -> None:
         if threading.get_ident() == self.thread:
-            raise RuntimeError("result() would block the event loop: await the future instead")
+            raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
         job = future.take()

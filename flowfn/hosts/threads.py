@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
-from flowfn.futures import Future, Job
+from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.workers import run_soon
@@ -99,7 +99,7 @@ class ThreadHost:
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
-            raise RuntimeError("result() would block the event loop: await the future instead")
+            raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
         if self.loop is not None and _on_loop(self.loop):
