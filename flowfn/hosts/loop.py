@@ -48,6 +48,7 @@ class LoopHost:
         self.thread = threading.get_ident()
         self.clock = clock
         self.now = clock.now
+        self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
         self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))

@@ -47,6 +47,7 @@ class ThreadHost:
     ) -> None:
         self.clock = clock
         self.now = clock.now
+        self.elapsed = clock.elapsed
         self.loop = loop
         self._limit = workers
         self._active = 0
@@ -144,9 +145,9 @@ class ThreadHost:
         self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
     ) -> None:
         """`settle`, and call `late` at its end if that took longer: code on threads can't be stopped."""
-        ends = self.now() + seconds
+        ends = self.elapsed() + seconds
         await self.settle(futures)
-        if self.now() > ends:
+        if self.elapsed() > ends:
             late()
 
     def _add_worker(self) -> None:
