@@ -1,9 +1,9 @@
 """What a function's result depends on beside its arguments, so that a kept result is known to be stale.
 
-Rule: its code, that of the project's functions, tasks and classes that it names, and the constants that
-all of these name: values of closures and globals that cannot change in place. A value that can (a list, a
-connection) doesn't count, and neither does a name that the code itself assigns: a counter is no input.
-They `hold` as long as the names mean the same objects; until then nothing need be read again.
+Rule: its code, that of the project's functions, tasks and classes that it names, be it by an object of the class or
+in a container, and the constants that all of these name: values of closures and globals that cannot change in place.
+A value that can (a list, a connection) doesn't count itself, and neither does a name that the code itself assigns: a
+counter is no input. They `hold` as long as the names mean the same objects; until then nothing need be read again.
 """
 
 from __future__ import annotations

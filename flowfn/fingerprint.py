@@ -44,6 +44,9 @@ class Fingerprint(NamedTuple):
 _MAX_WRAPPERS = 100
 """Around one function: whatever has more wraps itself."""
 
+_MAX_HELD = 1000
+"""In a container that is looked through for functions: what holds more holds data."""
+
 _known: WeakKeyDictionary[Any, Fingerprint] = WeakKeyDictionary()
 _lock = RLock()
 
@@ -62,7 +65,8 @@ def fingerprint(function: Callable[..., Any]) -> Fingerprint:
 
 
 def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
-    """All code that a call runs, with that of the tasks and workflows that it names, as it is now; and its digest."""
+    """All code that a call runs, as it is now, and its digest: also that of the tasks and workflows that it names, of
+    the classes of objects, and of the functions in containers."""
     with _lock:  # Python's cache of source lines is not for several threads at once
         layers = list(_layers(_definition(function)))
         walk = _Walk(opens=True)
@@ -205,6 +209,16 @@ class _Walk:
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
                 self.follow(_attribute(definition, "__wrapped__"))
 
+    def _look_into(self, value: Any) -> None:
+        """Note the code behind a value: the class of an instance, and what a container of functions holds."""
+        if isinstance(value, dict | list | tuple | set | frozenset):
+            found = value.values() if isinstance(value, dict) else value
+            if len(value) <= _MAX_HELD:
+                for each in tuple(found):
+                    self.follow(each)
+        elif not _may_define(value) and not isinstance(value, ModuleType) and not _is_opaque(value):
+            self.follow(type(value))
+
     def _enters(self, value: Any) -> bool:
         """Whether a task's or workflow's own code counts: not if its author gave it a version."""
         definition = _attribute(value, "_self_definition") if self._opens else None
@@ -232,6 +246,8 @@ class _Walk:
         self.scopes.append((function, scope, unit.names))
         for chain in unit.names:
             self.follow(scope.resolve(chain))
+            if self._opens:
+                self._look_into(scope.resolve(chain[:1]))
         self.follow(_attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:

@@ -26,6 +26,12 @@ Job = Callable[[], Coroutine[Any, Any, Any]]
 """Makes the coroutine that yields the future's result."""
 
 
+BLOCKS = (
+    "result() would block the event loop: await the future instead, and of as_completed() write `async for`"
+)
+"""What `refuse_to_block` says."""
+
+
 class Runner(Protocol):
     """The host that a future's job belongs to."""
 

@@ -266,6 +266,9 @@ class Host(Protocol):
     def now(self) -> float:
         """Seconds since the epoch."""
 
+    def elapsed(self) -> float:
+        """Seconds since some moment: they only go on, whatever the clock is set to."""
+
     def new_id(self) -> str:
         """A fresh id; ids of one process sort in the order in which they were made."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -23,6 +24,9 @@ from flowfn.errors import CacheError
 T = TypeVar("T")
 
 _LOCK_SECONDS = 10.0
+
+_CLEARED = 86400.0
+"""Seconds after which the claim of a killed process, long over, is cleared away."""
 
 
 class DiskCache:
@@ -96,9 +100,13 @@ class DiskCache:
         def claim() -> bool:
             claims = self._claims
             with claims.transact():
-                if claims.get(key) not in (None, owner.encode()):
+                now = (
+                    time.monotonic()
+                )  # here, or a claim made while this one waited would seem to come from the future
+                holder, left = _claimed(claims.get(key), now)
+                if holder != owner and left > 0:
                     return False
-                claims.set(key, owner.encode(), expire=seconds)
+                claims.set(key, f"{owner} {seconds!r} {now + seconds!r}".encode(), expire=_CLEARED)
                 return True
 
         claimed: bool = self._tried(claim)
@@ -110,7 +118,7 @@ class DiskCache:
         def release() -> None:
             claims = self._claims
             with claims.transact():
-                if claims.get(key) == owner.encode():
+                if _claimed(claims.get(key), 0.0)[0] == owner:
                     claims.delete(key)
 
         self._tried(release)
@@ -183,6 +191,20 @@ def _connected(path: str) -> sqlite3.Connection:
     """The one connection that all threads use, in turn: diskcache's own, one for each, are closed by nobody."""
     file = os.path.join(path, "cache.db")
     return sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _claimed(kept: bytes | None, now: float) -> tuple[str, float]:
+    """Who has a claim, and the seconds that are left of it: none, if nobody has it.
+
+    It ends by the clock that only goes on and that all processes of a machine share. One that ends later than it can
+    was made before the machine was started anew.
+    """
+    try:
+        owner, seconds, end = (kept or b"").decode().split(" ")
+        left = float(end) - now
+        return owner, left if left <= float(seconds) else 0.0
+    except ValueError:
+        return "", 0.0
 
 
 _abandoned: list[Any] = []

@@ -42,6 +42,11 @@ def encode(value: bytes, at: float, made: Made) -> bytes:
     return _HEADER.pack(_MARK, _VERSION, crc32(body)) + body
 
 
+def is_fresh(at: float, ttl: float, now: float) -> bool:
+    """Whether an entry made `at` that time lives. One from the future lives no longer: the clock has gone back."""
+    return abs(now - at) < ttl
+
+
 def value_of(data: bytes) -> tuple[float, bytes]:
     """When an entry was made, and its encoded value.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from flowfn.caching.entries import Made, value_of
+from flowfn.caching.entries import Made, is_fresh, value_of
 from flowfn.caching.keys import Key, key_of, weak_names
 from flowfn.caching.listing import kept
 from flowfn.caching.sources import sources
@@ -70,7 +70,7 @@ def explain(
     age = max(now - at, 0.0)
     refreshes = policy.refresh(*args, **kwargs) if callable(policy.refresh) else policy.refresh
     reasons = ("its policy says refresh, so that it is computed anew",) if refreshes else ()
-    if policy.ttl is not None and age >= policy.ttl:
+    if policy.ttl is not None and not is_fresh(at, policy.ttl, now):
         reasons += (f"its time to live of {policy.ttl:g} s is over",)
     return Explanation(not reasons, key.text, age, len(data), reasons)
 

@@ -140,6 +140,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
     definition = call.definition
     policies = definition.retry or (call.run.settings.retry if definition.counted else ())
     call.started = started = host.now()
+    began = host.elapsed() if policies else 0.0
     number = 1
     while True:
         call.attempts = number
@@ -154,7 +155,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
             failure: Exception = error
         except Exception as error:
             failure = error
-        delay = decide(policies, number, failure, host.now() - started) if policies else None
+        delay = decide(policies, number, failure, host.elapsed() - began) if policies else None
         if delay is None:
             raise failure
         call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from flowfn.caching.claims import Claim, join, leave
-from flowfn.caching.entries import encode, value_of
+from flowfn.caching.entries import encode, is_fresh, value_of
 from flowfn.caching.keys import Key, key_of, weak_names
 from flowfn.caching.opening import place_of
 from flowfn.caching.sources import keep_sources, lacks_sources
@@ -147,7 +147,7 @@ class Lookup:
             if data is None:
                 return MISSING
             at, encoded = value_of(data)
-            if self._ttl is not None and at + self._ttl <= host.now():
+            if self._ttl is not None and not is_fresh(at, self._ttl, host.now()):
                 return MISSING
             return call.run.serde.loads(encoded)
         except FlowError as error:

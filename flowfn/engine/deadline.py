@@ -21,7 +21,7 @@ class Deadline:
     __slots__ = ("_ends", "_failed", "_now", "_seconds", "missed")
 
     def __init__(self, run: Run, seconds: float) -> None:
-        self._now = run.host.now
+        self._now = run.host.elapsed
         self._seconds = seconds
         self._ends = self._now() + seconds
         self._failed = False

@@ -64,7 +64,10 @@ class _AsCompleted(Generic[R]):
             future.place()
         yield from self._settled(told.put)
         while self._left:
-            with aside(), _elsewhere(next(iter(self._left))):
+            waiting = next(iter(self._left))
+            if waiting.runner is not None:
+                waiting.runner.refuse_to_block()
+            with aside(), _elsewhere(waiting):
                 future = told.get()
             if self._take(future):
                 yield future

@@ -118,10 +118,10 @@ def sleep(seconds: float) -> Any:
     if frame is not None and frame.call.definition.is_async:
         host = frame.run.hosts.loop
         assert host is not None
-        return host.sleep(max(0.0, until - host.now()))
+        return host.sleep(_left(until, seconds, host.now()))
     if frame is not None:
         threads = frame.run.hosts.threads
-        drive(threads.sleep(max(0.0, until - threads.now())))
+        drive(threads.sleep(_left(until, seconds, threads.now())))
     elif _on_event_loop():
         import asyncio
 
@@ -129,6 +129,11 @@ def sleep(seconds: float) -> Any:
     else:
         time.sleep(seconds)
     return None
+
+
+def _left(until: float, seconds: float, now: float) -> float:
+    """How long to go on sleeping: never longer than the whole, as a clock that was set back would have it."""
+    return min(seconds, max(0.0, until - now))
 
 
 def _clock() -> float:

@@ -13,6 +13,10 @@ class Clock:
         """Seconds since the epoch."""
         return time.time()
 
+    def elapsed(self) -> float:
+        """Seconds since some moment: they only go on, whatever the clock on the wall is set to."""
+        return time.monotonic()
+
     def sleep(self, seconds: float) -> None:
         """Block the calling thread for `seconds`."""
         time.sleep(seconds)

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.futures import Future, Job
+from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.branches import branch_number, branches_wait
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.deadlines import within
@@ -48,6 +48,7 @@ class LoopHost:
         self.thread = threading.get_ident()
         self.clock = clock
         self.now = clock.now
+        self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
         self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))
@@ -102,7 +103,7 @@ class LoopHost:
 
     def refuse_to_block(self) -> None:
         if threading.get_ident() == self.thread:
-            raise RuntimeError("result() would block the event loop: await the future instead")
+            raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
         job = future.take()

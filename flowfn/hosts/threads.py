@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
-from flowfn.futures import Future, Job
+from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.workers import run_soon
@@ -47,6 +47,7 @@ class ThreadHost:
     ) -> None:
         self.clock = clock
         self.now = clock.now
+        self.elapsed = clock.elapsed
         self.loop = loop
         self._limit = workers
         self._active = 0
@@ -99,7 +100,7 @@ class ThreadHost:
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
-            raise RuntimeError("result() would block the event loop: await the future instead")
+            raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
         if self.loop is not None and _on_loop(self.loop):
@@ -144,9 +145,9 @@ class ThreadHost:
         self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
     ) -> None:
         """`settle`, and call `late` at its end if that took longer: code on threads can't be stopped."""
-        ends = self.now() + seconds
+        ends = self.elapsed() + seconds
         await self.settle(futures)
-        if self.now() > ends:
+        if self.elapsed() > ends:
             late()
 
     def _add_worker(self) -> None:

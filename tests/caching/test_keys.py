@@ -50,6 +50,27 @@ class Shop:
     def total(self, x):
         Shop.seen += 1
         return x + self.tax + Shop.seen
+
+class Base:
+    def parsed(self, x):
+        return x * 5
+
+class Client(Base):
+    opened = []
+
+    def sent(self, x):
+        return self.parsed(x) - 6
+
+client = Client()
+
+def added(x):
+    return x + 8
+
+HANDLERS = {"add": added}
+
+@task(cache_policy=CachePolicy())
+def send(x):
+    return HANDLERS["add"](client.sent(x))
 """
 
 HELPERS = """
@@ -82,7 +103,7 @@ class Project:
             exec(compile(file.read_text(), str(file), "exec"), vars(module))
             _forget_source(file)
         found: Any = sys.modules["shop"]
-        tasks = {"price": found.price, "double": found.double, "outer": found.outer}
+        tasks = {"price": found.price, "double": found.double, "outer": found.outer, "send": found.send}
         return {name: _key(task, 5) for name, task in tasks.items()} | {
             "total": _key(found.Shop.total, None, 5)
         }
@@ -125,6 +146,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         ("tax = 7", "tax = 8", {"total"}),
         ("seen = 0", "seen = 1", {"total"}),
         ("k=1", "k=2", {"price", "outer"}),
+        ("x * 5", "x * 50", {"send"}),
+        ("- 6", "- 60", {"send"}),
+        ("x + 8", "x + 80", {"send"}),
     ],
 )
 def test_what_an_edit_busts(project: Project, old: str, new: str, busted: set[str]) -> None:

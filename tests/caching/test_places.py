@@ -82,6 +82,31 @@ def test_one_owner_at_a_time(shared_cache: Any) -> None:
     assert shared_cache.claim("k", "two", 60)
 
 
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_claim_ends_by_no_clock_on_the_wall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """That may be set: a live owner keeps its claim, and a killed one stands in the way for no longer than that."""
+    wall, since_boot = time.time(), time.monotonic()
+    cache = DiskCache(tmp_path / "cache")
+    assert cache.claim("k", "one", 10)
+    monkeypatch.setattr(time, "time", lambda: wall + hours * 3600)
+    monkeypatch.setattr(time, "monotonic", lambda: since_boot + 9)
+    assert not cache.claim("k", "two", 10)
+    monkeypatch.setattr(time, "monotonic", lambda: since_boot + 12)
+    assert cache.claim("k", "two", 10)
+    cache.close()
+
+
+def test_a_claim_does_not_outlast_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that was started anew counts from the beginning, and nobody who had a claim is left."""
+    cache = DiskCache(tmp_path / "cache")
+    assert cache.claim("k", "one", 10)
+    monkeypatch.setattr(time, "monotonic", lambda: 1.0)
+    assert cache.claim("k", "two", 10)
+    cache.close()
+
+
 def test_clearing_takes_no_claims(shared_cache: Any) -> None:
     """Whoever computes goes on doing so alone when the cache is cleared."""
     shared_cache.claim("k", "one", 60)

@@ -114,6 +114,20 @@ def test_a_result_lives_as_long_as_its_ttl(world: World, monkeypatch: pytest.Mon
     assert world.ran == [3, 3]
 
 
+def test_a_clock_that_goes_back_keeps_no_result_alive(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept under a clock that ran ahead isn't reused for as long as that, once it is set right."""
+    import time
+
+    clock = [1000.0 + 7200]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    task = doubling(world, cache_policy=CachePolicy(ttl=timedelta(minutes=1)))
+    wf = calling(world, task, MemoryCache())
+    for seconds in (0, -30, -7200):
+        clock[0] += seconds
+        assert world.invoke(wf, 3) == 6
+    assert world.ran == [3, 3]
+
+
 def test_a_key_replaces_the_arguments(world: World) -> None:
     """`CachePolicy(key=)` decides what counts."""
     policy = CachePolicy(key=lambda x, y=0: x % 10)

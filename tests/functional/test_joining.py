@@ -1,8 +1,10 @@
 """Waiting for several tasks: `gather` and `as_completed` (section 3)."""
 
+import asyncio
+
 import pytest
 
-from flowfn import as_completed, gather
+from flowfn import as_completed, entrypoint, gather, task
 
 from ..worlds import Rendezvous, World
 
@@ -116,3 +118,19 @@ def test_parents_that_wait_leave_their_threads_to_their_children(sync_world: Wor
         return sum(await world.value(gather(parent(x) for x in range(n))))
 
     assert world.invoke(wf, 80) == sum(30 * n + 3 for n in range(80))
+
+
+async def test_the_event_loop_is_not_blocked_by_a_plain_for() -> None:
+    """`for` over tasks that the loop has to run would wait for ever: it is refused, and says what to write."""
+
+    @task
+    async def answer() -> int:
+        await asyncio.sleep(0)
+        return 42
+
+    @entrypoint()
+    async def wf(x: int) -> list[int]:
+        return [future.result() for future in as_completed([answer()])]
+
+    with pytest.raises(RuntimeError, match="write `async for`"):
+        await asyncio.wait_for(wf.ainvoke(1), 30)
