@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
-    "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
+    "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
@@ -125,6 +125,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.streams": NOUNS
     | {
+        "flowfn.config",
         "flowfn.engine.ids",
         "flowfn.engine.injection",
         "flowfn.events",

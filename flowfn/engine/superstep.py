@@ -116,7 +116,7 @@ def _is_restored(run: Run, task: Task) -> bool:
     task.writes = record.writes
     if record.finished:
         id, caller = run.task_id(node_scope(task.path)), None if run.frame is None else run.frame.call
-        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, caller))
+        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, run.config, caller))
     return True
 
 
@@ -285,7 +285,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     if run.root.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
-    run.tasks = ()
+    run.tasks, run.offered = (), None
     run.stand_at(after)
     run.tell_values(before, after)
 
