@@ -13,6 +13,8 @@ from functools import cache, partial
 from itertools import count, islice
 from typing import Any, NamedTuple
 
+from psycopg.types.numeric import Int8
+
 from checkpointers.packing import NOTHING
 from checkpointers.postgres_forms import (
     MAP,
@@ -117,6 +119,9 @@ _PUT_AGAIN = f"""
 The values of one that was put before stay, for others may be read from them. The thread is locked.
 """
 
+_NONE = -2
+"""Stands for no key: a parameter is always of one type, so that a statement is planned once."""
+
 _MOST_VALUES = 16
 """Values that one statement puts: placeholders cost less than arrays, as long as they are few."""
 
@@ -141,7 +146,7 @@ def _put_new(settles: bool, adds: bool, values: int) -> str:
         wrote AS (INSERT INTO flowfn.write (checkpoint, data) SELECT {under}::bigint, {data}::bytea FROM fence)""")
     if values:
         rows = (
-            f"({nth}, {next(numbers)}::bigint, {next(numbers)}::bigint, {next(numbers)}::bytea)"
+            f"({nth}, nullif({next(numbers)}, {_NONE}), nullif({next(numbers)}, {_NONE}), {next(numbers)}::bytea)"
             for nth in range(values)
         )
         more.append(f""",
@@ -290,7 +295,11 @@ def _single(
         return None
     query = _put_new(concerns_thread(commit), bool(before), len(made.values))
     described = (to_text(row.namespace), id_bytes(row.id), *_described(row), made.channels, made.words)
-    values = [part for value in made.values for part in value]
+    values = [
+        part
+        for onto, beside, data in made.values
+        for part in (_key_or_none(onto), _key_or_none(beside), data)
+    ]
     tell = partial(keep, heads, commit.lease, row, made)
     return Statement(query, (*holds, *described, *more, *values), tell)
 
@@ -329,6 +338,10 @@ def _add_writes(
         else:
             place = (to_text(namespace), id_bytes(id))
             yield Statement(_ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)
+
+
+def _key_or_none(key: int | None) -> Int8:
+    return Int8(_NONE if key is None else key)
 
 
 def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:

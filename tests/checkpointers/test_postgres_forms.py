@@ -317,6 +317,38 @@ def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgre
         assert isinstance(refusal, LeaseLost)
 
 
+def test_a_put_is_planned_once(postgres_database: Database) -> None:
+    """Whether its value is whole, deflated, beside another or a delta."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    kinds = [
+        Versioned(1, b"short"),
+        Versioned(1, text),
+        Versioned(1, b"heard: " + text),
+        Versioned(1, None, (made(text, text + b"more"),)),
+    ]
+    number = 0
+
+    def planned_after(kinds: list[Versioned]) -> int:
+        nonlocal number
+        for kind in kinds:
+            number += 1
+            values = {"a": kind._replace(version=number)}
+            put(
+                saver,
+                checkpoint(f"c{number}", f"c{number - 1}", versions={"a": number}, values=values),
+                lease=lease,
+            )
+        with saver._database.lock:
+            query = "SELECT count(*) FROM pg_prepared_statements"
+            return int(saver._database.commit(lambda db: db.execute(query).fetchall())[0][0])
+
+    first = planned_after(kinds[:1] * 4)
+    assert planned_after(kinds * 4) == first
+    saver.release(lease)
+
+
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
 
 
