@@ -83,6 +83,10 @@ class Holder:
     def holds(self, thread: str, token: int) -> bool:
         return self._held.get(thread) == token
 
+    def token(self, thread: str) -> int | None:
+        """The token of the lease that is held of a thread, if one is."""
+        return self._held.get(thread)
+
     def knows(self, thread: str, token: int) -> bool:
         """Whether a lease is held, or may be one that is just being taken."""
         return self.holds(thread, token) or thread in self._taking

@@ -21,7 +21,8 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Held, Holder, label, listed
-from checkpointers.postgres_rows import Bundle, Heads, bundles
+from checkpointers.postgres_maps import Heads, Last
+from checkpointers.postgres_rows import Bundle, bundles
 from checkpointers.postgres_schema import SCHEMA
 from checkpointers.rules import END, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
@@ -191,9 +192,16 @@ class PostgresSaver(CheckpointSaver):
         return self._database.run(lambda db: postgres_reading.source(db, digest))
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        return self._database.run(
+        token = self._holder.token(thread)
+        found = self._database.run(
             lambda db: postgres_reading.load(db, thread, namespace, checkpoint, self._values)
         )
+        if found is None:
+            return None
+        if token is not None:
+            last = Last(token, found.loaded.checkpoint.id, found.key, found.places)
+            self._heads.keep(thread, namespace, last)
+        return found.loaded
 
     def history(
         self,

@@ -3,9 +3,9 @@
 Rule: 16 bytes are a UUID, and 8 a time in microseconds; what has no short spelling (`short_forms.py`) is its text,
 and of these lengths it ends with a NUL, which no text of `flowfn.postgres.text` has in it.
 
-A checkpoint's map is two texts: `channels` has a line for each, and `places` a word: the version, and where there is a
-value, behind a colon how many keys ago its checkpoint was put, and behind a dot which one of that checkpoint's it is,
-unless it's the first. A value's key is that of its checkpoint times `ROOM`, plus its number.
+A checkpoint's map is two texts: `channels` has a line for each, and `places` a word: the version, and where there is
+a value, behind a colon how many keys ago its checkpoint was put, or the negative of its key, and behind a dot which one
+of that checkpoint's it is, unless it's the first. A value's key is its checkpoint's times `ROOM`, plus its number.
 
 The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
 bytes and path.
@@ -37,7 +37,8 @@ VERSION = "split_part(place, ':', 1)::bigint"
 
 STORED = f"""
     CASE WHEN place LIKE '%:%' THEN
-        (checkpoint.key - split_part(split_part(place, ':', 2), '.', 1)::bigint) * {ROOM}
+        (CASE WHEN place LIKE '%:-%' THEN 0 ELSE checkpoint.key END
+            - split_part(split_part(place, ':', 2), '.', 1)::bigint) * {ROOM}
         + coalesce(nullif(split_part(place, '.', 2), ''), '0')::bigint END"""
 """The key of the value at a place of a row of `flowfn.checkpoint`; NULL where there is none."""
 
@@ -82,7 +83,23 @@ def places_of(key: int, channels: str, places: str) -> Iterator[tuple[str, int, 
 def value_at(key: int, word: str) -> int | None:
     """The key of the value at a place of the checkpoint of this key; None where there is none."""
     ago, _, nth = word.partition(":")[2].partition(".")
-    return (key - int(ago)) * ROOM + int(nth or 0) if ago else None
+    if not ago:
+        return None
+    put = -int(ago) if ago[0] == "-" else key - int(ago)
+    return put * ROOM + int(nth or 0)
+
+
+def own_word(version: int, nth: int) -> str:
+    """The word for a value that a checkpoint is put with itself."""
+    return f"{version}:0.{nth}" if nth else f"{version}:0"
+
+
+def shared_word(version: int, value: int | None) -> str:
+    """The word for a value of another checkpoint, if there is one, whatever the key of the one that shares it."""
+    if value is None:
+        return str(version)
+    put, nth = divmod(value, ROOM)
+    return f"{version}:-{put}.{nth}" if nth else f"{version}:-{put}"
 
 
 def write_bytes(rows: Iterable[WriteRow]) -> bytes:

@@ -38,15 +38,21 @@ Values = Recent[Place, Mapping[int, Known]]
 """The values that were read of a place the last time, by key: one that grows is read from there. No key returns."""
 
 
-def load(
-    db: Connection, thread: str, namespace: str, checkpoint: str | None, values: Values
-) -> Loaded | None:
+class Read(NamedTuple):
+    """A checkpoint that was read: its key, and of each channel the version and the key of its value."""
+
+    key: int
+    places: Mapping[str, tuple[int, int | None]]
+    loaded: Loaded
+
+
+def load(db: Connection, thread: str, namespace: str, checkpoint: str | None, values: Values) -> Read | None:
     """A checkpoint with its values and writes, or None. `values` are what was read before."""
     place = thread, namespace
     try:
-        found, _, read = _page(db, 1, thread, namespace, id=checkpoint, known=values.get(place) or {})
+        found, read = _page(db, 1, thread, namespace, id=checkpoint, known=values.get(place) or {})
     except _Changed:
-        found, _, read = _page(db, 1, thread, namespace, id=checkpoint)
+        found, read = _page(db, 1, thread, namespace, id=checkpoint)
     grown = {key: Known(parts[1][-1], parts) for key, parts in read.items() if parts[1]}
     if grown:
         size = sum(len(parts[0]) + sum(map(len, parts[1])) for _, parts in grown.values())
@@ -63,8 +69,8 @@ def page(
     end: int,
 ) -> tuple[list[Loaded], int]:
     """Up to `size` checkpoints put before the one of key `end`, the last first, and the key of the last of them."""
-    found, last, _ = _page(db, size, thread, namespace, end=end)
-    return found, last
+    found, _ = _page(db, size, thread, namespace, end=end)
+    return [one.loaded for one in found], found[-1].key if found else 0
 
 
 def _page(
@@ -76,7 +82,7 @@ def _page(
     id: str | None = None,
     end: int | None = None,
     known: Mapping[int, Known] = _NONE,
-) -> tuple[list[Loaded], int, Mapping[int, Parts]]:
+) -> tuple[list[Read], Mapping[int, Parts]]:
     """As `page`, with the values that were read."""
     named = _named(thread, namespace, id)
     if end is not None:
@@ -93,8 +99,7 @@ def _page(
             under.setdefault(key, []).append((row[0], row[2]))
     values = {head: _put_together(sorted(chain, reverse=True), known) for head, chain in parts.items()}
     rows.sort(reverse=True)
-    loaded = [_loaded(row, values, _written(under.get(row[0], ()))) for row in rows]
-    return loaded, rows[-1][0] if rows else 0, values
+    return [_read(row, values, _written(under.get(row[0], ()))) for row in rows], values
 
 
 def _written(stored: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
@@ -178,9 +183,9 @@ def _query(named: tuple[str, ...]) -> str:
             FROM flowfn.write WHERE checkpoint = ANY(ARRAY(SELECT key FROM chosen))"""
 
 
-def _loaded(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Loaded:
+def _read(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Read:
     key, thread, namespace, id, parent, step, source, created_at, body, metadata, *texts = found
-    held = list(places_of(key, *texts))
+    places = {channel: (version, value) for channel, version, value in places_of(key, *texts)}
     row = CheckpointRow(
         from_text(namespace),
         id_of(id),
@@ -190,13 +195,13 @@ def _loaded(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[Wr
         time_of(created_at),
         body,
         metadata,
-        {channel: version for channel, version, _ in held},
+        {channel: version for channel, (version, _) in places.items()},
         {
             channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
-            for channel, version, value in held
+            for channel, (version, value) in places.items()
         },
     )
-    return Loaded(from_text(thread), row, writes)
+    return Read(key, places, Loaded(from_text(thread), row, writes))
 
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:

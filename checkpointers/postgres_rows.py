@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from checkpointers.packing import NOTHING, Other, is_packed, packed
+from psycopg.types.numeric import Int8
+
+from checkpointers.packing import NOTHING
 from checkpointers.postgres_forms import (
     MAP,
     OWN,
@@ -26,10 +28,10 @@ from checkpointers.postgres_forms import (
     value_at,
     write_bytes,
 )
+from checkpointers.postgres_maps import Heads, Last, bytes_of, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
-from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow, Writes
+from flowfn.ports import CheckpointRow, Commit, WriteRow, Writes
 from flowfn.postgres.text import to_line, to_text
-from flowfn.recent import Recent
 
 _HOLDS = "thread.id = $1 AND ($2::bigint IS NULL OR thread.token = $2::bigint)"
 """The thread of a commit, unless its lease was lost. A commit without a lease has no token."""
@@ -92,8 +94,8 @@ _PUT = f"""
         SELECT coalesce(string_agg(channel || E'\\n', '' ORDER BY nth), '') AS names,
             coalesce(string_agg({PLACE}, ' ' ORDER BY nth), '') AS words FROM held) AS map
     {{conflict}}
-    RETURNING key, split_part(places, ' ', $16::integer)"""
-"""Puts a checkpoint under the key that is `here`. It tells its key and one of its places."""
+    RETURNING key, places"""
+"""Puts a checkpoint under the key that is `here`. It tells its key and its places."""
 
 _AFTER_OWN = f"""coalesce(
     CASE WHEN known = checkpoint.key THEN (SELECT max(key) FROM flowfn.value WHERE {OWN}) END,
@@ -117,32 +119,52 @@ _PUT_AGAIN = f"""
 The values of one that was put before stay, for others may be read from them. The thread is locked.
 """
 
-_FIRST_FREE = 17
-"""The first parameter after those of a checkpoint."""
+_NONE = -2
+"""Stands for no key: a parameter is always of one type, so that a statement is planned once."""
+
+_MOST_VALUES = 16
+"""Values that one statement puts: placeholders cost less than arrays, as long as they are few."""
 
 
 @cache
-def _put_new(settles: bool, adds: bool) -> str:
+def _put_new(settles: bool, adds: bool, values: int) -> str:
     """Puts a checkpoint that nothing has named before, or fails; with what becomes of the run, or a row of writes.
 
     It locks the thread. What it then reads may be as old as the statement, and so it may not find that its checkpoint
-    has been named meanwhile: but then it fails.
+    has been named meanwhile: but then it fails. It tells the checkpoint's key.
     """
-    numbers = (f"${number}" for number in count(_FIRST_FREE))
+    numbers = (f"${number}" for number in count(3))
+    described = ", ".join(islice(numbers, 10))
     fence = f"SELECT thread.key FROM flowfn.thread WHERE {_HOLDS} FOR NO KEY UPDATE"
     if settles:
         row = _SET.format(*islice(numbers, 5))
         fence = f"UPDATE flowfn.thread SET {row} WHERE {_HOLDS} RETURNING thread.key"
-    wrote = ""
+    more = []
     if adds:
         under, data = islice(numbers, 2)
-        wrote = f"""
-        wrote AS (
-            INSERT INTO flowfn.write (checkpoint, data) SELECT {under}::bigint, {data}::bytea FROM fence),"""
+        more.append(f""",
+        wrote AS (INSERT INTO flowfn.write (checkpoint, data) SELECT {under}::bigint, {data}::bytea FROM fence)""")
+    if values:
+        rows = (
+            f"({nth}, nullif({next(numbers)}, {_NONE}), nullif({next(numbers)}, {_NONE}), {next(numbers)}::bytea)"
+            for nth in range(values)
+        )
+        more.append(f""",
+        added AS (
+            INSERT INTO flowfn.value (key, onto, beside, data)
+            SELECT here.key * {ROOM} + nth, {_THERE.format("given.onto")}, {_THERE.format("given.beside")}, data
+            FROM here, (VALUES {", ".join(rows)}) AS given (nth, onto, beside, data))""")
     return f"""
         WITH fence AS MATERIALIZED ({fence}),
-        here AS MATERIALIZED (SELECT key AS thread, nextval('flowfn.tick') AS key FROM fence),{wrote}
-        {_PUT.format(before=f"checkpoint.key * {ROOM} - 1", conflict="")}"""
+        here AS MATERIALIZED (SELECT key AS thread, nextval('flowfn.tick') AS key FROM fence){"".join(more)}
+        INSERT INTO flowfn.checkpoint (
+            thread, key, namespace, id, parent, step, source, created_at, body, metadata, channels, places)
+        SELECT here.thread, here.key, {described} FROM here RETURNING key"""
+
+
+_THERE = """
+    CASE WHEN {0} > 0 AND NOT EXISTS (SELECT FROM flowfn.value WHERE value.key = {0}) THEN -1 ELSE {0} END"""
+"""What a value stands on, unless it is gone: then it is refused."""
 
 
 _ADD_WRITES = f"""
@@ -190,38 +212,6 @@ class Bundle:
 
     commits: list[Commit]
     statements: list[Statement]
-
-
-class Last(NamedTuple):
-    """A checkpoint that was put under the lease of a token: its id, its key, and what values may be kept beside."""
-
-    token: int
-    id: str
-    key: int
-    other: Other = NOTHING
-
-
-class Heads:
-    """Of each namespace the checkpoint that was last put or written under.
-
-    It is known to who did that, as long as the lease lasts: under that nobody else forgets it.
-    """
-
-    def __init__(self) -> None:
-        self._last: Recent[tuple[str, str], Last] = Recent(most=256, size=1 << 20)
-
-    def find(self, commit: Commit, namespace: str, id: str | None) -> Last | None:
-        """The checkpoint of an id, if it is the last one and the commit's lease is still the same."""
-        found = self._last.get((commit.thread, namespace))
-        if found is None or commit.lease is None or found[:2] != (commit.lease.token, id):
-            return None
-        return found
-
-    def keep(self, commit: Commit, namespace: str, id: str, key: int, other: Other = NOTHING) -> None:
-        """A checkpoint was put."""
-        if commit.lease is not None:
-            last = Last(commit.lease.token, id, key, other)
-            self._last.keep((commit.thread, namespace), last, len(other.data))
 
 
 def bundles(commits: Iterable[Commit], heads: Heads, *, new: bool) -> list[Bundle]:
@@ -272,7 +262,7 @@ def _statements(group: Sequence[Commit], heads: Heads, new: bool) -> Iterator[St
         if isinstance(item, Writes):
             yield from _add_writes(holds, commit, item, heads)
         elif isinstance(item, CheckpointRow):
-            yield _put(holds, commit, item, heads, _PUT_AGAIN)
+            yield _put(holds, commit, item, heads)
         else:
             raise strange_item(item)
     if concerns_thread(commit):
@@ -282,20 +272,36 @@ def _statements(group: Sequence[Commit], heads: Heads, new: bool) -> Iterator[St
 def _single(
     holds: tuple[str, int | None], commit: Commit, items: Sequence[Any], heads: Heads
 ) -> Statement | None:
-    """A commit that puts a checkpoint, after writes under one that is known perhaps, as one statement."""
+    """A commit that puts a checkpoint, after writes under one that is known perhaps, as one statement.
+
+    None if it's another one, or if it isn't known what the checkpoint shares.
+    """
     *before, row = items or (None,)
     if commit.lease is None or not isinstance(row, CheckpointRow) or len(before) > 1:
+        return None
+    last = heads.find(commit.lease, row.namespace, row.parent)
+    base = {} if shares_nothing(row) else None if last is None else last.places
+    if base is None:
         return None
     more: tuple[Any, ...] = _settled(commit) if concerns_thread(commit) else ()
     if before:
         (writes,) = before
-        if not isinstance(writes, Writes) or len(list(_split(writes.rows))) > 1:
+        under = heads.find(commit.lease, *writes[:2]) if isinstance(writes, Writes) else None
+        if under is None or len(list(_split(writes.rows))) > 1:
             return None
-        last = heads.find(commit, writes.namespace, writes.checkpoint)
-        if last is None:
-            return None
-        more += (last.key, write_bytes(writes.rows))
-    return _put(holds, commit, row, heads, _put_new(concerns_thread(commit), bool(before)), more)
+        more += (under.key, write_bytes(writes.rows))
+    made = mapped(row, base, NOTHING if last is None else last.other)
+    if len(made.values) > _MOST_VALUES:
+        return None
+    query = _put_new(concerns_thread(commit), bool(before), len(made.values))
+    described = (to_text(row.namespace), id_bytes(row.id), *_described(row), made.channels, made.words)
+    values = [
+        part
+        for onto, beside, data in made.values
+        for part in (_key_or_none(onto), _key_or_none(beside), data)
+    ]
+    tell = partial(keep, heads, commit.lease, row, made)
+    return Statement(query, (*holds, *described, *more, *values), tell)
 
 
 def _merged(items: Iterable[Any]) -> list[Any]:
@@ -318,12 +324,13 @@ def _add_writes(
     holds: tuple[str, int | None], commit: Commit, writes: Writes, heads: Heads
 ) -> Iterator[Statement]:
     namespace, id, rows = writes
-    last = heads.find(commit, namespace, id)
+    lease = commit.lease
+    last = heads.find(lease, namespace, id)
 
     def tell(told: tuple[int, bool]) -> None:
         key, put = told
-        if put:
-            heads.keep(commit, namespace, id, key)
+        if put and lease is not None:
+            heads.keep(lease.thread, namespace, Last(lease.token, id, key, None))
 
     for some in _split(rows):
         if last is not None:
@@ -331,6 +338,10 @@ def _add_writes(
         else:
             place = (to_text(namespace), id_bytes(id))
             yield Statement(_ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)
+
+
+def _key_or_none(key: int | None) -> Int8:
+    return Int8(_NONE if key is None else key)
 
 
 def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:
@@ -344,29 +355,12 @@ def _split(rows: Sequence[WriteRow]) -> Iterator[Sequence[WriteRow]]:
     yield rows[first:]
 
 
-def _put(
-    holds: tuple[str, int | None],
-    commit: Commit,
-    row: CheckpointRow,
-    heads: Heads,
-    query: str,
-    more: tuple[Any, ...] = (),
-) -> Statement:
+def _put(holds: tuple[str, int | None], commit: Commit, row: CheckpointRow, heads: Heads) -> Statement:
     """A checkpoint, whose channels are the ones that it changes, and those that it shares with its base."""
-    last = heads.find(commit, row.namespace, row.parent)
-    other = NOTHING if last is None else last.other
-    place = (to_text(row.namespace), id_bytes(row.id))
-    described = (
-        None if row.parent is None else id_bytes(row.parent),
-        row.step,
-        to_text(row.source),
-        time_bytes(row.created_at),
-        row.body,
-        row.metadata,
-    )
+    lease = commit.lease
+    last = heads.find(lease, row.namespace, row.parent)
     put = [row.values.get(channel) for channel in row.versions]
-    kept = [_kept(one, other) for one in put]
-    nth = _longest(put, kept)
+    kept = [bytes_of(one, NOTHING if last is None else last.other) for one in put]
     given: tuple[list[Any], ...] = (
         [to_line(channel) for channel in row.versions],
         list(row.versions.values()),
@@ -374,31 +368,29 @@ def _put(
         [data for data, _ in kept],
         [beside for _, beside in kept],
     )
-    longest = None if nth is None else put[nth]
 
     def tell(told: tuple[int, str]) -> None:
-        place = value_at(*told)
-        whole = None if longest is None else longest.value
-        beside = NOTHING if place is None or whole is None else Other(place, whole)
-        heads.keep(commit, row.namespace, row.id, told[0], beside)
+        key, words = told
+        if lease is not None:
+            at = [value_at(key, word) for word in words.split(" ")] if words else []
+            places = dict(zip(row.versions, zip(row.versions.values(), at, strict=True), strict=True))
+            heads.keep(lease.thread, row.namespace, Last(lease.token, row.id, key, places))
 
-    return Statement(query, (*holds, *place, *described, *given, 1 + (nth or 0), *more), tell)
-
-
-def _longest(put: Sequence[Versioned | None], kept: Sequence[tuple[bytes | None, int | None]]) -> int | None:
-    """Which value others may be kept beside, if any: the longest that stands beside none itself."""
-    fitting = [
-        (len(one.value), nth)
-        for nth, (one, (_, beside)) in enumerate(zip(put, kept, strict=True))
-        if one is not None and one.value is not None and not beside and is_packed(one.value)
-    ]
-    return max(fitting)[1] if fitting else None
+    return Statement(
+        _PUT_AGAIN, (*holds, to_text(row.namespace), id_bytes(row.id), *_described(row), *given), tell
+    )
 
 
-def _kept(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
-    """The bytes to keep of what a channel was given, if it was, and what they are beside."""
-    data = None if put is None else put.deltas[0] if put.deltas else put.value
-    return (None, None) if data is None else packed(data, other)
+def _described(row: CheckpointRow) -> tuple[Any, ...]:
+    """What a checkpoint says of itself, behind its id."""
+    return (
+        None if row.parent is None else id_bytes(row.parent),
+        row.step,
+        to_text(row.source),
+        time_bytes(row.created_at),
+        row.body,
+        row.metadata,
+    )
 
 
 def _settled(commit: Commit) -> tuple[Any, ...]:

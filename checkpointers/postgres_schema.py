@@ -1,6 +1,7 @@
 """What the Postgres saver keeps in the schema `flowfn`.
 
-- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock.
+- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. A listing
+  sorts the rows by `touched`: an index of it would cost each run two entries.
 - `checkpoint`: `key` is the order of commits; a row whose `body` is NULL is named by writes alone so far, or was
   forgotten (`postgres_pruning.py`). `id`, `parent`, `created_at` and the map of channels, `channels` and `places`, have
   short spellings (`postgres_forms.py`); a checkpoint shares what did not change with its parent.

@@ -12,13 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checkpointers import PostgresSaver
-from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, put, write, writes
+from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, made, put, write, writes
 from checkpointers.postgres_forms import (
     id_bytes,
     id_of,
+    own_word,
     places_of,
+    shared_word,
     time_bytes,
     time_of,
+    value_at,
     write_bytes,
     writes_of,
 )
@@ -104,11 +107,53 @@ def test_a_map_of_any_names_comes_back(postgres_database: Database, names: list[
 
 def test_a_map_is_words() -> None:
     """A version; how many keys ago its value's checkpoint was put; which one of its values it is, but for the first."""
-    assert list(places_of(7, "a\nb\nc\n", "3 4:0.1 5:2")) == [
+    assert list(places_of(7, "a\nb\nc\nd\n", "3 4:0.1 5:2 6:-3.2")) == [
         ("a", 3, None),
         ("b", 4, (7 << 20) + 1),
         ("c", 5, 5 << 20),
+        ("d", 6, (3 << 20) + 2),
     ]
+
+
+@given(st.integers(0, 1 << 40), st.integers(0, 1 << 40), st.integers(0, (1 << 20) - 1))
+def test_a_place_says_which_value_it_is(key: int, put: int, nth: int) -> None:
+    """Of the checkpoint itself, of another one, or of none."""
+    assert value_at(key, own_word(3, nth)) == (key << 20) + nth
+    assert value_at(key, shared_word(3, (put + 1 << 20) + nth)) == (put + 1 << 20) + nth
+    assert value_at(key, shared_word(3, None)) is None
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 40])
+def test_who_holds_a_thread_shares_what_it_has_read_or_put(postgres_database: Database, count: int) -> None:
+    """Under one lease, after another; however many values there are, the same ones among them, and deltas to them."""
+    saver = postgres_database.saver()
+    names = [f"n{number}" for number in range(count)]
+    first = {name: Versioned(1, b"%d" % (number % 3) * 50) for number, name in enumerate(names)}
+    lease = claimed(saver)
+    put(saver, checkpoint("c1", versions=dict.fromkeys(names, 1), values=first), lease=lease)
+    expected = dict(first)
+    for number in range(2, 8):
+        if number % 3 == 0:
+            saver.release(lease)
+            lease = claimed(saver)
+            assert loaded(saver).checkpoint.id == f"c{number - 1}"
+        changed = {names[number % count]: Versioned(number, b"value %d" % number * 10)}
+        if number % 2:
+            grown = names[0]
+            held = expected[grown].value or b""
+            delta = made(held, held + b"more")
+            changed[grown] = Versioned(number, None, (delta,))
+            expected[grown] = Versioned(number, held + b"more")
+        expected |= {name: value for name, value in changed.items() if value.value is not None}
+        versions = {name: value.version for name, value in expected.items()}
+        row = checkpoint(f"c{number}", f"c{number - 1}", versions=versions, values=changed)
+        put(saver, row, lease=lease)
+        with PostgresSaver(postgres_database.url, serde=saver.serde) as other:
+            found = loaded(other).checkpoint.values
+        assert {name: value.whole() for name, value in found.items()} == {
+            name: value.value for name, value in expected.items()
+        }
+    saver.release(lease)
 
 
 def test_a_checkpoint_put_again_leaves_values_to_others(postgres_database: Database) -> None:
@@ -270,6 +315,38 @@ def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgre
         saver.forget(THREAD, [("", "c1")])
         (refusal,) = late.commit([Commit(THREAD, lease, items=[checkpoint("c2", "c1")])])
         assert isinstance(refusal, LeaseLost)
+
+
+def test_a_put_is_planned_once(postgres_database: Database) -> None:
+    """Whether its value is whole, deflated, beside another or a delta."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    text = said(400).encode()
+    kinds = [
+        Versioned(1, b"short"),
+        Versioned(1, text),
+        Versioned(1, b"heard: " + text),
+        Versioned(1, None, (made(text, text + b"more"),)),
+    ]
+    number = 0
+
+    def planned_after(kinds: list[Versioned]) -> int:
+        nonlocal number
+        for kind in kinds:
+            number += 1
+            values = {"a": kind._replace(version=number)}
+            put(
+                saver,
+                checkpoint(f"c{number}", f"c{number - 1}", versions={"a": number}, values=values),
+                lease=lease,
+            )
+        with saver._database.lock:
+            query = "SELECT count(*) FROM pg_prepared_statements"
+            return int(saver._database.commit(lambda db: db.execute(query).fetchall())[0][0])
+
+    first = planned_after(kinds[:1] * 4)
+    assert planned_after(kinds * 4) == first
+    saver.release(lease)
 
 
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"

@@ -255,7 +255,15 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
     for racer in racers:
         racer.communicate(timeout=60)
     assert [racer.returncode for racer in racers] == [0] * 4
-    assert database.execute("SELECT number FROM flowfn.migration") == [(1,), (2,), (3,), (4,), (5,), (6,)]
+    assert database.execute("SELECT number FROM flowfn.migration") == [
+        (1,),
+        (2,),
+        (3,),
+        (4,),
+        (5,),
+        (6,),
+        (7,),
+    ]
 
 
 def test_who_comes_during_a_migration_waits_for_it(database: Database) -> None:

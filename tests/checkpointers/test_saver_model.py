@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from checkpointers import CheckpointSaver, MemorySaver, PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.errors import InvalidInput, LeaseLost, ThreadBusy
-from flowfn.ports import Begin, Busy, Commit, Lease, Versioned
+from flowfn.ports import Begin, Busy, CheckpointRow, Commit, Lease, Versioned, Writes
 
 from ..postgres_database import Database
 
@@ -82,8 +82,9 @@ class SaversAgree(RuleBasedStateMachine):
         spot=st.tuples(namespaces, names),
         value=st.none() | st.binary(max_size=2),
         grows=st.booleans(),
+        leased=st.booleans(),
     )
-    def put(self, thread: str, spot: tuple[str, str], value: bytes | None, grows: bool) -> None:
+    def put(self, thread: str, spot: tuple[str, str], value: bytes | None, grows: bool, leased: bool) -> None:
         """A new checkpoint shares channel `kept` with the last one, and changes `new`, which may grow."""
         model = self.models.setdefault(thread, Model())
         if spot in model.checkpoints:
@@ -102,16 +103,29 @@ class SaversAgree(RuleBasedStateMachine):
         changed = {"new": new} | ({} if known else {"kept": kept})
         versions = {"kept": 1, "new": len(known) + 1}
         row = checkpoint(spot[1], parent, namespace=spot[0], versions=versions, values=changed)
-        for saver in self.savers:
-            assert saver.commit([Commit(thread, items=[row])]) == [None]
+        self._commit(thread, row, leased)
 
-    @rule(thread=threads, spot=st.tuples(namespaces, names), rows=rows)
-    def write(self, thread: str, spot: tuple[str, str], rows: list[Any]) -> None:
+    @rule(thread=threads, spot=st.tuples(namespaces, names), rows=rows, leased=st.booleans())
+    def write(self, thread: str, spot: tuple[str, str], rows: list[Any], leased: bool) -> None:
         """Writes go to any checkpoint, put or not."""
         self.models.setdefault(thread, Model()).write(spot, rows)
+        self._commit(thread, writes(spot[1], *rows, namespace=spot[0]), leased)
+
+    def _commit(self, thread: str, item: CheckpointRow | Writes, leased: bool) -> None:
+        """With the thread's lease, where there is one, or as an outsider."""
+        model = self.models[thread]
+        for saver, leases in zip(self.savers, self.leases, strict=True):
+            lease = leases[model.token - 1] if leased and model.lease is not None else None
+            assert saver.commit([Commit(thread, lease, items=[item])]) == [None]
+
+    @rule(thread=threads, namespace=namespaces)
+    def load(self, thread: str, namespace: str) -> None:
+        """The last checkpoint of a namespace."""
+        model = self.models.get(thread, Model())
+        known = [place for place in model.checkpoints if place[0] == namespace]
         for saver in self.savers:
-            item = writes(spot[1], *rows, namespace=spot[0])
-            assert saver.commit([Commit(thread, items=[item])]) == [None]
+            found = saver.load(thread, namespace)
+            assert (found and found.checkpoint.id) == (known[-1][1] if known else None)
 
     @rule(thread=threads, force=st.booleans())
     def claim(self, thread: str, force: bool) -> None:

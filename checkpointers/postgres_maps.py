@@ -1,0 +1,120 @@
+"""What the holder of a lease knows of the checkpoints that it put or read last, and the maps it makes of them.
+
+Rule: a checkpoint that shares nothing, or whose parent is known, has its map made here, and so is put by one statement
+that reads nothing. Nobody else forgets the parent, or puts values in its place, as long as the lease lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from checkpointers.packing import NOTHING, Other, is_packed, packed
+from checkpointers.postgres_forms import ROOM, own_word, shared_word
+from checkpointers.rules import nothing_to_change
+from flowfn.ports import CheckpointRow, Lease, Versioned
+from flowfn.postgres.text import to_line
+from flowfn.recent import Recent
+
+Places = Mapping[str, tuple[int, int | None]]
+"""Of each channel of a checkpoint the version and the key of its value, if it has one."""
+
+
+class Last(NamedTuple):
+    """A checkpoint that was put, or read, under the lease of a token, and what values may be kept beside.
+
+    `places` are None where only its key is known.
+    """
+
+    token: int
+    id: str
+    key: int
+    places: Places | None
+    other: Other = NOTHING
+
+
+class Heads:
+    """Of each namespace the checkpoint that was last put, read or written under.
+
+    It is known to who did that, as long as the lease lasts: under that nobody else forgets it.
+    """
+
+    def __init__(self) -> None:
+        self._last: Recent[tuple[str, str], Last] = Recent(most=1024, size=1 << 24)
+
+    def find(self, lease: Lease | None, namespace: str, id: str | None) -> Last | None:
+        """The checkpoint of an id, if it is the last one and the lease is still the same."""
+        found = None if lease is None else self._last.get((lease.thread, namespace))
+        if found is None or lease is None or found[:2] != (lease.token, id):
+            return None
+        return found
+
+    def keep(self, thread: str, namespace: str, last: Last) -> None:
+        """A checkpoint is there."""
+        size = len(last.other.data) + _PLACE_SIZE * len(last.places or ())
+        self._last.keep((thread, namespace), last, size)
+
+
+_PLACE_SIZE = 200
+"""Bytes that a place takes in memory, about."""
+
+
+def shares_nothing(row: CheckpointRow) -> bool:
+    """Whether a checkpoint is put with all its values, whole."""
+    return all((put := row.values.get(channel)) is not None and not put.deltas for channel in row.versions)
+
+
+class Made(NamedTuple):
+    """The map of a checkpoint that is put, as text; and the values to add to it: onto, beside, data.
+
+    `own` has the numbers of its values by channel, `shared` the places of others; others may stand beside `longest`.
+    """
+
+    channels: str
+    words: str
+    values: Sequence[tuple[int | None, int | None, bytes]]
+    own: Mapping[str, int]
+    shared: Places
+    longest: tuple[int, bytes] | None
+
+
+def mapped(row: CheckpointRow, base: Places, other: Other) -> Made:
+    """The map of a checkpoint that shares with its base what it isn't put with."""
+    values: dict[tuple[int | None, int | None, bytes], int] = {}
+    own: dict[str, int] = {}
+    shared: dict[str, tuple[int, int | None]] = {}
+    fitting: list[tuple[int, int, bytes]] = []
+    words = []
+    for channel, version in row.versions.items():
+        put = row.values.get(channel)
+        old, at = base.get(channel, (None, None))
+        data, beside = bytes_of(put, other)
+        if data is None:
+            shared[channel] = version, at if put is None and old == version else None
+            words.append(shared_word(*shared[channel]))
+            continue
+        if put is not None and put.deltas and at is None:
+            raise nothing_to_change(row, channel)
+        nth = values.setdefault((at if put is not None and put.deltas else None, beside, data), len(values))
+        own[channel] = nth
+        words.append(own_word(version, nth))
+        if put is not None and put.value is not None and not beside and is_packed(put.value):
+            fitting.append((len(put.value), nth, put.value))
+    channels = "".join(f"{to_line(channel)}\n" for channel in row.versions)
+    longest = max(fitting)[1:] if fitting else None
+    return Made(channels, " ".join(words), list(values), own, shared, longest)
+
+
+def keep(heads: Heads, lease: Lease, row: CheckpointRow, made: Made, told: tuple[int]) -> None:
+    """A checkpoint was put under the key that is told."""
+    key = told[0]
+    first = key * ROOM
+    places = {**made.shared, **{name: (row.versions[name], first + nth) for name, nth in made.own.items()}}
+    other = NOTHING if made.longest is None else Other(first + made.longest[0], made.longest[1])
+    heads.keep(lease.thread, row.namespace, Last(lease.token, row.id, key, places, other))
+
+
+def bytes_of(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
+    """The bytes to keep of what a channel was given, if it was, and what they are beside."""
+    data = None if put is None else put.deltas[0] if put.deltas else put.value
+    return (None, None) if data is None else packed(data, other)
