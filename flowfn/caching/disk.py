@@ -100,9 +100,8 @@ class DiskCache:
         def claim() -> bool:
             claims = self._claims
             with claims.transact():
-                now = (
-                    time.monotonic()
-                )  # here, or a claim made while this one waited would seem to come from the future
+                # Not before: a claim that was made while this one waited would seem to come from the future.
+                now = time.monotonic()
                 holder, left = _claimed(claims.get(key), now)
                 if holder != owner and left > 0:
                     return False
