@@ -283,7 +283,8 @@ class _Reading:
 
     def _questions(self, scope: str, ahead: bool) -> tuple[Interrupt, ...]:
         """What the task waits for; in the past, what it asked last."""
-        asked = [question for question in self.asked if (self.namespace, scope) in question.under]
+        here = self.namespace, self.checkpoint.id, scope
+        asked = [question for question in self.asked if question.holds_up(*here)]
         return tuple(question.interrupt for question in asked if not (ahead and question.answered))
 
     def _part(self, name: str, task: str, parts: bool) -> Any:

@@ -120,10 +120,7 @@ _OF_THE_RUN = ("callbacks", "run_id", "run_name", MESSAGES)
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    config = unheard_config_of(frame)
-    if (callbacks := callbacks_here()) is not None:
-        config["callbacks"] = callbacks
-    return config
+    return {**unheard_config_of(frame), "callbacks": callbacks_here()}
 
 
 def unheard_config_of(frame: Frame) -> dict[str, Any]:

@@ -42,6 +42,19 @@ class Pending(NamedTuple):
     answered: bool = False
     kind: Any = None
 
+    def holds_up(self, namespace: str, checkpoint: str, scope: str) -> bool:
+        """Whether a task of that checkpoint waits for it: one that asked it of an earlier state of its own doesn't."""
+        asked_here = self.namespace == namespace
+        return (namespace, scope) in self.under and not (asked_here and self.checkpoint != checkpoint)
+
+
+class Offer(NamedTuple):
+    """An answer for whichever question is asked first, of the run in `namespace` if that is given; `by` whom."""
+
+    value: Any
+    by: str | None
+    namespace: str | None = None
+
 
 def expired(interrupt: Interrupt, now: float) -> bool:
     """Whether a question's deadline has passed."""
@@ -141,6 +154,26 @@ async def answer(
     await journal.write(host, [*writes, pending_rows(journal, checkpoint, now)])
 
 
+async def after_an_edit(
+    journal: Journal, host: Host, asked: Sequence[Pending], resume: Any, by: str | None
+) -> Offer | None:
+    """The answer to the only question that waits, where it was asked in a nested run whose state was updated since.
+
+    It is asked anew there, under another id. None in any other case.
+
+    Raises:
+        NoPendingInterrupt: the answer isn't for that question.
+    """
+    waiting = [question for question in asked if not question.answered]
+    if len(waiting) != 1 or not waiting[0].namespace:
+        return None
+    ((question, value),) = assign(waiting, resume, host.now())
+    head = await journal.load(host, question.namespace, None)
+    if head is None or head.checkpoint.id == question.checkpoint:
+        return None
+    return Offer(value, by, question.namespace)
+
+
 def _check(question: Pending, value: Any) -> None:
     """Refuse what doesn't fit, where the type is known here; the code that asks looks again in any case."""
     kind = MISSING if question.kind is None or type(value) not in _DATA else read(question.kind)
@@ -185,7 +218,14 @@ def _in_time(question: Pending, now: float) -> Pending:
 
 def _names(resume: Mapping[Any, Any], by_name: Mapping[Any, Pending]) -> bool:
     """Whether a mapping addresses questions, rather than being an answer itself."""
-    return any(name in by_name for name in resume) or all(_is_id(name) for name in resume)
+    return any(name in by_name for name in resume) or are_ids(resume)
+
+
+def are_ids(resume: Any) -> bool:
+    """Whether this can only be answers by the ids of their questions."""
+    return isinstance(resume, Answers) or (
+        isinstance(resume, Mapping) and bool(resume) and all(map(_is_id, resume))
+    )
 
 
 def _is_id(name: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
 from flowfn.digest import digest, render
-from flowfn.engine.answers import DEADLINE, Pending, answer_rows, expired, unfit, validated
+from flowfn.engine.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
 from flowfn.engine.identity import Same, judge
 from flowfn.engine.ids import instance_id
 from flowfn.engine.ledger import ANSWER, QUESTION, CallInfo, Record
@@ -102,26 +102,26 @@ def _ask(
             raise refuse(problem)
         frame.run.root.rejected = unfit(value, problem)
         _wait_for(frame, _spelling(again, kind))
-    if frame.run.root.offered is not MISSING:
-        return _take_offered(frame, task, info, kind)
+    offered = frame.run.root.offered
+    if offered is not None and offered.namespace in (None, frame.run.namespace):
+        return _take_offered(frame, offered, task, info, kind)
     asked = _asked(frame, value, key, task, info, id, schema, record, deadline)
     if asked.known and deadline is not None and expired(asked.pending.interrupt, frame.run.host.now()):
         return _take(frame, task, info, deadline[1], DEADLINE)
     _wait_for(frame, asked if refuse is not None else _spelling(asked, kind))
 
 
-def _take_offered(frame: Frame, task: str, info: CallInfo, kind: Any) -> Any:
+def _take_offered(frame: Frame, offered: Offer, task: str, info: CallInfo, kind: Any) -> Any:
     """The answer that the caller of a run that went back brought along; recorded with the next commit.
 
     Raises:
         InvalidAnswer: it doesn't fit.
     """
-    root = frame.run.root
-    answer, problem = validated(root.offered, kind)
+    answer, problem = validated(offered.value, kind)
     if problem is not None:
-        raise InvalidAnswer(f"the answer {root.offered!r} does not fit: {problem}")
-    root.offered = MISSING
-    return _take(frame, task, info, answer, root.answerer)
+        raise InvalidAnswer(f"the answer {offered.value!r} does not fit: {problem}")
+    frame.run.root.offered = None
+    return _take(frame, task, info, answer, offered.by)
 
 
 def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) -> Any:

@@ -10,7 +10,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import OnBusy
-from flowfn.engine.answers import answer, left_waiting, pending_rows, read_asked
+from flowfn.engine.answers import (
+    Offer,
+    after_an_edit,
+    answer,
+    are_ids,
+    left_waiting,
+    pending_rows,
+    read_asked,
+)
 from flowfn.engine.failing import failed_rows
 from flowfn.engine.ids import node_scope
 from flowfn.engine.journal import Journal
@@ -37,6 +45,7 @@ from flowfn.logs import logger
 from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
+from flowfn.pregel.plan import due
 from flowfn.pregel.view import EMPTY, View, view
 from flowfn.values import MISSING, Answers, Command, Interrupt, Write
 
@@ -213,7 +222,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         await run.fork(writes)
         _pass_breakpoints(run)
         if given.command is not None:
-            run.offered, run.answerer = _only_answer(given.command.resume), given.command.by
+            run.offered = _only_answer(given.command)
     run.tell_where_it_stands()
 
 
@@ -272,17 +281,32 @@ async def _obey(
 ) -> None:
     """Carry out what a command brings to a stopped run."""
     if command is not None and command.resume is not MISSING:
-        await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume, command.by)
-        again = await journal.load(run.host, run.namespace, run.checkpoint.id)
-        run.ledger = journal.ledger(again)
+        run.offered = await _for_an_edited_state(run, journal, command)
+        if run.offered is None:
+            await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume, command.by)
+            again = await journal.load(run.host, run.namespace, run.checkpoint.id)
+            run.ledger = journal.ledger(again)
     if writes:
         await journal.write(run.host, [_command_rows(run, journal, writes)])
         _add(run, writes)
 
 
-def _only_answer(resume: Any) -> Any:
+async def _for_an_edited_state(run: Run, journal: Journal, command: Command[Any]) -> Offer | None:
+    """The answer, where its question was asked of a state that was updated since and is asked anew; else None."""
+    resume = command.resume
+    if any(not question.answered for question in run.waiting):
+        return await after_an_edit(journal, run.host, run.waiting, resume, command.by)
+    asks_anew = run.checkpoint.source == "update" and due(run.program, run.checkpoint) and not are_ids(resume)
+    return Offer(resume, command.by) if asks_anew else None
+
+
+def _only_answer(command: Command[Any]) -> Offer | None:
     """The answer for whichever question a run that goes back asks first: its ids are new."""
-    return next(iter(resume.values())) if isinstance(resume, Answers) and len(resume) == 1 else resume
+    resume = command.resume
+    if resume is MISSING:
+        return None
+    one = isinstance(resume, Answers) and len(resume) == 1
+    return Offer(next(iter(resume.values())) if one else resume, command.by)
 
 
 def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:

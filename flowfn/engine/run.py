@@ -15,7 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.definition import Definition, OnDivergence
-from flowfn.engine.answers import Pending
+from flowfn.engine.answers import Offer, Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import CallInfo, Ledger
@@ -163,10 +163,8 @@ class Run:
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
-        self.offered: Any = MISSING
-        """An answer for whichever question is asked first: of a run that goes back to before it was asked."""
-        self.answerer: str | None = None
-        """Who gave it."""
+        self.offered: Offer | None = None
+        """Of a run that goes back to before a question was asked, or that was updated since."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 
@@ -358,7 +356,8 @@ class Run:
     def _due(self, name: str, path: tuple[Any, ...]) -> Due:
         scope = node_scope(path)
         task, node = self.task_id(scope), self.ledger.nodes.get(scope)
-        asked = [q.interrupt for q in self.root.waiting if (self.namespace, scope) in q.under]
+        here = self.namespace, self.checkpoint.id, scope
+        asked = [q.interrupt for q in self.root.waiting if q.holds_up(*here)]
         if node is None:
             return Due(task, name, None, asked)
         return Due(task, name, None if node.finished else node.error_text, asked, self.ledger.writes_at(path))

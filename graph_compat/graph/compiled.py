@@ -95,8 +95,11 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         return await super().abatch(inputs, config, **options)
 
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
-        """Its name."""
-        return f"{name or self.name}{suffix or ''}"
+        """Its name, with `suffix` written as the name is."""
+        found = name or self.name
+        if not suffix:
+            return found
+        return found + suffix.title() if found[0].isupper() else f"{found}_{suffix.lower()}"
 
     # -- what a workflow is made of -------------------------------------------------------------
 
@@ -408,8 +411,8 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
                 continue
             if namespace in (None, node):
                 yield node, graph
-            if recurse and isinstance(graph, CompiledGraph):
-                rest = None if namespace in (None, node) else namespace[len(node) + 1 :]
+            if recurse and namespace != node and isinstance(graph, CompiledGraph):
+                rest = None if namespace is None else namespace[len(node) + 1 :]
                 for name, inner in graph.get_subgraphs(namespace=rest, recurse=True):
                     yield f"{node}|{name}", inner
 

@@ -30,7 +30,7 @@ def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Two configurations as one: mappings merge, tags add up, and what was given last wins."""
+    """Two configurations as one: mappings merge, tags and callbacks add up, and what was given last wins."""
     merged: dict[str, Any] = dict(base or {})
     for key, value in (given or {}).items():
         if value is None:
@@ -40,6 +40,17 @@ def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | Non
             merged[key] = {**old, **value}
         elif key == "tags" and old:
             merged[key] = [*old, *(tag for tag in value if tag not in old)]
+        elif key == "callbacks" and old:
+            merged[key] = _of_both(old, value)
         else:
             merged[key] = value
     return merged
+
+
+def _of_both(old: Any, given: Any) -> Any:
+    """The handlers, or their managers, of two configurations."""
+    if isinstance(old, list) and isinstance(given, list):
+        return [*old, *given]
+    from langchain_core.runnables.config import merge_configs
+
+    return merge_configs({"callbacks": old}, {"callbacks": given})["callbacks"]

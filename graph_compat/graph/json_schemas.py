@@ -49,13 +49,23 @@ def _is_typed_dict(schema: Any) -> bool:
 
 def _default(schema: Any, key: str) -> Any:
     if _is_typed_dict(schema):
-        return ... if key in schema.__required_keys__ else None
+        return ... if key in schema.__required_keys__ else _may_be_absent()
     if not is_dataclass(schema):
         return getattr(schema, key, ...)
     field = next(field for field in fields(schema) if field.name == key)
     if field.default_factory is not MISSING:
         return field.default_factory()
     return ... if field.default is MISSING else field.default
+
+
+def _may_be_absent() -> Any:
+    """The default of a key that needn't be there: None in the model, and not told of in the JSON schema."""
+    from pydantic import Field
+
+    def without_default(shown: dict[str, Any]) -> None:
+        del shown["default"]
+
+    return Field(default=None, json_schema_extra=without_default)
 
 
 def _plain(hint: Any) -> Any:

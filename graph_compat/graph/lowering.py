@@ -28,11 +28,11 @@ from flowfn.pregel import (
     Program,
     Topic,
 )
-from flowfn.values import MISSING, Write
+from flowfn.values import MISSING, Command, Write
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
 from graph_compat.graph.action import Action
 from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
-from graph_compat.graph.schema import Schema
+from graph_compat.graph.schema import Schema, fields_of
 from graph_compat.graph.writes import Writer, branch_channel
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def lower(
     return Program(
         nodes=_nodes(builder),
         channels=_channels(builder),
-        input=lambda given: [Write(START, given)],
+        input=_single if lone else _input,
         result=_result(output),
         input_channels=(START,),
         output_channels=output_keys,
@@ -65,6 +65,17 @@ def lower(
         labels={key: f"the state's {key!r}" for key in keys} | {START: f"the input of {name!r}"},
         managed={key: kind.get for key, kind in builder.managed.items()},
     )
+
+
+def _single(given: Any) -> list[Write]:
+    return [Write(START, given)]
+
+
+def _input(given: Any) -> list[Write]:
+    """What an input writes; of an object its fields, so that nothing depends on whether its class can be stored."""
+    if not isinstance(given, dict | Command) and (fields := fields_of(given)) is not None:
+        given = dict(fields)
+    return [Write(START, given)]
 
 
 def _result(output: Schema) -> Any:

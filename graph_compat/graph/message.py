@@ -44,12 +44,16 @@ def add_messages(left: Any = None, right: Any = None, *, format: Format = None) 
     """
     if left is None and right is None:
         return _reducer(format)
+    return _added(left, right, "", format)
+
+
+def _added(left: Any, right: Any, place: str, format: Format) -> list[Any]:
     if left is None or right is None:
         given = "left" if right is None else "right"
         raise ValueError(
             f"Must specify non-null arguments for both 'left' and 'right'. Only received: '{given}'."
         )
-    return _formatted(_merged(coerced(left), coerced(right)), format)
+    return _formatted(_merged(coerced(left), coerced(right), place), format)
 
 
 def _reducer(format: Format) -> Callable[[Any, Any], Any]:
@@ -60,7 +64,7 @@ def _reducer(format: Format) -> Callable[[Any, Any], Any]:
 
 def _at_place(place: str, format: Format = None) -> Callable[[Any, Any], Any]:
     """The reducer that makes the ids of a place."""
-    return lambda left, right: _formatted(_merged(coerced(left), coerced(right), place), format)
+    return lambda left, right: _added(left, right, place, format)
 
 
 vars(add_messages)["at_place"] = _at_place

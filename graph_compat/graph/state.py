@@ -171,7 +171,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             input_schema: which keys it reads; default: its first parameter's annotation, else the state's.
             retry_policy, cache_policy: as for a task; a sequence of policies is asked in order.
             error_handler: called in its place when it fails for good; may take `error: NodeError`.
-            destinations: where it may go, for pictures alone.
+            destinations: where it may go: shown in pictures, and checked to exist.
             timeout: seconds for one attempt, or a `TimeoutPolicy`; async nodes only.
 
         Raises:
@@ -319,11 +319,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if self.compiled:
             logger.warning(_TOO_LATE.format("an edge"))
         name = "condition" if getattr(path, "__name__", "") == "<lambda>" else name_of(path) or "condition"
-        if name in self.branches[source]:
+        if name in self.branches.get(source, ()):
             raise ValueError(f"Branch with name `{name}` already exists for node `{source}`")
-        schema = inferred_schema(path)
+        action, schema = action_of(path, name), inferred_schema(path)
         read = self._add_schema(schema) if schema is not None else None
-        self.branches[source][name] = BranchSpec(action_of(path, name), ends_of(path, path_map), read)
+        self.branches[source][name] = BranchSpec(action, ends_of(path, path_map), read)
         return self
 
     def add_sequence(
@@ -370,7 +370,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
     def validate(
         self, interrupt: Sequence[str] | None = None
     ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
-        """Check that edges lead from and to nodes that exist; returns the graph.
+        """Check that edges and commands lead from and to nodes that exist; returns the graph.
 
         Raises:
             ValueError: one doesn't, nothing leads out of START, `interrupt` names an unknown node, or a name is
@@ -395,7 +395,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 for end in branch.ends.values() if branch.ends is not None else ():
                     if end not in self.nodes and end != END:
                         raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
-        for _, end in edges:
+        commanded = [end for spec in self.nodes.values() if not spec.is_error_handler for end in spec.ends]
+        for end in (*(end for _, end in edges), *commanded):
             if end not in self.nodes and end != END:
                 raise ValueError(f"Found edge ending at unknown node `{end}`")
         for node in interrupt or ():

@@ -68,14 +68,12 @@ async def graph_run(
 
 
 def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
-    from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+    from langchain_core.runnables.config import ensure_config
 
-    around = (var_child_runnable_config.get() or {}).get("configurable", {})
     given = {
         "callbacks": callbacks_here() if config.rest.get("callbacks") is None else config.rest["callbacks"],
         "tags": list(config.tags),
-        "metadata": dict(config.metadata),
-        "configurable": {**around, **config.configurable, **_thread(config)},
+        "metadata": {**_thread(config), **config.metadata},
     }
     full = ensure_config({key: value for key, value in given.items() if value})  # type: ignore[arg-type]
     manager = _manager_class(on_loop).configure(

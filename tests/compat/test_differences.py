@@ -92,6 +92,13 @@ INSTEAD = {
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",
     Name("humans", "interrupts_of_namespaces"): "has no attribute 'from_ns'",
+    Name("humans", "a_question_in_a_try"): "Interrupt(value='?'",
+    Name("humans", "questions_of_parallel_calls"): "asked: ['1?', '2?']",
+    Name("humans", "a_goto_beside_a_question"): "state: StateSnapshot(values={'x': ['c']}",
+    Name("policies", "equal_sends_of_a_cached_node"): "ran: [1, 2]",
+    Name(
+        "subgraph_threads", "answer_by_id_after_an_update"
+    ): "invoke: {'x': ['i', 'i', 's1', 'edited', '!']}",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }
 

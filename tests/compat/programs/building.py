@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_store, get_stream_writer
+from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore
@@ -431,3 +432,26 @@ async def schemas_of_odd_kinds(t: Trace) -> None:
     for schema in [dict, int, list[int], 1]:
         t.note("schema", repr(schema))
         t.warns(t.raises, StateGraph, schema)
+
+
+async def destinations_that_do_not_exist(t: Trace) -> None:
+    """Where a node says that its commands lead has to exist, whether it's said in an annotation or beside the node."""
+
+    def to(where: str) -> Any:
+        def node(state: State) -> Any:
+            return None
+
+        node.__annotations__["return"] = Command[Literal[where]]
+        return node
+
+    def handler(state: State, error: NodeError) -> Command[Literal["gone"]]:
+        return Command()
+
+    for where in ("b", END, "gone"):
+        for options in ({"destinations": (where,)}, {"destinations": {where: "why"}}):
+            builder = StateGraph(State).add_node("a", to("b"), **options).add_node("b", to(END))
+            t.raises(builder.add_edge(START, "a").compile)
+        builder = StateGraph(State).add_node("a", to(where)).add_node("b", to(END))
+        t.raises(builder.add_edge(START, "a").compile)
+    builder = StateGraph(State).add_node("a", to(END), error_handler=handler)
+    t.raises(builder.add_edge(START, "a").compile)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt, NodeInterrupt
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, StateGraph
 from langgraph.types import Command, Interrupt, Send, interrupt
 from pydantic import BaseModel
@@ -617,3 +618,45 @@ async def a_breakpoint_in_a_subgraph_is_no_end(t: Trace) -> None:
         await t.stream(graph, {"x": []}, ONE, stream_mode=mode, subgraphs=True)
         await t.stream(graph, None, ONE, stream_mode=mode, subgraphs=True)
         builder = StateGraph(State).add_node("inner", inner)
+
+
+@differs("questions can't be swallowed")
+async def a_question_in_a_try(t: Trace) -> None:
+    """A node that catches all errors around its question."""
+
+    def ask(state: State) -> Any:
+        try:
+            return {"x": [interrupt("?")]}
+        except Exception as error:
+            return {"x": [type(error).__name__]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.state(graph, ONE)
+
+
+@differs("parallel questions are all shown")
+async def questions_of_parallel_calls(t: Trace) -> None:
+    """Two calls of an entrypoint that ask at once."""
+
+    @task
+    @t.node
+    def ask(question: str) -> Any:
+        return interrupt(question)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    async def both(questions: list[str]) -> Any:
+        return [await t.value(asked) for asked in [ask(question) for question in questions]]
+
+    result = await t.call(both, "invoke", ["1?", "2?"], ONE)
+    t.note("asked", sorted(question.value for question in result["__interrupt__"]))
+
+
+@differs("what a command started is shown")
+async def a_goto_beside_a_question(t: Trace) -> None:
+    """What a command sends to beside the node that waits has run, and the state shows it."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "c", ask=_ask("?")), ". ask c ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.call(graph, "invoke", Command(goto="c"), ONE)
+    await t.state(graph, ONE)

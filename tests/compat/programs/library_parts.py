@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, TypedDict
 
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.managed import RemainingSteps
@@ -170,3 +172,33 @@ async def a_tool_node_is_a_runnable(t: Trace) -> None:
     graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
     t.note("data", graph.get_graph().nodes["tools"].data is node)
     t.note("runnable", [isinstance(node, Runnable), type(node | RunnableLambda(str)).__name__])
+
+
+class Heard(BaseCallbackHandler):
+    """What callbacks are told of chains that start: their names, tags and metadata."""
+
+    def __init__(self) -> None:
+        self.starts: list[Any] = []
+
+    def on_chain_start(self, serialized: Any, inputs: Any, **told: Any) -> None:
+        metadata = {key: value for key, value in told["metadata"].items() if not key.endswith("_ns")}
+        self.starts.append((told["name"], sorted(told["tags"]), metadata))
+
+
+async def callbacks_add_up(t: Trace) -> None:
+    """Those that a graph was bound to hear of its calls beside those of the call; of which thread they are is told."""
+    node = t.node(lambda state: {"seen": 1})
+    for given in ([Heard()], CallbackManager([Heard()])):
+        bound, values = Heard(), {"thread_id": "1", "user_id": "u", "model": "m"}
+        built = graph(node, checkpointer=InMemorySaver()).with_config(callbacks=[bound], tags=["bound"])
+        await t.call(built, "invoke", {}, {"callbacks": given, "tags": ["call"], "configurable": values})
+        (call,) = given if isinstance(given, list) else given.handlers[:1]
+        t.note("bound", bound.starts)
+        t.note("call", call.starts)
+
+
+async def names_with_suffixes(t: Trace) -> None:
+    """A suffix of a graph's name is written as the name is."""
+    for name in ("Graph", "graph", "a graph"):
+        built = graph(lambda state: None, name=name)
+        t.note(name, [built.get_name(suffix) for suffix in (None, "", "x", "Input", "two_words")])

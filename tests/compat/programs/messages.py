@@ -174,3 +174,11 @@ async def pushed_messages_without_an_id(t):
     builder.add_node("push", t.node(push))
     builder.add_edge(START, "push")
     await t.invoke(builder.compile(), {"messages": []})
+
+
+async def no_message(t):
+    """A node that returns None for its messages fails as the reducer does."""
+    builder = StateGraph(MessagesState)
+    builder.add_node("none", t.node(lambda state: {"messages": None}))
+    builder.add_edge(START, "none")
+    await t.invoke(builder.compile(), {"messages": "hi"})

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import NodeCancelledError, NodeError, NodeTimeoutError
-from langgraph.graph import StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, TimeoutPolicy, interrupt
 
@@ -434,3 +434,18 @@ async def a_name_that_a_handler_would_take(t: Trace) -> None:
     """A handler's node has a name that no other may have."""
     builder = nodes(t, StateGraph(State), "__error_handler__a")
     t.raises(builder.add_node, "a", lambda state: None, error_handler=lambda state: None)
+
+
+@differs("equal calls at once run once")
+async def equal_sends_of_a_cached_node(t: Trace) -> None:
+    """A cached node that is sent the same twice in a superstep."""
+    ran: list[int] = []
+
+    def work(n: int) -> Any:
+        ran.append(n)
+        return {"x": [n]}
+
+    builder = StateGraph(State).add_node("work", t.node(work), cache_policy=CachePolicy())
+    builder.add_conditional_edges(START, lambda state: [Send("work", n) for n in (1, 1, 2)])
+    await t.invoke(builder.compile(cache=InMemoryCache()), {"x": []})
+    t.note("ran", sorted(ran))

@@ -503,3 +503,36 @@ async def delta_channels(t: Trace) -> None:
     said = {name: lambda state, name=name: {"x": [name]} for name in "abc"}
     graph = edges(nodes(t, StateGraph(Delta), **said), ". a c .", ". b c").compile()
     await t.invoke(graph, {"x": ["i"]})
+
+
+async def json_schemas_of_optional_keys(t: Trace) -> None:
+    """Keys that needn't be there aren't required, and have no default."""
+
+    class Some(TypedDict, total=False):
+        a: Required[Annotated[int, operator.add]]
+        b: Annotated[list[int], operator.add]
+        c: str
+
+    graph = edges(StateGraph(Some, context_schema=Some).add_node("a", lambda state: None), ". a .").compile()
+    t.note("input", graph.get_input_jsonschema())
+    t.note("context", graph.get_context_jsonschema())
+
+
+async def an_input_of_a_local_class(t: Trace) -> None:
+    """An input may be an object whose class could not be stored: its fields are the input."""
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+        b: Annotated[list[int], operator.add] = dataclasses.field(default_factory=list)
+
+    class Local(BaseModel):
+        a: int = 1
+        b: Annotated[list[int], operator.add] = []
+
+    for schema in (Data, Local):
+        builder = StateGraph(schema).add_node("n", t.node(lambda state: {"b": [state.a]}))
+        graph = edges(builder, ". n .").compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, schema(a=2), ONE)
+        await t.stream(graph, schema(a=3, b=[7]), ONE, stream_mode=["values", "updates"])
+        await t.history(graph, ONE)

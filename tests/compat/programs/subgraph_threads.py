@@ -316,3 +316,30 @@ async def thread_of_its_own(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.invoke(graph, {"x": ["j"]}, {"configurable": {"thread_id": "2"}})
     await t.state(sub, {"configurable": {"thread_id": "inner"}})
+
+
+async def answer_after_an_update(t):
+    """An update of a graph that waits, at the root or nested, has the question asked anew: a plain answer is for it."""
+    for nested in (False, True):
+        sub = chain(t, "s1", ("ask", asks("?")))
+        builder = chain(t, ("sub", sub.compile())) if nested else sub
+        graph = builder.compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        waiting = await t.state(graph, THREAD, subgraphs=True)
+        config = waiting.tasks[0].state.config if nested else THREAD
+        await t.update(graph, config, {"x": ["edited"]})
+        await t.state(graph, THREAD, subgraphs=True)
+        await t.stream(
+            graph, Command(resume="!"), THREAD, stream_mode=["values", "checkpoints"], subgraphs=True
+        )
+
+
+@differs("an answer by id after an update of a nested graph")
+async def answer_by_id_after_an_update(t):
+    """An answer by the id of a question that was asked before the update of a nested graph."""
+    sub = chain(t, "s1", ("ask", asks("?"))).compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD, subgraphs=True)
+    await t.update(graph, waiting.tasks[0].state.config, {"x": ["edited"]})
+    await t.invoke(graph, Command(resume={waiting.interrupts[0].id: "!"}), THREAD)

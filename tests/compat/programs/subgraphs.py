@@ -118,6 +118,7 @@ async def names_of_subgraphs(t):
     t.note("all", [(name, sub.name) for name, sub in graph.get_subgraphs()])
     t.note("recursive", [(name, sub.name) for name, sub in graph.get_subgraphs(recurse=True)])
     t.note("of one", [name for name, _ in graph.get_subgraphs(namespace="two")])
+    t.note("of one and in it", [name for name, _ in graph.get_subgraphs(namespace="one", recurse=True)])
     t.note("of a path", [name for name, _ in graph.get_subgraphs(namespace="one|deep", recurse=True)])
     t.note("of none", [name for name, _ in graph.get_subgraphs(namespace="nope")])
 
