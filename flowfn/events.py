@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.values import MISSING, Checkpoint, Interrupt, Write
 
 if TYPE_CHECKING:
+    from flowfn.config import RunConfig
     from flowfn.engine.call import Call
     from flowfn.pregel.program import Program, Task
     from flowfn.pregel.view import View
@@ -107,6 +108,7 @@ class NodeReused:
     program: Program
     task: Task
     id: str
+    config: RunConfig
     caller: Call | None = None
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from flowfn.config import RunConfig
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.injection import place_around
 from flowfn.errors import InvalidInput, Suspended
@@ -37,7 +38,7 @@ from flowfn.events import (
     ValuesChanged,
 )
 from flowfn.options import check_option
-from flowfn.pregel.program import HIDDEN, RETURN, Program
+from flowfn.pregel.program import HIDDEN, RETURN, Node, Program
 from flowfn.pregel.view import shown, view
 from flowfn.values import Interrupt, Write
 
@@ -207,8 +208,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
     if isinstance(event, NodeReused):
         if HIDDEN not in event.task.node.tags:
             task = event.task
-            given = task.node.shown(task.input)
-            yield {"id": event.id, "name": task.name, "input": given, "triggers": task.triggers}
+            start = {"id": event.id, "name": task.name, "input": task.node.shown(task.input)}
+            yield {**start, "triggers": task.triggers, **_described(event.config, task.node)}
         return
     if not isinstance(event, TaskStarted | TaskFinished) or _is_hidden(event):
         return
@@ -220,8 +221,15 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
             yield _task_end(event)
     elif not call.is_handler:
         start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}
-        metadata = call.node.metadata if call.node is not None else None
-        yield {**start, "triggers": call.triggers, **({"metadata": metadata} if metadata else {})}
+        yield {**start, "triggers": call.triggers, **_described(call.run.config, call.node)}
+
+
+def _described(config: RunConfig, node: Node | None) -> dict[str, Any]:
+    """A task's metadata, over those that the caller gave for the run; no key where there are none."""
+    tags = {"tags": list(config.tags)} if config.tags else {}
+    own = node.metadata if node is not None else None
+    metadata = {**config.metadata, **(own or {}), **tags}
+    return {"metadata": metadata} if metadata else {}
 
 
 def _is_hidden(event: TaskStarted | TaskFinished) -> bool:

@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
-    "flowfn.events": {"flowfn.values", "flowfn.engine.call", "flowfn.pregel"},
+    "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
@@ -123,6 +123,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.streams": NOUNS
     | {
+        "flowfn.config",
         "flowfn.engine.ids",
         "flowfn.engine.injection",
         "flowfn.events",

@@ -269,7 +269,7 @@ def _commanded(given: Resume) -> Sequence[Write]:
             "state with update_state()"
         )
     writes = [] if given.update is None else list(given.update(command))
-    if command.resume is MISSING and not writes:
+    if command.resume is MISSING and not command.update and not command.goto:
         raise EmptyCommand(
             "Command() has nothing in it: write Command(resume=answer), or pass None to go on without an answer"
         )

@@ -163,6 +163,8 @@ class Run:
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
+        self._metadata: dict[str, Any] | None = None
+        """What the caller gave to be kept with each checkpoint, once one was made."""
         self.offered: Offer | None = None
         """Of a run that goes back to before a question was asked, or that was updated since."""
         self.tasks: Sequence[Task] = ()
@@ -288,7 +290,6 @@ class Run:
         """Save a checkpoint with a caller's input; what was due is given up, but for what it has written."""
         before = self.checkpoint
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
-        after.metadata = self.config.stored_metadata()
         await self.save(after, "input")
 
     async def save(self, after: Checkpoint, source: Source) -> None:
@@ -314,7 +315,9 @@ class Run:
         after.id = self.host.new_id()
         after.parent = before.id or None
         after.created_at = datetime.fromtimestamp(self.host.now(), UTC).isoformat()
-        after.metadata["parents"] = self.parents
+        if self._metadata is None:
+            self._metadata = self.config.stored_metadata()
+        after.metadata = {**self._metadata, "parents": self.parents}
 
     def note_orphans(self) -> None:
         """Report what was recorded and nobody asked for, beside the calls that ran in its place."""

@@ -116,7 +116,7 @@ def _is_restored(run: Run, task: Task) -> bool:
     task.writes = record.writes
     if record.finished:
         id, caller = run.task_id(node_scope(task.path)), None if run.frame is None else run.frame.call
-        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, caller))
+        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, run.config, caller))
     return True
 
 

@@ -92,6 +92,9 @@ INSTEAD = {
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
     Name("surface", "a_retry_policy_with_other_values"): "object is not subscriptable",
     Name("humans", "interrupts_of_namespaces"): "has no attribute 'from_ns'",
+    Name(
+        "streaming", "checkpoints_and_what_the_caller_gave"
+    ): "{'m': 1, 'parents': {}, 'source': 'input', 'step': -1, 'user': 'u'}",
     Name("humans", "a_question_in_a_try"): "Interrupt(value='?'",
     Name("humans", "questions_of_parallel_calls"): "asked: ['1?', '2?']",
     Name("humans", "a_goto_beside_a_question"): "state: StateSnapshot(values={'x': ['c']}",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import RunControl, Runtime
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -445,3 +445,14 @@ async def a_run_that_is_left_early(t: Trace) -> None:
             t.note("chunk", chunk)
             break
     await t.invoke(graph, None, ONE)
+
+
+async def a_command_with_unknown_keys(t: Trace) -> None:
+    """A command whose update has unknown keys alone isn't empty: the graph goes on where it stands."""
+    builder = edges(StateGraph(State).add_node("a", t.node(lambda state: {"x": [interrupt("?")]})), ". a .")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    for command in (Command(update={"unknown": 1}), Command(goto=END), Command(goto="unknown")):
+        await t.stream(graph, command, ONE, stream_mode=["values", "updates"])
+    await t.invoke(graph, Command(resume="!"), ONE)
+    await t.invoke(graph, Command(goto=END), ONE)

@@ -231,3 +231,15 @@ async def durability_sync_keeps_all(t):
     graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": ["i"]}, THREAD, durability="sync")
     await t.history(graph, THREAD)
+
+
+async def metadata_of_each_call(t):
+    """A checkpoint has the metadata of the call that made it, also where that goes on with an earlier one's work."""
+    graph = (
+        StateGraph(State).add_node("a", t.node(lambda state: {"x": [interrupt("?")]})).add_edge(START, "a")
+    )
+    graph = graph.compile(checkpointer=InMemorySaver())
+    for n, given in enumerate(({"x": []}, Command(resume="!"), None)):
+        at = (await t.call(graph, "get_state", THREAD)).parent_config if given is None else THREAD
+        await t.call(graph, "invoke", given, {**at, "metadata": {"n": n}})
+    await t.history(graph, THREAD)

@@ -442,3 +442,24 @@ async def parents_of_checkpoints_that_are_kept_at_the_end(t):
         chunks = await t.stream(graph, {"x": ["i"]}, ONE, stream_mode="checkpoints", durability="exit")
         parents = [chunk["parent_config"] for chunk in chunks[1:]]
         t.note("chain", parents == [chunk["config"] for chunk in chunks[:-1]])
+
+
+async def tasks_show_what_the_caller_gave(t):
+    """The start of a task, also in a nested graph, has the metadata of its node and of the call, and its tags."""
+    graph = StateGraph(State)
+    graph.add_node("a", t.node(lambda state: {"x": [interrupt("?")]}), metadata={"m": "node", "n": 1})
+    sub = StateGraph(State).add_node("s", t.node(lambda state: {"x": ["s"]})).add_edge(START, "s")
+    graph.add_node("sub", sub.compile()).add_edge(START, "a").add_edge("a", "sub")
+    graph = graph.compile(checkpointer=InMemorySaver())
+    config = {**ONE, "metadata": {"m": "call", "c": 2}, "tags": ["t"]}
+    await t.stream(graph, {"x": []}, config, stream_mode="tasks")
+    await t.stream(graph, Command(resume="!"), config, stream_mode="tasks", subgraphs=True)
+
+
+@differs("checkpoints in streams say what is stored")
+async def checkpoints_and_what_the_caller_gave(t):
+    """A streamed checkpoint's config and metadata, where the caller gave other keys of its own."""
+    graph = StateGraph(State).add_node("a", t.node(lambda state: {"x": ["a"]})).add_edge(START, "a")
+    graph = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1", "user": "u"}, "metadata": {"m": 1}}
+    await t.stream(graph, {"x": []}, config, stream_mode="checkpoints")
