@@ -353,6 +353,7 @@ def apply_updates(
         ledger = Ledger()
     changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
     after = advance(before, changes)
+    after.updated = None  # what was due before is due still, whether or not the updates changed its channels
     after.id, after.parent = new_id(), before.id or None
     after.step, after.source = before.step + 1, amendment.source
     if amendment.source == "input" and loaded is None:

@@ -166,7 +166,7 @@ class Run:
         self._metadata: dict[str, Any] | None = None
         """What the caller gave to be kept with each checkpoint, once one was made."""
         self.offered: Offer | None = None
-        """Of a run that goes back to before a question was asked, or that was updated since."""
+        """Of a run that goes back or was updated since it asked; for what the first superstep asks."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 

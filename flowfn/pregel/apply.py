@@ -177,6 +177,7 @@ class _Superstep:
         for task in tasks:
             if task.triggers:
                 self.ran = True
+            if task.triggers and task.triggers != (INTERRUPT,):  # else nobody ran
                 seen = self._seen(task.name)
                 for channel in task.triggers:
                     if channel in versions:

@@ -1,7 +1,7 @@
 """`update_state`: writes to a thread's state as if a node had returned them.
 
 Rule: the node's edges, branches included, decide what runs next. Which node, if nobody says: the only one;
-where nothing has run yet, the first one; else the one that ran, or was updated for, last.
+where nothing has run yet, the first one; else the one that ran last, which an update in its name is not.
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ def inferred_node(program: Program, checkpoint: Checkpoint) -> str | None:
         return next(iter(program.nodes))
     ran = {name: seen for name, seen in checkpoint.seen.items() if name in program.nodes}
     if not ran:
-        updated = [name for name in checkpoint.seen if name in program.nodes and name != START]
-        first = START if START in program.nodes else None
-        return first if not updated else updated[0] if len(updated) == 1 else None
+        return START if START in program.nodes else None
     latest: list[tuple[int, str]] = sorted(
         ((max(seen.values(), default=0), name) for name, seen in ran.items()), reverse=True
     )

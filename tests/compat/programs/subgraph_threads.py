@@ -343,3 +343,14 @@ async def answer_by_id_after_an_update(t):
     waiting = await t.state(graph, THREAD, subgraphs=True)
     await t.update(graph, waiting.tasks[0].state.config, {"x": ["edited"]})
     await t.invoke(graph, Command(resume={waiting.interrupts[0].id: "!"}), THREAD)
+
+
+async def answer_after_an_update_of_what_is_due_later(t):
+    """After an update a plain answer is for what the next superstep asks, in nested graphs too, and for no later one."""
+    for names in (("ask",), ("s", "ask"), ("sub",), ("s", "sub")):
+        sub = chain(t, "s1", ("deep", asks("deep?"))).compile()
+        parts = {"s": t.node(says("s")), "ask": t.node(asks("?")), "sub": sub}
+        graph = chain(t, "a", *[(name, parts[name]) for name in names]).compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+        await t.stream(graph, Command(resume="!"), THREAD, subgraphs=True)

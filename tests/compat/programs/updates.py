@@ -303,3 +303,28 @@ async def update_of_an_entrypoint(t):
     await t.update(flow, THREAD, 40)
     await t.state(flow, THREAD)
     await t.invoke(flow, 2, THREAD)
+
+
+async def node_that_is_inferred(t):
+    """An update that names no node is of the one that ran last, whatever was written in others' names since."""
+    for names in (["a", None], ["b", None], ["c", None, None], ["a", "c", None]):
+        for ran in (True, False):
+            graph = chain(t, "a", "b", "c", interrupt_before=["c"])
+            if ran:
+                await t.invoke(graph, {"x": ["i"]}, THREAD)
+            for name in names:
+                await t.update(graph, THREAD, {"x": ["u"]}, as_node=name)
+            t.note("next", (await t.call(graph, "get_state", THREAD)).next)
+
+
+async def update_before_a_join_that_is_due(t):
+    """An update in the name of a node that a join has waited for changes nothing of what is due."""
+    builder = StateGraph(State)
+    for name in "abc":
+        builder.add_node(name, t.node(says(name)))
+        builder.add_edge(START, name) if name != "c" else builder.add_edge(["a", "b"], "c")
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["c"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
