@@ -346,7 +346,7 @@ async def answer_by_id_after_an_update(t):
 
 
 async def answer_after_an_update_of_what_is_due_later(t):
-    """After an update a plain answer is for what the next superstep asks, in nested graphs too, and for no later one."""
+    """After an update a plain answer is for what is asked next, in nested graphs too, not for what is due later."""
     for names in (("ask",), ("s", "ask"), ("sub",), ("s", "sub")):
         sub = chain(t, "s1", ("deep", asks("deep?"))).compile()
         parts = {"s": t.node(says("s")), "ask": t.node(asks("?")), "sub": sub}
