@@ -301,7 +301,9 @@ class Ledger:
                 assert serde is not None
                 record = self.records[row.task] = Record(row.task, serde)
             record.add(row, place)
-        self.last_index = self.last_place = 0
+        commanded = self.nodes.get(RUN_TASK)
+        self.last_index = 0 if commanded is None else max(row.index for row in commanded.rows)
+        self.last_place = 0
         for record in self.records.values():
             self.last_index = max(self.last_index, record.index, record.started)
             self.last_place = max(self.last_place, record.order)

@@ -456,3 +456,14 @@ async def a_command_with_unknown_keys(t: Trace) -> None:
         await t.stream(graph, command, ONE, stream_mode=["values", "updates"])
     await t.invoke(graph, Command(resume="!"), ONE)
     await t.invoke(graph, Command(goto=END), ONE)
+
+
+async def commands_that_only_update_one_after_another(t: Trace) -> None:
+    """Each command's update of a graph that waits stays, whether or not it brings an answer too."""
+    ask = t.node(lambda state: {"x": [interrupt(question) for question in (1, 2)]})
+    graph = edges(StateGraph(State).add_node("ask", ask), ". ask .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    for n in range(3):
+        await t.invoke(graph, Command(update={"x": [n]}), ONE)
+    for answer in "ab":
+        await t.invoke(graph, Command(resume=answer, update={"x": [answer.upper()]}), ONE)
