@@ -197,7 +197,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     if loaded is not None:
         at_head = loaded is head
         run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger if at_head else None)
-        _add(run, run.ledger.commanded)
+        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded)
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise

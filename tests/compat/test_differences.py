@@ -99,6 +99,8 @@ INSTEAD = {
     Name("humans", "a_question_in_a_try"): "Interrupt(value='?'",
     Name("humans", "questions_of_parallel_calls"): "asked: ['1?', '2?']",
     Name("humans", "a_goto_beside_a_question"): "state: StateSnapshot(values={'x': ['c']}",
+    Name("policies", "a_cache_of_two_graphs"): "{'x': ['second']}",
+    Name("policies", "the_cache_of_a_nested_graph"): "ran: ['a']",
     Name("policies", "equal_sends_of_a_cached_node"): "ran: [1, 2]",
     Name(
         "subgraph_threads", "answer_by_id_after_an_update"

@@ -449,3 +449,32 @@ async def equal_sends_of_a_cached_node(t: Trace) -> None:
     builder.add_conditional_edges(START, lambda state: [Send("work", n) for n in (1, 1, 2)])
     await t.invoke(builder.compile(cache=InMemoryCache()), {"x": []})
     t.note("ran", sorted(ran))
+
+
+@differs("a cache tells functions apart")
+async def a_cache_of_two_graphs(t: Trace) -> None:
+    """Two graphs with one cache, and in each another function of one name as the node of one name."""
+    cache = InMemoryCache()
+    for word in ("first", "second"):
+
+        def node(state: State, said: str = word) -> Any:
+            return {"x": [said]}
+
+        builder = StateGraph(State).add_node("a", t.node(node), cache_policy=CachePolicy())
+        await t.invoke(edges(builder, ". a .").compile(cache=cache), {"x": []})
+
+
+@differs("nested graphs use the cache around")
+async def the_cache_of_a_nested_graph(t: Trace) -> None:
+    """A node with a cache policy, in a graph without a cache that is nested in one with a cache."""
+    ran: list[str] = []
+
+    def a(state: State) -> Any:
+        ran.append("a")
+        return {"x": ["a"]}
+
+    inner = edges(StateGraph(State).add_node("a", t.node(a), cache_policy=CachePolicy()), ". a .").compile()
+    graph = edges(StateGraph(State).add_node("inner", inner), ". inner .").compile(cache=InMemoryCache())
+    for _ in range(2):
+        await t.call(graph, "invoke", {"x": []})
+    t.note("ran", ran)

@@ -234,3 +234,15 @@ async def replay_of_an_entrypoint(t):
     await t.invoke(flow, None, await _at(t, flow, "flow"))
     t.note("ran", log)
     await t.history(flow, THREAD)
+
+
+async def replay_after_a_command(t):
+    """What a command wrote at a checkpoint is there in a replay of it, as the history shows it."""
+    graph = asking(t, [])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    asked = await t.state(graph, THREAD)
+    await t.invoke(graph, Command(update={"x": ["u"]}), THREAD)
+    await t.invoke(graph, Command(resume="one", update={"x": ["v"]}), THREAD)
+    await t.state(graph, asked.config)
+    await t.invoke(graph, None, asked.config)
+    await t.invoke(graph, Command(resume="two"), THREAD)
