@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from flowfn.engine.ledger import CODE, ERROR, TIMED, Timing
-from flowfn.engine.rows import Encoded, encode
+from flowfn.engine.rows import Encoded, unstorable
+from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
@@ -34,8 +35,11 @@ def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | Non
     rows = []
     for index, (channel, value) in enumerate(call.writes or ()):
         if type(channels.get(channel)) is not UntrackedValue:
-            owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
-            data = encode(serde, value, owner)
+            try:
+                data = serde.dumps(value)
+            except SerializationError as error:
+                owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
+                raise unstorable(error, value, owner) from None
             if encoded is not None:
                 encoded[id(value)] = value, data
             rows.append(WriteRow(call.task, index, channel, data, call.path))

@@ -35,11 +35,14 @@ def encode(serde: Serializer, value: Any, owner: str) -> bytes:
     try:
         return serde.dumps(value)
     except SerializationError as error:
-        if isinstance(value, Future):
-            raise SerializationError(
-                f"{owner} is a Future: return its value, with .result() or await"
-            ) from None
-        raise SerializationError(f"{owner}: {error}", error.path) from None
+        raise unstorable(error, value, owner) from None
+
+
+def unstorable(error: SerializationError, value: Any, owner: str) -> SerializationError:
+    """What to tell of a value that can't be stored, and whose it is."""
+    if isinstance(value, Future):
+        return SerializationError(f"{owner} is a Future: return its value, with .result() or await")
+    return SerializationError(f"{owner}: {error}", error.path)
 
 
 def checkpoint_row(
@@ -84,8 +87,11 @@ def _stored(
         cell = checkpoint.values.get(name, MISSING)
         stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
         if stored is not MISSING and id(stored) not in encoded:
-            owner = program.labels.get(name, f"the value of {name!r}")
-            encoded[id(stored)] = stored, encode(serde, stored, owner)
+            try:
+                encoded[id(stored)] = stored, serde.dumps(stored)
+            except SerializationError as error:
+                owner = program.labels.get(name, f"the value of {name!r}")
+                raise unstorable(error, stored, owner) from None
         values[name] = Versioned(version, None if stored is MISSING else encoded[id(stored)][1])
     return values
 

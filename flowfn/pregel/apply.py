@@ -124,14 +124,10 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
 
     Copies its dicts, so neither checkpoint sees the other's later changes.
     """
-    values, versions = checkpoint.values.copy(), checkpoint.versions.copy()
-    for name, cell in changes.cells.items():
-        if cell is MISSING:
-            values.pop(name, None)
-            versions.pop(name, None)
-        else:
-            values[name] = cell
-            versions[name] = changes.version
+    values = {**checkpoint.values, **changes.cells}
+    versions = {**checkpoint.versions, **dict.fromkeys(changes.cells, changes.version)}
+    for name in [name for name, cell in changes.cells.items() if cell is MISSING]:
+        del values[name], versions[name]
     return Checkpoint(
         checkpoint.id,
         checkpoint.parent,
@@ -192,7 +188,13 @@ class _Superstep:
 
     def write(self, tasks: Sequence[Written]) -> None:
         """Merge the writes of all tasks, channel by channel."""
+        last_values, cells = self.program.last_values, self.cells
         for name, writes in self._grouped(tasks).items():
+            if name in last_values and len(writes) == 1:  # as almost always
+                (cells[name],) = writes
+                if cells[name] is not MISSING:
+                    self.updated.add(name)
+                continue
             channel = self.channels[name]
             if name in self.program.placed and self.before.id:
                 channel = channel.at(f"{self.before.id}:{name}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from ..values import MISSING, Write
-from .channels import Channel, Topic
+from .channels import Channel, LastValue, Topic
 
 PULL: Final = "pull"
 """Head of the path of a task that a channel triggered: `(PULL, node)`."""
@@ -144,6 +144,8 @@ class Program:
     finishing: Set[str] = field(init=False, repr=False, compare=False)
     direct: frozenset[str] = field(init=False, repr=False, compare=False)
     """The channels whose cell is their value."""
+    last_values: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Those of them that hold what was written last, and no more."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
 
@@ -156,6 +158,8 @@ class Program:
         object.__setattr__(self, "finishing", self._overriding("finish"))
         plain = frozenset(name for name, spec in self.channels.items() if _shows_its_cell(spec))
         object.__setattr__(self, "direct", plain)
+        last = frozenset(name for name, spec in self.channels.items() if type(spec) is LastValue)
+        object.__setattr__(self, "last_values", last)
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
 
     def _overriding(self, method: str) -> set[str]:

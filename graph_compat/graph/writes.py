@@ -5,9 +5,9 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from flowfn.pregel.ways import edge
@@ -16,12 +16,15 @@ from graph_compat.constants import END, ROOT, SENDS
 from graph_compat.errors import ErrorCode, InvalidUpdateError, ParentCommand, create_error_message
 from graph_compat.graph.schema import fields_of
 
+_write: Callable[[tuple[str, Any]], Write] = partial(tuple.__new__, Write)
+"""Makes a write of a key and a value, without a step in Python."""
+
 
 @dataclass(frozen=True)
 class Writer:
-    """Turns return values into writes; `keys` are the state's, to be looked up at once."""
+    """Turns return values into writes; `keys` are the state's."""
 
-    keys: Container[str]
+    keys: Mapping[str, Any]
 
     @cached_property
     def is_root(self) -> bool:
@@ -35,9 +38,8 @@ class Writer:
             InvalidUpdateError: it is no update.
             ParentCommand: it is for the graph around.
         """
-        if type(value) is dict and not self.is_root:  # as almost always
-            keys = self.keys
-            return [Write(key, item) for key, item in value.items() if key in keys]
+        if type(value) is dict and not self.is_root and value.keys() <= self.keys.keys():  # as almost always
+            return list(map(_write, value.items()))
         if isinstance(value, Command):
             return self._of_command(value)
         if isinstance(value, list | tuple) and any(isinstance(item, Command) for item in value):
