@@ -375,7 +375,10 @@ class ForeignSaver(CheckpointSaver):
         return kind(number << _BITS | place % (1 << _BITS))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        self._ask("prune", thread_ids, strategy=strategy)
+        if strategy == "delete":
+            super().prune(thread_ids, strategy=strategy)  # by the lease, which the saver knows nothing of
+        else:
+            self._ask("prune", thread_ids, strategy=strategy)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         self._ask("delete_for_runs", run_ids)

@@ -151,7 +151,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(112, 0), "memory": Cost(216, 0), "sqlite": Cost(252, 8)}
+STEP = {"none": Cost(103, 0), "memory": Cost(185, 0), "sqlite": Cost(218, 8)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 

@@ -50,5 +50,5 @@ def test_replays_of_nested_graphs_go_by_commits(
     calm = replayed(saver)
     saver.delete_thread("one")  # type: ignore[attr-defined]
     made = count(10**9, -1)
-    monkeypatch.setattr(flowfn.hosts.ids, "_make", lambda: f"{next(made):036}")
+    monkeypatch.setattr(flowfn.hosts.ids, "_maker", lambda: lambda: f"{next(made):036}")
     assert replayed(saver) == calm
