@@ -87,7 +87,7 @@ class DaskExecutor(Executor):
         finally:
             attempt.release()
             self._marks.append(mark)
-            await self._forget(client, _MARKS)
+            client.loop.add_callback(self._forget, client, _MARKS)  # which nobody's result waits for
 
     async def _forget(self, client: Any, keep: int) -> None:
         """Take all marks but the newest from the scheduler; if it is gone, they are."""
