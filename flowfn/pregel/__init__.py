@@ -42,6 +42,7 @@ from .program import (
     Task,
 )
 from .reducer import Reducer
+from .selection import Selection
 from .view import EMPTY, View, shown, values, view
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "Node",
     "Program",
     "Reducer",
+    "Selection",
     "Steps",
     "Task",
     "Topic",

@@ -115,8 +115,11 @@ def peek(
     managed: Mapping[str, Any] = _NO_VERSIONS,
 ) -> View:
     """The values as a task sees them after its own writes and before everybody else's."""
-    cells = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
-    return View(program.channels, {**checkpoint.values, **cells}, managed, program.direct)
+    changed = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
+    cells = {**checkpoint.values, **changed}
+    for name in _emptied(changed):
+        del cells[name]
+    return View(program.channels, cells, managed, program.direct)
 
 
 def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
@@ -130,7 +133,7 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
     )  # faster than `{**…}` after deletions
     values.update(changes.cells)
     versions.update(dict.fromkeys(changes.cells, changes.version))
-    for name in [name for name, cell in changes.cells.items() if cell is MISSING]:
+    for name in _emptied(changes.cells):
         del values[name], versions[name]
     return Checkpoint(
         checkpoint.id,
@@ -146,6 +149,10 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
         changes.version if changes.cells else checkpoint.latest,
         checkpoint.touched | changes.cells.keys(),
     )
+
+
+def _emptied(cells: Mapping[str, Any]) -> list[str]:
+    return [name for name, cell in cells.items() if cell is MISSING]
 
 
 def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ..values import MISSING, Write
 from .channels import Channel, LastValue, Topic
+from .selection import Selection
 
 PULL: Final = "pull"
 """Head of the path of a task that a channel triggered: `(PULL, node)`."""
@@ -151,6 +152,7 @@ class Program:
 
     def __post_init__(self) -> None:
         _validate(self)
+        object.__setattr__(self, "stream_channels", Selection(self.stream_channels))
         object.__setattr__(self, "subscribers", _subscribers(self.nodes.values()))
         object.__setattr__(self, "placed", self._overriding("at"))
         object.__setattr__(self, "clearing", self._overriding("clear"))

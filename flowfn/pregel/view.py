@@ -11,10 +11,11 @@ from typing import Any
 from ..values import MISSING, Checkpoint
 from .channels import Channel
 from .program import Program
+from .selection import Selection
 
 
 class View(Mapping[str, Any]):
-    """The available values of `cells`, a mapping as in `Checkpoint.values`.
+    """The available values of `cells`, a mapping as in `Checkpoint.values`: none of them is `MISSING`.
 
     `managed` are values of the step rather than of the state, such as the supersteps that remain.
     """
@@ -24,7 +25,7 @@ class View(Mapping[str, Any]):
     def __init__(
         self,
         channels: Mapping[str, Channel],
-        cells: Mapping[str, Any],
+        cells: dict[str, Any],
         managed: Mapping[str, Any],
         direct: frozenset[str] = frozenset(),
     ) -> None:
@@ -43,17 +44,25 @@ class View(Mapping[str, Any]):
 
     def pick(self, names: Collection[str]) -> dict[str, Any]:
         """Those of `names` that are available, with their values, in the order given."""
-        cells, direct, found = self._cells, self._direct, {}
-        if direct.issuperset(names):
-            try:  # without a step in Python for each of many names
-                return dict(zip(names, map(cells.__getitem__, names), strict=True))
-            except KeyError:
-                return {name: cells[name] for name in names if name in cells}
+        cells, direct = self._cells, self._direct
+        if type(names) is Selection and names.is_most(cells):
+            return self._pick_many(names)
+        found = {}
         for name in names:
             if name in cells and name in direct:
                 found[name] = cells[name]
             elif (value := self.get(name, MISSING)) is not MISSING:
                 found[name] = value
+        return found
+
+    def _pick_many(self, names: Selection) -> dict[str, Any]:
+        found, count = names.spread(self._cells)
+        for name in names.beyond(self._direct):
+            value = self.get(name, MISSING)
+            count += (value is not MISSING) - (found[name] is not MISSING)
+            found[name] = value
+        if count < len(names):
+            return {name: value for name, value in found.items() if value is not MISSING}
         return found
 
     def __getitem__(self, name: str) -> Any:

@@ -26,6 +26,7 @@ from flowfn.pregel import (
     NamedBarrierAfterFinish,
     Node,
     Program,
+    Selection,
     Topic,
 )
 from flowfn.pregel.ways import edge, join
@@ -82,7 +83,7 @@ def _input(given: Any) -> list[Write]:
 def _result(output: Schema) -> Any:
     if output.is_root:
         return lambda state: state.get(ROOT)
-    keys = tuple(output.channels)
+    keys = Selection(output.channels)
     return lambda state: state.pick(keys)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
+from flowfn.pregel import Selection
 from flowfn.values import MISSING
 from graph_compat.channels import BinaryOperatorAggregate, DeltaChannel, LastValue
 from graph_compat.channels.base import BaseChannel
@@ -29,10 +31,10 @@ class Schema:
     managed: Mapping[str, type[ManagedValue[Any]]]
     make: Callable[[dict[str, Any]], Any] | None
 
-    @property
-    def keys(self) -> tuple[str, ...]:
+    @cached_property
+    def keys(self) -> Selection:
         """The keys that a node with this schema reads."""
-        return (*self.channels, *self.managed)
+        return Selection((*self.channels, *self.managed))
 
     @property
     def is_root(self) -> bool:

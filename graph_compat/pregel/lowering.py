@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from flowfn.policies import CachePolicy
-from flowfn.pregel import CONTROL, INPUT, Channel, Node, Program, Topic
+from flowfn.pregel import CONTROL, INPUT, Channel, Node, Program, Selection, Topic
 from flowfn.values import MISSING, Write
 from graph_compat.channels import BaseChannel
 from graph_compat.constants import SENDS
@@ -103,7 +103,8 @@ def _nodes(names: Names) -> Any:
 def _result(output: Names) -> Callable[[Any], Any]:
     if isinstance(output, str):
         return lambda state: state.get(output)
-    return lambda state: state.pick(output)
+    names = Selection(output)
+    return lambda state: state.pick(names)
 
 
 # -- what a caller's input writes -----------------------------------------------------------------
@@ -159,7 +160,8 @@ def _node(given: Description, name: str, node: PregelNode) -> Node:
 def _reader(channels: Names) -> Callable[[Any], Any]:
     if isinstance(channels, str):
         return lambda state: state.get(channels, MISSING)
-    return lambda state: state.pick(channels)
+    names = Selection(channels)
+    return lambda state: state.pick(names)
 
 
 def _itself(writes: Any) -> Any:
