@@ -151,7 +151,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(103, 0), "memory": Cost(185, 0), "sqlite": Cost(218, 8)}
+STEP = {"none": Cost(80, 0), "memory": Cost(154, 0), "sqlite": Cost(186, 7)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
@@ -180,7 +180,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-TURN = {"memory": Cost(520, 0), "sqlite": Cost(645, 31)}
+TURN = {"memory": Cost(444, 0), "sqlite": Cost(552, 28)}
 """The lease, the head checkpoint, the input's checkpoint and the result's, the lease given back."""
 
 

@@ -199,9 +199,9 @@ class _Superstep:
 
     def write(self, tasks: Sequence[Written]) -> None:
         """Merge the writes of all tasks, channel by channel."""
-        last_values, cells = self.program.last_values, self.cells
+        replaced, cells = self.program.replaced, self.cells
         for name, writes in self._grouped(tasks).items():
-            if name in last_values and len(writes) == 1:  # as almost always
+            if name in replaced and len(writes) == 1:  # as almost always
                 (cells[name],) = writes
                 if cells[name] is not MISSING:
                     self.updated.add(name)
@@ -213,7 +213,9 @@ class _Superstep:
 
     def clear(self) -> None:
         """Tell each available channel that was not updated that a superstep went by."""
-        for name in sorted((self.before.values.keys() & self.program.clearing) - self.updated):
+        held = self.before.values.keys()
+        self.cells.update(dict.fromkeys((held & self.program.fleeting) - self.updated, MISSING))
+        for name in sorted((held & self.program.clearing) - self.updated):
             channel, cell = self.channels[name], self._cell(name)
             if channel.get(cell) is not MISSING:
                 self._put(name, channel.clear(cell))

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..values import MISSING, Checkpoint, Send
 from .program import HIDDEN, PULL, PUSH, SENT, Node, Program, Task
-from .view import View, view
+from .view import view
 
 _NOTHING: Mapping[str, Any] = {}
 _SENT = (SENT,)
@@ -99,9 +99,8 @@ def _found(program: Program, checkpoint: Checkpoint) -> tuple[Sequence[tuple[int
 
 
 def _triggered(program: Program, checkpoint: Checkpoint) -> list[Node]:
-    nodes, state = program.nodes, view(program, checkpoint)
-    candidates = _candidates(program, checkpoint.updated)
-    return [node for name in candidates if _is_triggered(node := nodes[name], checkpoint, state)]
+    nodes, found = program.nodes, _candidates(program, checkpoint.updated)
+    return [node for name in found if _is_triggered(program, node := nodes[name], checkpoint)]
 
 
 def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[str]:
@@ -109,12 +108,16 @@ def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[s
     if not updated:
         return program.nodes
     subscribers = program.subscribers
-    return sorted({name for channel in updated for name in subscribers.get(channel, ())})
+    found = [subscribers[channel] for channel in updated if channel in subscribers]
+    return found[0] if len(found) == 1 else sorted({name for names in found for name in names})
 
 
-def _is_triggered(node: Node, checkpoint: Checkpoint, state: View) -> bool:
+def _is_triggered(program: Program, node: Node, checkpoint: Checkpoint) -> bool:
+    """Whether a trigger is available, and newer than the node has seen."""
     versions, seen = checkpoint.versions, checkpoint.seen.get(node.name)
     for channel in node.triggers:
-        if (seen is None or versions.get(channel, 0) > seen.get(channel, 0)) and channel in state:
+        if seen is not None and versions.get(channel, 0) <= seen.get(channel, 0):
+            continue
+        if channel in (checkpoint.values if channel in program.direct else view(program, checkpoint)):
             return True
     return False

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from ..values import MISSING, Write
-from .channels import Channel, LastValue, Topic
+from .channels import AnyValue, Channel, EphemeralValue, LastValue, Topic, UntrackedValue
 from .selection import Selection
 
 PULL: Final = "pull"
@@ -40,6 +40,9 @@ HIDDEN: Final = "langsmith:hidden"
 """The tag of a node at which `"*"` doesn't interrupt."""
 
 _RESERVED = CONTROL | {INPUT}
+
+_REPLACED = frozenset({LastValue, AnyValue, EphemeralValue, UntrackedValue})
+_FLEETING = frozenset({AnyValue, EphemeralValue})
 
 
 def _alone(given: Any) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -137,7 +140,7 @@ class Program:
     managed: Mapping[str, Callable[[Steps], Any]] = field(default_factory=dict)
     """What nodes may read that no channel holds, made anew for each superstep."""
     subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
-    """Per channel, the names of the nodes that it triggers."""
+    """Per channel, the names of the nodes that it triggers, sorted."""
     # Sets, not frozensets: `mapping.keys() & names` then walks the shorter of the two.
     placed: Set[str] = field(init=False, repr=False, compare=False)
     clearing: Set[str] = field(init=False, repr=False, compare=False)
@@ -145,8 +148,10 @@ class Program:
     finishing: Set[str] = field(init=False, repr=False, compare=False)
     direct: frozenset[str] = field(init=False, repr=False, compare=False)
     """The channels whose cell is their value."""
-    last_values: frozenset[str] = field(init=False, repr=False, compare=False)
-    """Those of them that hold what was written last, and no more."""
+    replaced: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Those of them whose only write becomes their cell."""
+    fleeting: Set[str] = field(init=False, repr=False, compare=False)
+    """Those of them that a superstep without a write empties."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
 
@@ -155,14 +160,17 @@ class Program:
         object.__setattr__(self, "stream_channels", Selection(self.stream_channels))
         object.__setattr__(self, "subscribers", _subscribers(self.nodes.values()))
         object.__setattr__(self, "placed", self._overriding("at"))
-        object.__setattr__(self, "clearing", self._overriding("clear"))
+        object.__setattr__(self, "clearing", self._overriding("clear") - self._of_kind(_FLEETING))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
         plain = frozenset(name for name, spec in self.channels.items() if _shows_its_cell(spec))
         object.__setattr__(self, "direct", plain)
-        last = frozenset(name for name, spec in self.channels.items() if type(spec) is LastValue)
-        object.__setattr__(self, "last_values", last)
+        object.__setattr__(self, "replaced", frozenset(self._of_kind(_REPLACED)))
+        object.__setattr__(self, "fleeting", self._of_kind(_FLEETING))
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
+
+    def _of_kind(self, kinds: Set[type[Channel]]) -> set[str]:
+        return {name for name, spec in self.channels.items() if type(spec) in kinds}
 
     def _overriding(self, method: str) -> set[str]:
         default = getattr(Channel, method)
@@ -179,7 +187,7 @@ def _subscribers(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
     for node in nodes:
         for channel in node.triggers:
             found.setdefault(channel, []).append(node.name)
-    return {channel: tuple(names) for channel, names in found.items()}
+    return {channel: tuple(sorted(names)) for channel, names in found.items()}
 
 
 def _validate(program: Program) -> None:

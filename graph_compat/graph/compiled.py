@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.config import Config, Durability, RunConfig, read_config
@@ -115,7 +116,7 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             self.context_schema,
             self.step_timeout,
         )
-        if self._made is None or any(a is not b for a, b in zip(self._made[0], key, strict=True)):
+        if self._made is None or not all(map(is_, self._made[0], key)):
             self._made = (key, self._set_up())
         return self._made[1]
 
