@@ -7,7 +7,7 @@ imported, and both must mean one task.
 from __future__ import annotations
 
 import sys
-from pathlib import PurePath
+from os.path import basename, splitext
 from typing import Any
 
 __all__ = ["qualified_name"]
@@ -40,4 +40,4 @@ def _module_name(module: str) -> str:
     if spec is not None:
         return str(spec.name)
     file = getattr(main, "__file__", None)
-    return PurePath(file).stem if file else module
+    return splitext(basename(file))[0] if file else module

@@ -3,11 +3,14 @@
 from typing import Any
 
 HEAVY = (
+    "asyncio",
     "cloudpickle",
     "diskcache",
+    "importlib.metadata",
     "langchain_core",
     "langgraph",
     "numpy",
+    "pathlib",
     "psycopg",
     "pydantic",
     "rich",

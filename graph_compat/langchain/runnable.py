@@ -45,7 +45,9 @@ def _sequence(operator: str, graph: Any, other: Any) -> Any:
     return getattr(Runnable, operator)(graph, other)
 
 
-@wrapt.when_imported("langchain_core.runnables.base")
 def _register(module: Any) -> None:
     """Have LangChain take graphs for runnables, from when it is imported."""
     module.Runnable.register(AsRunnable)
+
+
+wrapt.register_post_import_hook(_register, "langchain_core.runnables.base")
