@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from checkpointers.foreign import SaverRaised
 from flowfn.config import Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
@@ -311,7 +312,27 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         except (UnknownCheckpoint, UnknownPart):
             values = self._program.result(EMPTY)
             return StateSnapshot(values, (), named, None, None, None, (), ())
+        except SaverRaised as error:
+            raise translated(error) from None
         return found if found.created_at is not None or config is None else found._replace(config=named)
+
+    def get_state_history(
+        self,
+        config: Config | None = None,
+        *,
+        thread_id: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        before: Config | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """The thread's checkpoints, newest first, read one by one."""
+        found = super().get_state_history(
+            config, thread_id=thread_id, filter=filter, before=before, limit=limit
+        )
+        try:
+            yield from found
+        except SaverRaised as error:
+            raise translated(error) from None
 
     @property
     def _inputs(self) -> Any:
