@@ -98,6 +98,14 @@ def adapted(saver: Any) -> ForeignSaver:
         return found
 
 
+class SaverRaised(SaverError):
+    """A saver written for LangGraph raised; `__cause__` is what."""
+
+
+class MethodMissing(SaverError, NotImplementedError):
+    """A saver written for LangGraph lacks a method, or the twin of it that could be called here."""
+
+
 @dataclass(slots=True)
 class _Thread:
     """What is known of a thread while somebody holds or writes it; `heads` are the last checkpoints that were put."""
@@ -151,19 +159,20 @@ class ForeignSaver(CheckpointSaver):
         """Call a method of the saver's, be it blocking or not.
 
         Raises:
-            SaverError: it raised, or there is none that can be called here.
+            SaverRaised: it raised.
+            MethodMissing: there is none that can be called here.
         """
         try:
             return self._awaited(name, args, kwargs)
         except NotImplementedError as error:
-            raise SaverError(
+            raise MethodMissing(
                 f"{self._name} has no {name}() that can be called here. A saver whose methods are asyncio's needs "
                 "ainvoke() or astream(); write the method, or use another saver"
             ) from error
         except FlowError:
             raise
         except Exception as error:
-            raise SaverError(f"{self._name}.{name}() failed: {type(error).__name__}: {error}") from error
+            raise SaverRaised(f"{self._name}.{name}() failed: {type(error).__name__}: {error}") from error
 
     def _awaited(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""

@@ -224,6 +224,14 @@ class Future(UnlockedFuture[R], Generic[R]):
             return super().cancel()
         return self.runner.abort(self)
 
+    def remove_done_callback(self, fn: Callable[[Any], Any]) -> int:
+        """Call `fn` no more when it is done; returns how often it would have been. `asyncio.wait` asks for it."""
+        with self._condition:
+            kept = [known for known in self._done_callbacks if known != fn]
+            removed = len(self._done_callbacks) - len(kept)
+            self._done_callbacks = kept
+        return removed
+
     def __await__(self) -> Generator[Any, None, R]:
         self.seen = True
         if self.runner is not None and not self.done():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from checkpointers.foreign import SaverRaised
 from flowfn.errors import (
     AmbiguousAnswer,
     EmptyChannelError,
@@ -205,6 +206,7 @@ _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
         f" {error}"
     ),
     TaskTimeout: _timeout,
+    SaverRaised: lambda error: error.__cause__,
     InvalidUpdateError: _update,
     GraphRecursionError: lambda error: _with_page(error, ErrorCode.GRAPH_RECURSION_LIMIT),
 }

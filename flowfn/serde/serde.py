@@ -20,7 +20,7 @@ from flowfn.errors import (
 )
 from flowfn.serde.annotations import why_not
 from flowfn.serde.format import ENCRYPTED, PICKLED, TAGGED, VERSION, Refused
-from flowfn.serde.names import Names
+from flowfn.serde.names import Names, NamesOfThisProcess
 from flowfn.serde.pack import Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
 from flowfn.serde.unpack import unpack
@@ -40,12 +40,13 @@ _OTHERS = {
 class Serde:
     """A serializer; implements `flowfn.ports.Serializer`. Threads may share one.
 
-    `max_bytes` bounds what it writes and reads, None meaning no bound.
+    `max_bytes` bounds what it writes and reads, None meaning no bound. `stays_here` says that its bytes never leave
+    this process, which then needs no `allow` for a class made inside a function.
     """
 
-    def __init__(self, *, max_bytes: int | None = None) -> None:
+    def __init__(self, *, max_bytes: int | None = None, stays_here: bool = False) -> None:
         self._max_bytes = max_bytes
-        self._names = Names(_SHARED)
+        self._names = NamesOfThisProcess(_SHARED) if stays_here else Names(_SHARED)
         self._packer = Packer(self._names)
         self._pack = self._packer.pack
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import checkpointers
+from flowfn.serde import Serde
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
 from graph_compat.checkpoint.serde.base import as_serializer
 from graph_compat.left_out import left_out
@@ -14,7 +15,7 @@ __all__ = ["InMemorySaver", "MemorySaver"]
 
 
 class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
-    """Keeps threads until the process ends.
+    """Keeps threads until the process ends; so it takes instances of classes made inside functions, as databases can't.
 
     `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
     """
@@ -24,7 +25,7 @@ class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # typ
     def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
         if factory is not defaultdict:
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
-        super().__init__(serde=None if serde is None else as_serializer(serde))
+        super().__init__(serde=Serde(stays_here=True) if serde is None else as_serializer(serde))
 
     def get_next_version(self, current: Any, channel: Any = None) -> Any:
         """The version after `current`."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
+from checkpointers.foreign import SaverRaised
 from flowfn.config import Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
@@ -21,6 +22,7 @@ from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config, with_own_keys
+from graph_compat.graph.json_schemas import model_of_config
 from graph_compat.graph.node import Step
 from graph_compat.graph.schema import maker
 from graph_compat.injection import GIVEN_THREAD
@@ -30,7 +32,7 @@ from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.left_out import EVENTS
-from graph_compat.types import GraphOutput
+from graph_compat.types import All, GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -312,7 +314,27 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         except (UnknownCheckpoint, UnknownPart):
             values = self._program.result(EMPTY)
             return StateSnapshot(values, (), named, None, None, None, (), ())
+        except SaverRaised as error:
+            raise translated(error) from None
         return found if found.created_at is not None or config is None else found._replace(config=named)
+
+    def get_state_history(
+        self,
+        config: Config | None = None,
+        *,
+        thread_id: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        before: Config | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """The thread's checkpoints, newest first, read one by one."""
+        found = super().get_state_history(
+            config, thread_id=thread_id, filter=filter, before=before, limit=limit
+        )
+        try:
+            yield from found
+        except SaverRaised as error:
+            raise translated(error) from None
 
     @property
     def _inputs(self) -> Any:
@@ -323,13 +345,21 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
 
     @property
     def interrupt_before_nodes(self) -> Any:
-        """The nodes that a run stops before."""
-        return self._program.interrupt_before
+        """The nodes that a run stops before, or "*"; may be set."""
+        return _names(self._program.interrupt_before)
+
+    @interrupt_before_nodes.setter
+    def interrupt_before_nodes(self, names: All | Sequence[str]) -> None:
+        self._program, self._made = replace(self._program, interrupt_before=_stops(names)), None
 
     @property
     def interrupt_after_nodes(self) -> Any:
-        """The nodes that a run stops after."""
-        return self._program.interrupt_after
+        """The nodes that a run stops after, or "*"; may be set."""
+        return _names(self._program.interrupt_after)
+
+    @interrupt_after_nodes.setter
+    def interrupt_after_nodes(self, names: All | Sequence[str]) -> None:
+        self._program, self._made = replace(self._program, interrupt_after=_stops(names)), None
 
     @property
     def stream_channels(self) -> Any:
@@ -381,12 +411,27 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         return self
 
     def config_schema(self, *, include: Sequence[str] | None = None) -> Any:
-        """Left out: it was deprecated in LangGraph 1.0."""
-        raise NotImplementedError("config_schema() is left out: use get_context_jsonschema()")
+        """A pydantic model of its configuration: the context as `configurable`, and the keys of `include`.
+
+        Deprecated in favour of `get_context_jsonschema()`.
+        """
+        warn(
+            "`config_schema` is deprecated. Use `get_context_jsonschema` for the relevant schema instead.",
+            LangGraphDeprecatedSinceV10,
+        )
+        return self._config_model(include)
 
     def get_config_jsonschema(self, *, include: Sequence[str] | None = None) -> dict[str, Any]:
-        """Left out: it was deprecated in LangGraph 1.0."""
-        raise NotImplementedError("get_config_jsonschema() is left out: use get_context_jsonschema()")
+        """The JSON schema of `config_schema`; as deprecated."""
+        warn(
+            "`get_config_jsonschema` is deprecated. Use `get_context_jsonschema` instead.",
+            LangGraphDeprecatedSinceV10,
+        )
+        found: dict[str, Any] = self._config_model(include).model_json_schema()
+        return found
+
+    def _config_model(self, include: Sequence[str] | None) -> Any:
+        return model_of_config(self.get_name("Config"), self.context_schema, include or ())
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Any:
         """A copy with other attributes."""
@@ -439,6 +484,14 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
         self.clear_cache(nodes)
+
+
+def _names(stops: str | Sequence[str]) -> str | list[str]:
+    return stops if isinstance(stops, str) else list(stops)
+
+
+def _stops(names: All | Sequence[str]) -> All | tuple[str, ...]:
+    return "*" if names == "*" else tuple(names)
 
 
 def _refuse_events(version: str, transformers: Any) -> None:

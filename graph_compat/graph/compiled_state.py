@@ -10,6 +10,7 @@ from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
+from graph_compat.graph.shown import ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
@@ -29,14 +30,23 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         self._writer = Writer(builder.channels)
 
     @property
-    def nodes(self) -> Mapping[str, Any]:
-        """The nodes, the hidden first one included."""
-        return self._program.nodes
+    def nodes(self) -> Mapping[str, ShownNode]:
+        """The nodes, the hidden first one included: `graph.nodes["a"].invoke(state)` runs one by itself."""
+        return shown_nodes(self._program)
 
     @property
     def channels(self) -> Mapping[str, Any]:
-        """The channels, those of edges included."""
-        return self._program.channels
+        """The channels, those of edges and the managed values included."""
+        return shown_channels(self.builder)
+
+    @property
+    def trigger_to_nodes(self) -> Mapping[str, Sequence[str]]:
+        """By channel, the nodes that a write to it runs."""
+        found: dict[str, list[str]] = {}
+        for name, node in self._program.nodes.items():
+            for trigger in node.triggers:
+                found.setdefault(trigger, []).append(name)
+        return found
 
     @property
     def input_channels(self) -> str:

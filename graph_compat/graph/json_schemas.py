@@ -5,7 +5,7 @@ Rule: a pydantic state is its own schema; a TypedDict's is titled by its class, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import (
     TYPE_CHECKING,
@@ -18,6 +18,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from uuid import UUID
 
 from graph_compat.graph.schema import has_fields
 from graph_compat.langchain import is_installed
@@ -95,6 +96,27 @@ def context_schema(schema: Any) -> dict[str, Any] | None:
             f"Invalid context schema type: {schema}. Must be a BaseModel, TypedDict or dataclass."
         )
     return json_schema(schema, getattr(schema, "__name__", "Context"))
+
+
+_CONFIG: dict[str, Any] = {
+    "tags": list[str],
+    "metadata": dict[str, Any],
+    "callbacks": Any,
+    "run_name": str,
+    "max_concurrency": int | None,
+    "recursion_limit": int,
+    "run_id": UUID | None,
+}
+"""What a configuration may have beside `configurable`."""
+
+
+def model_of_config(name: str, context: Any, include: Sequence[str]) -> type[BaseModel]:
+    """A pydantic model of a configuration whose `configurable` is the context; of its other keys those in `include`."""
+    from pydantic import create_model
+
+    fields: Any = {} if context is None else {"configurable": (context, None)}
+    fields |= {key: (kind, None) for key, kind in _CONFIG.items() if key in include}
+    return create_model(name, **fields)
 
 
 def json_schema(schema: Any, name: str) -> dict[str, Any]:

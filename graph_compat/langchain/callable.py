@@ -117,11 +117,20 @@ class RunnableCallable(Runnable[Any, Any]):
             named["config"] = config
         others = tuple(want for want in missing if want.name != "config")
         frame = current_frame.get()
-        found = {want.name: want.default for want in others} if frame is None else filled(frame, others)
+        found = _alone(others) if frame is None else filled(frame, others)
         return arguments, {**named, **found}
 
     def _tagged(self, config: RunnableConfig | None) -> RunnableConfig | None:
         return merge_configs({"tags": list(self.tags)}, config) if self.tags else config
+
+
+def _alone(wanted: Sequence[Wanted]) -> dict[str, Any]:
+    """What a function is given outside of any node: defaults, and a writer that nobody reads."""
+    return {want.name: _unread if want.name == "writer" else want.default for want in wanted}
+
+
+def _unread(chunk: Any) -> None:
+    """Write a chunk to no stream."""
 
 
 @contextmanager

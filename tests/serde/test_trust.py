@@ -11,7 +11,7 @@ from typing import Any
 import ormsgpack
 import pytest
 
-from flowfn.serde import DEFAULT, Serde, UntrustedTypeError
+from flowfn.serde import DEFAULT, Serde, SerializationError, UntrustedTypeError
 from flowfn.serde.format import Kind, Leaf
 
 PARTS = {Kind.ENUM: 1, Kind.DATACLASS: 1, Kind.NAMEDTUPLE: 1, Kind.PYDANTIC: 4, Kind.OBJECT: 2}
@@ -156,3 +156,30 @@ def test_a_scripts_own_classes_are_found_when_it_runs_again_or_is_imported(tmp_p
         ],
     ):
         subprocess.run([sys.executable, "-W", "ignore", *code], env=env, check=True)
+
+
+def test_bytes_that_stay_here_may_be_of_a_local_class() -> None:
+    """A serializer whose bytes never leave the process restores instances of a class made inside a function."""
+
+    @dataclass
+    class Point:
+        x: int
+
+    serde = Serde(stays_here=True)
+    assert serde.loads(serde.dumps([Point(1)])) == [Point(1)]
+
+
+def test_two_local_classes_of_a_name_are_told_apart() -> None:
+    """The second is refused, as the bytes couldn't say which of them they mean."""
+
+    def make() -> Any:
+        @dataclass
+        class Point:
+            x: int
+
+        return Point(1)
+
+    serde = Serde(stays_here=True)
+    serde.dumps(make())
+    with pytest.raises(SerializationError, match="made inside a function"):
+        serde.dumps(make())

@@ -468,6 +468,32 @@ async def gathered_tasks(t: Trace) -> None:
         await t.invoke(entrypoint()(wf), 3)
 
 
+@differs_by_caller("a blocking caller has no futures to wait for in asyncio")
+async def futures_in_asyncio_wait(t: Trace) -> None:
+    """`asyncio.wait` takes the futures of tasks: all of them, the first of them, or those of a certain time."""
+    ended = asyncio.Event()
+
+    @task
+    async def waits(n: int) -> int:
+        await ended.wait()
+        return n
+
+    double = _task(t, [])
+
+    async def wf(n: int) -> Any:
+        some = {double(i) for i in range(n)}
+        done, _ = await asyncio.wait(some)
+        late = waits(1)
+        first, left = await asyncio.wait({double(7), late}, return_when=asyncio.FIRST_COMPLETED)
+        none, _ = await asyncio.wait(left, timeout=0)
+        ended.set()
+        values = [sorted(future.result() for future in futures) for futures in (done, first, none)]
+        return [done == some, values, await late]
+
+    if t.asyncio:
+        await t.invoke(entrypoint()(wf), 3)
+
+
 async def timeouts_of_tasks(t: Trace) -> None:
     """A sync task or entrypoint can't have one."""
     t.raises(task(timeout=1), lambda n: n)

@@ -12,6 +12,7 @@ from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Send, StreamWriter
 from langgraph.utils.runnable import RunnableCallable
+from pydantic import BaseModel
 
 from ..trace import Trace
 
@@ -202,3 +203,81 @@ async def names_with_suffixes(t: Trace) -> None:
     for name in ("Graph", "graph", "a graph"):
         built = graph(lambda state: None, name=name)
         t.note(name, [built.get_name(suffix) for suffix in (None, "", "x", "Input", "two_words")])
+
+
+async def nodes_by_themselves(t: Trace) -> None:
+    """A node of a compiled graph runs alone: what its function returns is all that happens."""
+
+    def counts(state: State, config: RunnableConfig, writer: StreamWriter) -> State:
+        writer("nobody reads it")
+        return {"seen": [state["seen"] + 1, config["configurable"]]}
+
+    inner = graph(t.node(lambda state: {"files": {"inner": 1}}))
+    builder = StateGraph(State)
+    builder.add_node("counts", t.node(counts))
+    builder.add_node("inner", inner)
+    builder.add_node("made", RunnableLambda(lambda state: {"seen": "made"}))
+    builder.add_node("parts", {"seen": lambda state: len(state)})
+    for name in ["counts", "inner", "made", "parts"]:
+        builder.add_edge(START, name)
+    built = builder.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"user": "u"}}
+    for name in ["__start__", "counts", "inner", "made", "parts"]:
+        node = built.nodes[name]
+        t.note(name, await t.call(node, "invoke", {"seen": 1}, config))
+        t.note("bound", await t.call(node.bound, "invoke", {"seen": 1}, config))
+    t.note("inner", (built.nodes["inner"].bound is inner, built.nodes["inner"].subgraphs == [inner]))
+    if t.asyncio:
+        t.note("pieces", [piece async for piece in built.nodes["made"].astream({})])
+    else:
+        t.note("pieces", list(built.nodes["made"].stream({})))
+
+
+async def tools_of_an_agents_node(t: Trace) -> None:
+    """The runnable that a node was made of is there: the tools of an agent are found by it."""
+
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    built = graph(ToolNode([add]))
+    t.note("tools", list(built.nodes["node"].bound.tools_by_name))
+
+
+async def what_nodes_and_channels_are(t: Trace) -> None:
+    """The nodes say what they read and what runs them, the channels of which class they are."""
+    builder = StateGraph(State)
+    for name in "abcd":
+        builder.add_node(name, lambda state: {}, metadata={"of": name}, defer=name == "d")
+    builder.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c").add_edge("c", "d")
+    built = builder.compile()
+    for name, node in built.nodes.items():
+        t.note(name, (node.channels, sorted(node.triggers), node.tags, node.metadata, node.is_error_handler))
+    t.note("channels", {name: type(channel).__name__ for name, channel in built.channels.items()})
+    t.note("keys", {name: built.channels[name].key for name in ["files", "seen"]})
+    t.note("reducer", built.channels["files"].operator is merged)
+    t.note("triggers", {channel: sorted(names) for channel, names in built.trigger_to_nodes.items()})
+
+
+async def stops_that_are_set(t: Trace) -> None:
+    """The nodes at which a compiled graph stops may be changed."""
+    built = graph(t.node(lambda state: {"seen": 1}), checkpointer=InMemorySaver(), interrupt_before=["node"])
+    t.note("before", (built.interrupt_before_nodes, built.interrupt_after_nodes))
+    await t.invoke(built, {"seen": 0}, {"configurable": {"thread_id": "1"}})
+    built.interrupt_before_nodes = []
+    await t.invoke(built, {"seen": 0}, {"configurable": {"thread_id": "2"}})
+    built.interrupt_after_nodes = "*"
+    await t.stream(built, {"seen": 0}, {"configurable": {"thread_id": "3"}})
+
+
+async def schemas_of_configurations(t: Trace) -> None:
+    """The context is what is configurable; other keys are there where they are asked for."""
+
+    class Context(BaseModel):
+        user: str = "u"
+
+    builder = StateGraph(State, context_schema=Context).add_node("a", lambda state: {}).add_edge(START, "a")
+    for built in (builder.compile(name="graph"), graph(lambda state: {})):
+        t.note("schema", t.warns(built.get_config_jsonschema))
+        t.note("keys", t.warns(built.get_config_jsonschema, include=["tags", "metadata", "recursion_limit"]))
+        t.note("name", t.warns(built.config_schema).__name__)

@@ -1,6 +1,8 @@
 """Savers used by themselves: put, put_writes, get and list (behaviour of sections 6.1 to 6.3)."""
 
 import operator
+from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, TypedDict
 
 from langgraph.checkpoint.base import (
@@ -16,6 +18,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
 from ..trace import differs
 
@@ -294,3 +297,86 @@ async def sqlite_has_two_colours(t):
         except StopIteration as answer:
             t.note("answers", answer.value)
     t.raises(saver.get_tuple, config())
+
+
+@differs("a class that is made inside a function")
+async def classes_made_inside_functions(t):
+    """Their instances may be in a state that memory keeps."""
+
+    class Point(BaseModel):
+        a: int
+
+    @dataclass
+    class Pair:
+        a: int
+
+    class Colour(Enum):
+        RED = 1
+
+    class Kept(TypedDict):
+        values: list
+
+    def look(state):
+        interrupt("?")
+        t.note("seen", [type(value).__name__ for value in state["values"]])
+
+    builder = StateGraph(Kept)
+    builder.add_node("write", t.node(lambda state: {"values": [Point(a=1), Pair(2), Colour.RED]}))
+    builder.add_node("look", t.node(look))
+    builder.add_edge(START, "write").add_edge("write", "look")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"values": []}, THREAD)
+    await t.invoke(graph, Command(resume="go"), THREAD)
+
+
+async def what_a_savers_method_raises(t):
+    """It reaches the caller as it was raised."""
+
+    class Lent(BaseCheckpointSaver):
+        """Hands all calls on, but for one method, which raises."""
+
+        def __init__(self, faulty):
+            super().__init__()
+            self.inner, self.faulty = InMemorySaver(), faulty
+
+        def ask(self, name, *args, **kw):
+            if name == self.faulty:
+                raise ConnectionResetError(f"{name} lost its disk")
+            return getattr(self.inner, name)(*args, **kw)
+
+        def get_tuple(self, config):
+            return self.ask("get_tuple", config)
+
+        def list(self, config, **kw):
+            yield from self.ask("list", config, **kw)
+
+        def put(self, *args):
+            return self.ask("put", *args)
+
+        def put_writes(self, *args):
+            return self.ask("put_writes", *args)
+
+        async def aget_tuple(self, config):
+            return self.ask("get_tuple", config)
+
+        async def alist(self, config, **kw):
+            for found in self.ask("list", config, **kw):
+                yield found
+
+        async def aput(self, *args):
+            return self.ask("put", *args)
+
+        async def aput_writes(self, *args):
+            return self.ask("put_writes", *args)
+
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"x": ["a"]}))
+    builder.add_node("b", t.node(lambda state: {"x": ["b"]}))
+    builder.add_edge(START, "a").add_edge(START, "b")
+    for faulty in ["get_tuple", "put", "put_writes", "list"]:
+        graph = builder.compile(checkpointer=Lent(faulty))
+        await t.invoke(graph, {"x": ["i"]}, config())
+        if faulty == "get_tuple":
+            await t.state(graph, config())
+        if faulty == "list":
+            await t.history(graph, config())

@@ -1,0 +1,153 @@
+"""What a compiled state graph shows of its nodes and channels, in LangGraph's shape: `graph.nodes["a"].invoke(state)`.
+
+Rule: it is made when somebody looks; no run uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from flowfn.pregel.ways import edge, join
+from flowfn.values import Send
+from graph_compat.channels import (
+    EphemeralValue,
+    LastValueAfterFinish,
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+    Topic,
+)
+from graph_compat.constants import END, SENDS, START
+from graph_compat.graph.action import Action
+from graph_compat.injection import wanted_by
+from graph_compat.langchain import is_installed
+
+if TYPE_CHECKING:
+    from flowfn.pregel import Node, Program
+    from graph_compat.graph.node import Step
+    from graph_compat.graph.state import StateGraph
+
+
+@dataclass(frozen=True, eq=False)
+class ShownNode:
+    """A node of a compiled graph. It can be run by itself: `invoke` gives what its function returns.
+
+    `bound` is what runs: the runnable or the graph that its author gave, or a function as a runnable where LangChain
+    is installed. `channels` are the keys that it reads, or the name of the only one.
+    """
+
+    bound: Any
+    channels: str | list[str]
+    triggers: list[str]
+    tags: list[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    retry_policy: list[Any] | None = None
+    cache_policy: Any = None
+    timeout: Any = None
+    subgraphs: list[Any] = field(default_factory=list)
+    is_error_handler: bool = False
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """What the node's function makes of a state; nothing of the graph around it runs."""
+        return self.bound.invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """`invoke` for asyncio."""
+        return await self.bound.ainvoke(input, config, **kwargs)
+
+    def stream(self, input: Any, config: Any = None, **kwargs: Any) -> Iterator[Any]:
+        """What its runnable streams, or what its function returns."""
+        yield from self.bound.stream(input, config, **kwargs)
+
+    async def astream(self, input: Any, config: Any = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """`stream` for asyncio."""
+        async for chunk in self.bound.astream(input, config, **kwargs):
+            yield chunk
+
+
+class _Function:
+    """A function as a runnable, where LangChain isn't installed."""
+
+    def __init__(self, action: Action) -> None:
+        self.func = action.source if action.awaited is None else None
+        self.afunc = None if action.awaited is None else action.source
+
+    def invoke(self, input: Any, config: Any = None) -> Any:
+        return self._called(self.func or self.afunc, input, config)
+
+    async def ainvoke(self, input: Any, config: Any = None) -> Any:
+        found = self.invoke(input, config)
+        return found if self.afunc is None else await found
+
+    def stream(self, input: Any, config: Any = None) -> Iterator[Any]:
+        yield self.invoke(input, config)
+
+    async def astream(self, input: Any, config: Any = None) -> AsyncIterator[Any]:
+        yield await self.ainvoke(input, config)
+
+    def _called(self, function: Any, input: Any, config: Any) -> Any:
+        wanted = {want.name: want.default for want in wanted_by(function)}
+        return function(input, **{**wanted, **({"config": config or {}} if "config" in wanted else {})})
+
+
+def shown_nodes(program: Program) -> dict[str, ShownNode]:
+    """The nodes by name, the hidden first one included."""
+    return {name: _shown(name, node) for name, node in program.nodes.items()}
+
+
+def _shown(name: str, node: Node) -> ShownNode:
+    run: Any = node.run
+    step: Step = run.function.__self__
+    lone = step.schema.is_root
+    reads = START if name == START else next(iter(step.schema.channels)) if lone else list(step.schema.keys)
+    graph = step.action.graph
+    return ShownNode(
+        bound=_bound(step.action),
+        channels=reads,
+        triggers=list(node.triggers),
+        tags=list(node.tags) or None,
+        metadata=node.metadata,
+        retry_policy=list(run.retry) or None,
+        cache_policy=run.cache,
+        timeout=node.timeout,
+        subgraphs=[] if graph is None else [graph],
+    )
+
+
+def _bound(action: Action) -> Any:
+    source = action.source
+    if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
+        return source
+    if source is None:  # the hidden node takes the input as it is
+        action = Action(action.blocking, action.name, action.blocking, None)
+    if not is_installed():
+        return _Function(action)
+    from graph_compat.langchain.callable import RunnableCallable
+
+    if isinstance(source, dict):
+        from langchain_core.runnables import RunnableParallel
+
+        return RunnableParallel(source)
+    name = None if source is None else action.name
+    if action.blocking is None:
+        return RunnableCallable(None, action.source, name=name, trace=False)
+    return RunnableCallable(action.source, name=name, trace=False)
+
+
+def shown_channels(builder: StateGraph[Any, Any, Any, Any]) -> dict[str, Any]:
+    """The channels by name, those of edges and the managed values included."""
+    channels: dict[str, Any] = {}
+    for key, channel in builder.channels.items():
+        channels[key] = copy(channel)
+        channels[key].key = key
+    channels[START] = EphemeralValue(builder.input_schema)
+    for name, spec in builder.nodes.items():
+        channels[edge(name)] = LastValueAfterFinish(Any) if spec.defer else EphemeralValue(Any, guard=False)
+    for sources, target in sorted(builder.waiting_edges):
+        deferred = target != END and builder.nodes[target].defer
+        kind = NamedBarrierValueAfterFinish if deferred else NamedBarrierValue
+        channels[join(sources, target)] = kind(str, set(sources))
+    channels[SENDS] = Topic(Send)
+    return {**channels, **builder.managed}
