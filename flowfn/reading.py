@@ -14,7 +14,8 @@ from typing import Any
 from flowfn.described import metadata_of
 from flowfn.engine.answers import read_pending
 from flowfn.engine.ids import task_uuid
-from flowfn.engine.ledger import DOUBT, ERROR, REPORT, RUN_TASK, Ledger, NodeRecord
+from flowfn.engine.ledger import Ledger
+from flowfn.engine.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report

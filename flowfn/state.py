@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import RunConfig
 from flowfn.engine.answers import read_asked
 from flowfn.engine.ids import nested_namespace, node_path, node_scope, task_uuid
-from flowfn.engine.ledger import ERROR, REPORT, RETURN, RUN_TASK, Ledger, NodeRecord, Record
+from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways
+from flowfn.engine.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint, UnknownPart
 from flowfn.hosts.ids import new_id

@@ -132,7 +132,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.options",
         "flowfn.pregel",
     },
-    "flowfn.rewinding": NOUNS | {"flowfn.engine.ledger", "flowfn.ports"},
+    "flowfn.rewinding": NOUNS | {"flowfn.engine.ledger", "flowfn.engine.record", "flowfn.ports"},
     "flowfn.state": NOUNS
     | {"flowfn.invocation", "flowfn.rewinding"}
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
@@ -142,13 +142,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.described",
         "flowfn.engine.ids",
         "flowfn.engine.ledger",
+        "flowfn.engine.record",
         "flowfn.engine.answers",
         "flowfn.ports",
     }
     | {"flowfn.report", "flowfn.state", "flowfn.streams", "flowfn.supersteps"},
     "flowfn.supersteps": NOUNS
-    | {"flowfn.described", "flowfn.engine.ids", "flowfn.engine.ledger", "flowfn.ports", "flowfn.pregel"}
-    | {"flowfn.rendering"},
+    | {"flowfn.described", "flowfn.engine.ids", "flowfn.engine.ledger", "flowfn.engine.record"}
+    | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering"},
     "flowfn.moments": {"flowfn.described", "flowfn.engine.ledger", "flowfn.ports", "flowfn.reading"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
@@ -251,7 +252,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.engine.answers",
         "flowfn.engine.ids",
         "flowfn.engine.interrupts",
-        "flowfn.engine.ledger",
+        "flowfn.engine.record",
         "flowfn.pregel",
         "flowfn.ports",
     },

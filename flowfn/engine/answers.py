@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ledger import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK
+from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
 from flowfn.kinds import read
 from flowfn.ports import Loaded, WriteRow, Writes

@@ -21,7 +21,7 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows, failure_rows, timing_rows, write_rows
-from flowfn.engine.ledger import ERROR, RETURN
+from flowfn.engine.record import ERROR, RETURN
 from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import FlowError, StepTimeout, Suspended, TaskTimeout, WorkerDied
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted

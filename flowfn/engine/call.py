@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.digest import Digest, render
 from flowfn.engine.ids import task_uuid
-from flowfn.engine.ledger import CallInfo, Record
+from flowfn.engine.record import CallInfo, Record
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:

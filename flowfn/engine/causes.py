@@ -16,7 +16,7 @@ from flowfn.report import Change
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.call import Call
-    from flowfn.engine.ledger import CallInfo
+    from flowfn.engine.record import CallInfo
     from flowfn.engine.run import Run
 
 

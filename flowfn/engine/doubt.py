@@ -18,7 +18,7 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.ids import instance_id
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows
-from flowfn.engine.ledger import DECISION, DOUBT, RETURN
+from flowfn.engine.record import DECISION, DOUBT, RETURN
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from flowfn.engine.ledger import FAILED
+from flowfn.engine.record import FAILED
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
 

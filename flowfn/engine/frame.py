@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
-from flowfn.engine.ledger import Record
 from flowfn.engine.once import once
+from flowfn.engine.record import Record
 from flowfn.errors import RunClosed, Suspended
 from flowfn.futures import Future
 from flowfn.runtime import Runtime

@@ -20,7 +20,8 @@ from flowfn.definition import OnDivergence
 
 if TYPE_CHECKING:
     from flowfn.digest import Digest
-    from flowfn.engine.ledger import Ledger, Record
+    from flowfn.engine.ledger import Ledger
+    from flowfn.engine.record import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from flowfn.digest import digest, render
 from flowfn.engine.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
 from flowfn.engine.identity import Same, judge
 from flowfn.engine.ids import instance_id
-from flowfn.engine.ledger import ANSWER, QUESTION, CallInfo, Record
+from flowfn.engine.record import ANSWER, QUESTION, CallInfo, Record
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.kinds import spelled
 from flowfn.ports import WriteRow

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
 from flowfn.engine.backlog import Backlog, Item
-from flowfn.engine.ledger import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, Ledger
+from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
+from flowfn.engine.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo
 from flowfn.engine.rows import decode_checkpoint, encode
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import SerializationError

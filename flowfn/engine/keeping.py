@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flowfn.engine.ledger import CODE, ERROR, TIMED, Timing
+from flowfn.engine.record import CODE, ERROR, TIMED, Timing
 from flowfn.engine.rows import Encoded, unstorable
 from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow

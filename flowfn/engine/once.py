@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.digest import Digest
 from flowfn.engine.drive import drive
 from flowfn.engine.identity import Same, judge
-from flowfn.engine.ledger import RETURN, CallInfo
+from flowfn.engine.record import RETURN, CallInfo
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame

@@ -17,7 +17,7 @@ from flowfn.errors import Suspended
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
-    from flowfn.engine.ledger import CallInfo
+    from flowfn.engine.record import CallInfo
     from flowfn.engine.run import Run
 
 

@@ -22,7 +22,7 @@ from flowfn.engine.answers import (
 from flowfn.engine.failing import failed_rows
 from flowfn.engine.ids import node_scope
 from flowfn.engine.journal import Journal
-from flowfn.engine.ledger import ERROR, RUN_TASK
+from flowfn.engine.record import ERROR, RUN_TASK
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
 from flowfn.engine.superstep import go_on

@@ -18,8 +18,9 @@ from flowfn.definition import Definition, OnDivergence
 from flowfn.engine.answers import Offer, Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
-from flowfn.engine.ledger import CallInfo, Ledger
+from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways, what_is_lost
+from flowfn.engine.record import CallInfo
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun, Cancelled, NonDeterminismError

@@ -18,7 +18,7 @@ from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
 from flowfn.engine.identity import Doubt, New, Same, Verdict, judge
-from flowfn.engine.ledger import ERROR, Record
+from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
 from flowfn.report import CallSummary, Kind

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import instance_id
-from flowfn.engine.ledger import ANSWER, RETURN, RUN_TASK
+from flowfn.engine.record import ANSWER, RETURN, RUN_TASK
 from flowfn.ports import Commit, Writes
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from flowfn import RetryPolicy
 from flowfn.engine.keeping import timing_rows
-from flowfn.engine.ledger import Timing
+from flowfn.engine.record import Timing
 from flowfn.reading import view
 from flowfn.serde import DEFAULT
 

@@ -23,7 +23,8 @@ from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.engine.frame import Frame
 from flowfn.engine.journal import Journal
-from flowfn.engine.ledger import CALL, RETURN, CallInfo, Ledger, Record
+from flowfn.engine.ledger import Ledger
+from flowfn.engine.record import CALL, RETURN, CallInfo, Record
 from flowfn.futures import Future
 from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost

@@ -1,0 +1,279 @@
+"""What the stored rows of one call, or of one node's task, say.
+
+Rule: a row is kept as it was read, and its value is decoded when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from flowfn.ports import Deserializer, WriteRow
+from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+from flowfn.report import CallSummary
+from flowfn.values import Write
+
+CALL = "__call__"
+RETURN = "__return__"
+ERROR = "__error__"
+QUESTION = "__interrupt__"
+ANSWER = "__resume__"
+FAILED = "__failed__"
+REPORT = "__report__"
+SUSPENDED = "__suspended__"
+ANSWERED_BY = "__answered_by__"
+STARTED = "__started__"
+DECISION = "__decision__"
+TIMED = "__timed__"
+CODE = "__code__"
+
+DOUBT = "in_doubt"
+"""The name of the question whether a call in doubt had happened."""
+
+RUN_TASK = "0" * 32
+"""The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
+
+OUTCOMES = (RETURN, ERROR, ANSWER)
+
+
+class CallInfo(NamedTuple):
+    """What is recorded of a call besides its outcome: enough to match it and to show it.
+
+    `born` is how many outcomes the run had when the call was made; `site` is file:line; `position` is how many
+    calls of its name its scope had made before, -1 where that isn't known.
+    """
+
+    name: str
+    qualified: str
+    scope: str
+    skeleton: bytes | None
+    leaves: Sequence[Sequence[str]]
+    weak: bool
+    occurrence: int
+    born: int
+    at: float
+    site: str
+    arguments: str
+    code: str
+    scope_code: str
+    position: int = -1
+    form: bytes | None = None
+    """The arguments themselves, unless they are long; see `forms`."""
+    branch: int = 0
+    """Which branch of its scope's code made it, in the order in which the branches were made."""
+
+    @property
+    def summary(self) -> CallSummary:
+        """The call, for people."""
+        return CallSummary(self.name, self.arguments, self.site, self.code)
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+class Timing(NamedTuple):
+    """When a call's first attempt began and its last one ended, in seconds since the epoch, and how many it took."""
+
+    started: float
+    ended: float
+    attempts: int
+
+
+class Record:
+    """One call as the journal has it: what it was and what came of it, both still encoded."""
+
+    __slots__ = (
+        "_answered_by",
+        "_claims",
+        "_code",
+        "_decision",
+        "_info",
+        "_serde",
+        "_start",
+        "_timed",
+        "failed",
+        "index",
+        "order",
+        "outcome",
+        "question",
+        "started",
+        "task",
+        "waiting",
+    )
+
+    def __init__(self, task: str, serde: Deserializer) -> None:
+        self.task = task
+        self._claims: list[None] = [None]
+        self.index = 0
+        """The number that its outcome was given when it was recorded."""
+        self.order = 0
+        """The place of its outcome in the order of commits."""
+        self.outcome: WriteRow | None = None
+        self.question: WriteRow | None = None
+        self.failed = 0
+        self.waiting = False
+        """Whether the run stopped for a question that it, or a call of it, asked."""
+        self._answered_by: WriteRow | None = None
+        self.started = 0
+        """The number that its last start was given, where starts are recorded."""
+        self._start: WriteRow | None = None
+        self._decision: WriteRow | None = None
+        self._info: WriteRow | CallInfo | None = None
+        self._timed: WriteRow | None = None
+        self._code: WriteRow | None = None
+        self._serde = serde
+
+    def add(self, row: WriteRow, place: int) -> None:
+        if row.channel == CALL:
+            self._info = self._info or row
+        elif row.channel in OUTCOMES:
+            if row.index >= self.index:
+                self.index, self.order, self.outcome = row.index, place, row
+        elif row.channel == QUESTION:
+            self.question = row
+        elif row.channel == SUSPENDED:
+            self.waiting = self._serde.loads(row.value)
+        elif row.channel == ANSWERED_BY:
+            self._answered_by = row
+        elif row.channel == STARTED:
+            if row.index > self.started:
+                self.started, self._start = row.index, row
+        elif row.channel == DECISION:
+            self._decision = row
+        elif row.channel == TIMED:
+            self._timed = row
+        elif row.channel == CODE:
+            self._code = row
+        elif row.channel == FAILED:
+            self.failed = self._serde.loads(row.value)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether a call of this attempt has turned out to be this one."""
+        return not self._claims
+
+    def claim(self) -> bool:
+        """Take it for a call; False if it is another one's. Of two threads that ask at the same time one is told so."""
+        try:
+            self._claims.pop()
+        except IndexError:
+            return False
+        return True
+
+    @property
+    def info(self) -> CallInfo | None:
+        """What the call was; None where only its outcome is known."""
+        if isinstance(self._info, WriteRow):
+            self._info = CallInfo(*self._serde.loads(self._info.value))
+        return self._info
+
+    @property
+    def code(self) -> str | None:
+        """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
+        if self._code is not None:
+            return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
+        info = self.info
+        return None if info is None else info.code
+
+    @property
+    def timing(self) -> Timing | None:
+        """When it ran; None for what hasn't ended, and for what took no time to speak of."""
+        if self._timed is None or self.outcome is None:
+            return None
+        return Timing(*self._serde.loads(self._timed.value))
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has an outcome."""
+        return self.outcome is not None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it was under way when the process died."""
+        under_way = self.outcome is None or self.started > self.index
+        return under_way and self.question is None and not self.waiting
+
+    @property
+    def started_at(self) -> float | None:
+        """When it last began, in seconds since the epoch, where starts are recorded."""
+        return None if self._start is None else self._serde.loads(self._start.value)
+
+    @property
+    def decision(self) -> str:
+        """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
+        return "" if self._decision is None else self._serde.loads(self._decision.value)
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """Of a question, who answered it (`by`, None where nobody said) and when (`at`, in UTC)."""
+        return {} if self._answered_by is None else self._serde.loads(self._answered_by.value)
+
+    @property
+    def answered_by(self) -> str | None:
+        """Who answered it, where that was said."""
+        return self.answered.get("by")
+
+    def asked(self) -> Any:
+        """The question that it is, decoded."""
+        assert self.question is not None
+        return self._serde.loads(self.question.value)
+
+    def value(self) -> Any:
+        """The recorded outcome, decoded: a result, an error or an answer."""
+        assert self.outcome is not None
+        return self._serde.loads(self.outcome.value)
+
+
+class NodeRecord:
+    """What a node's task wrote, or how it failed, as the journal has it."""
+
+    __slots__ = ("_serde", "rows")
+
+    def __init__(self, serde: Deserializer) -> None:
+        self.rows: list[WriteRow] = []
+        self._serde = serde
+
+    @property
+    def finished(self) -> bool:
+        """Whether the task ended well, be it without writing anything."""
+        return any(row.index >= 0 for row in self.rows)
+
+    @property
+    def timing(self) -> Timing | None:
+        """When it ran; None for what took no time to speak of, at the beginning of its superstep."""
+        found = [row for row in self.rows if row.channel == TIMED]
+        return Timing(*self._serde.loads(found[-1].value)) if found else None
+
+    @property
+    def path(self) -> str:
+        """Whose task it is, as `node_path` wrote it."""
+        return self.rows[0].path
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it failed, and its error is another node's to handle."""
+        return any(row.channel == ERROR_SOURCE for row in self.rows)
+
+    @property
+    def writes(self) -> list[Write]:
+        """What it wrote, in its order."""
+        rows = sorted((row for row in self.rows if row.index >= 0), key=lambda row: row.index)
+        return [Write(row.channel, self._serde.loads(row.value)) for row in rows if row.channel != NO_WRITES]
+
+    @property
+    def error(self) -> Any:
+        """The error that it last failed with; None if it didn't."""
+        return self._failure[0]
+
+    @property
+    def error_text(self) -> str | None:
+        """That error, as it showed itself."""
+        return self._failure[1]
+
+    @property
+    def _failure(self) -> tuple[Any, str | None]:
+        found = [row for row in self.rows if row.channel == ERROR]
+        if not found:
+            return None, None
+        error, text = self._serde.loads(found[-1].value)
+        return error, text
