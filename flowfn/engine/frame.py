@@ -61,7 +61,7 @@ class Frame:
         self.attempt = attempt
         self.began = began
         """When the first attempt began, in seconds since the epoch."""
-        if run.ledger:
+        if run.ledger.records:
             run.callers[self.scope] = call.definition
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
@@ -156,7 +156,7 @@ class Frame:
         """
         self.steps += 1
         branch, ledger = self._branch(), self.run.ledger
-        if self.numbers is not None and ledger and (record := self._recorded(name, digest, branch)):
+        if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
             return record.task, record.info.occurrence if record.info else 0, branch
         occurrences = self.counts.setdefault((name, digest), count())
         while True:

@@ -64,6 +64,7 @@ class Journal:
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
+        self._keeps_deltas = saver.keeps_deltas
         self.ends: Callable[[Exception], None] = _nobody
         """Told of what ends the run, since the journal can't be relied on any more."""
         self.released = False
@@ -282,7 +283,7 @@ class Journal:
             self.ends(error)
 
     def _thinned(self, items: Iterable[Item]) -> list[Item]:
-        if not self.saver.keeps_deltas:
+        if not self._keeps_deltas:
             return list(items)
         thinned = self._thinning.thinned
         return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]

@@ -43,9 +43,6 @@ class Ledger:
             self.last_place = max(self.last_place, record.order)
         self._index: _Index | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self.records)
-
     def writes_at(self, path: tuple[Any, ...]) -> list[Write] | None:
         """What the task of a node wrote; None if it hasn't finished."""
         node = self.nodes.get(node_scope(path)) if self.nodes else None

@@ -213,7 +213,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     run.settle_edits(loaded, commanded=bool(writes))
     run.waiting = read_asked(journal.serde, loaded.writes)
     if loaded is head and not run.config.replays:
-        run.report.resumed = bool(ledger)
+        run.report.resumed = bool(ledger.records)
         _pass_breakpoints(run)
         await _obey(run, journal, loaded, given.command, writes)
     else:

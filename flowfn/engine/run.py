@@ -329,7 +329,7 @@ class Run:
 
     def note_orphans(self) -> None:
         """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
-        if not self.ledger and not self.newcomers:
+        if not self.ledger.records and not self.newcomers:
             return
         orphans = list(self.ledger.orphans())
         left: dict[tuple[str, str], deque[CallInfo]] = {}

@@ -48,7 +48,7 @@ def spawn(
         definition.bind(args, kwargs)
         return _start(call, host)
     identify(call, frame)
-    verdict = _place(call, frame) if run.ledger else None
+    verdict = _place(call, frame) if run.ledger.records else None
     if isinstance(verdict, Doubt) or (isinstance(verdict, Same) and verdict.how == "position"):
         return _hold(call, host)
     if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:

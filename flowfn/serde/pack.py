@@ -11,7 +11,7 @@ Rule: what cannot come back with the same value and type raises `Refused` with t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -208,15 +208,15 @@ def _encodable(text: str) -> bool:
 
 def _may_be_flattened(value: Any) -> bool:
     """Whether anything but plain values is in it; it was packed, so it is finite."""
-    level: Iterable[Any] = (value,)
-    while level:
+    if type(value) not in _NESTS:
+        return type(value) not in _PLAIN
+    nests = [value]
+    while nests:
+        level = list(chain.from_iterable(nest.values() if type(nest) is dict else nest for nest in nests))
         kinds = set(map(type, level))
         if not kinds <= _PLAIN_OR_NESTS:
             return True
-        if kinds.isdisjoint(_NESTS):
-            return False
-        nests = [item for item in level if type(item) in _NESTS]
-        level = list(chain.from_iterable(nest.values() if type(nest) is dict else nest for nest in nests))
+        nests = [] if kinds.isdisjoint(_NESTS) else [item for item in level if type(item) in _NESTS and item]
     return False
 
 
