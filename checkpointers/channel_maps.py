@@ -8,21 +8,28 @@ and becomes the base of those that follow.
 A place is `[version, key of value]`, or `[version]` where the channel is empty; None in a difference says that
 the channel is gone. Stored, a map is a msgpack array: of each channel its name, or in a difference its number in the
 base; its version, or nil where it is gone; how many checkpoints ago its value was put, or nil where it is empty; and
-which one of that checkpoint's it was.
+which one of that checkpoint's it was. In a difference, the channels of a run have one version, and values of which each
+has the next key, or all the same one: of a run there is less than nothing, as many as it has; then what there is of the
+first of them; then the step from key to key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import ormsgpack
 
-from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow
 
 ROOM = 1 << 32
 """How many values and writes a checkpoint has room for: the distance between the first keys of two."""
+
+
+def span(checkpoint: int) -> tuple[int, int]:
+    """The first and the last key that rows of a checkpoint may have."""
+    return checkpoint * ROOM, checkpoint * ROOM + ROOM - 1
+
 
 Place = list[int]
 Places = Mapping[str, Place]
@@ -68,13 +75,21 @@ class ChannelMap(NamedTuple):
             data = self.difference(key)
             if not self._is_long(data, self.base):
                 return data, self.base.key
-        return _packed(self.whole(), {}, key), None
+        return _packed(dict(sorted(self.whole().items())), {}, key), None
 
     def _is_long(self, data: bytes, base: Base) -> bool:
         """Whether the differences since the base are as long together as the base: least is stored in all if the
-        map is stored whole then. They have grown evenly, by what each checkpoint put."""
+        map is stored whole then. They have grown evenly, by what each checkpoint put; but for the names of channels
+        that the base doesn't have, which each has had, as many as versions went by."""
         since = len(self.changes) / max(self.put, 1)
-        return len(data) * since / 2 > base.size + SMALL
+        if len(data) * since / 2 > base.size + SMALL:
+            return True
+        if self.changes.keys() <= base.numbers.keys():
+            return False
+        names = sum(len(name) for name in self.changes if name not in base.numbers)
+        latest = max((place[0] for place in self.changes.values() if place is not None), default=0)
+        went_by = latest - max(base.versions.values(), default=latest)
+        return names * went_by > base.size + names + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -130,33 +145,66 @@ def read(key: int, data: bytes, base: Base | None) -> ChannelMap:
 
 def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key: int) -> bytes:
     packed: list[Any] = []
-    for name, place in changes.items():
-        packed.append(numbers.get(name, name))
+    for count, name, place, step in _runs(changes, numbers):
         if place is None:
-            packed.append(None)
+            packed += (name, None)
         elif len(place) < 2:
-            packed += (place[0], None)
+            packed += (name, place[0], None)
         else:
             put, nth = divmod(place[1], ROOM)
-            packed += (place[0], key - put, nth)
+            if count == 1:
+                packed += (name, place[0], key - put, nth)
+            else:
+                packed += (-count, name, place[0], key - put, nth, step)
     try:
         return ormsgpack.packb(packed)
     except TypeError:  # a name with lone surrogates
         return ormsgpack.packb([_encoded(part) if isinstance(part, str) else part for part in packed])
 
 
+def _runs(
+    changes: Mapping[str, Place | None], numbers: Mapping[str, int]
+) -> Iterator[tuple[int, str | int, Place | None, int]]:
+    """How many channels are in a run, the first one's number or name and place, and the step from key to key."""
+    count, last, step, due = 0, 0, 0, -1
+    first: str | int = ""
+    at: Place | None = None
+    for name, place in changes.items():
+        number = numbers.get(name, name)
+        if number == due and place is not None and at is not None and len(place) > 1 and place[0] == at[0]:
+            by = place[1] - last
+            if by == step or (count == 1 and by == 0):
+                count, last, step, due = count + 1, place[1], by, due + 1
+                continue
+        if count:
+            yield count, first, at, step
+        count, first, at, step, due = 1, number, place, 1, -1
+        if place is not None and len(place) > 1:
+            last = place[1]
+            due = number + 1 if isinstance(number, int) else -1
+    if count:
+        yield count, first, at, step
+
+
 def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> Iterator[tuple[str, Place | None]]:
     parts = iter(ormsgpack.unpackb(data))
     for part in parts:
-        name = names[part] if isinstance(part, int) else _decoded(part)
+        count = 1
+        if isinstance(part, int) and part < 0:
+            count, part = -part, next(parts)
         version = next(parts)
         ago = None if version is None else next(parts)
-        if version is None:
-            yield name, None
-        elif ago is None:
-            yield name, [version]
-        else:
-            yield name, [version, (key - ago) * ROOM + next(parts)]
+        if ago is None:
+            name = names[part] if isinstance(part, int) else _decoded(part)
+            yield name, None if version is None else [version]
+            continue
+        at = (key - ago) * ROOM + next(parts)
+        if count == 1:
+            yield names[part] if isinstance(part, int) else _decoded(part), [version, at]
+            continue
+        step = next(parts)
+        for nth, name in enumerate(names[part : part + count]):
+            yield name, [version, at + nth * step]
 
 
 def _encoded(name: str) -> bytes:
@@ -167,42 +215,26 @@ def _decoded(name: str | bytes) -> str:
     return name if isinstance(name, str) else name.decode("utf-8", "surrogatepass")
 
 
-Store = Callable[[bytes, int | None], int]
-"""Keeps a value, or with a key the delta to the value of that key; returns the key."""
-
-
-def after(parent: ChannelMap, row: CheckpointRow, store: Store) -> ChannelMap:
-    """The map of a checkpoint, which shares with its parent what `row.values` doesn't name.
-
-    Raises:
-        SaverError: a value is put as a delta, and the parent has none.
-    """
+def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> ChannelMap:
+    """The map of a checkpoint whose own values are at places, and which shares the rest with its parent."""
     base, versions = parent.base, row.versions
     if base is None:
-        places = {name: _place(name, at, row, parent, store) for name, at in versions.items()}
-        return ChannelMap(places)
+        return ChannelMap({name: put.get(name) or _shared(parent, name, versions[name]) for name in versions})
     changes: dict[str, Place | None] = {
         name: place
         for name, place in parent.changes.items()
-        if place is not None and versions.get(name) == place[0] and name not in row.values
+        if name not in put and place is not None and versions.get(name) == place[0]
     }
-    touched = row.values.keys() | (parent.changes.keys() - changes.keys())
-    for name in sorted(touched):
+    for name in parent.changes.keys() - changes.keys() - put.keys():
         if name in versions:
-            changes[name] = _place(name, versions[name], row, parent, store)
-    if not base.versions.keys() <= row.versions.keys():
-        changes |= dict.fromkeys(base.versions.keys() - row.versions.keys())
+            changes[name] = _shared(parent, name, versions[name])
+    changes |= put
+    if not base.versions.keys() <= versions.keys():
+        changes |= dict.fromkeys(base.versions.keys() - versions.keys())
     return ChannelMap(changes, base, len(row.values))
 
 
-def _place(name: str, version: int, row: CheckpointRow, parent: ChannelMap, store: Store) -> Place:
-    put = row.values.get(name)
-    if put is None:
-        old = parent.get(name)
-        return old if old is not None and old[0] == version else [version]
-    if put.deltas:
-        old = parent.get(name)
-        if old is None or len(old) < 2:
-            raise nothing_to_change(row, name)
-        return [version, store(put.deltas[0], old[1])]
-    return [version] if put.value is None else [version, store(put.value, None)]
+def _shared(parent: ChannelMap, name: str, version: int) -> Place:
+    """The place of a channel that a checkpoint puts no value of; it's empty where the parent has another version."""
+    old = parent.get(name)
+    return old if old is not None and old[0] == version else [version]

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
@@ -24,7 +24,7 @@ from checkpointers.opening import Target, open_saver
 from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import key_id, place
-from flowfn.errors import DecryptionError, InvalidInput, SaverError
+from flowfn.errors import CorruptDataError, DecryptionError, InvalidInput, SaverError
 from flowfn.ports import (
     Begin,
     Busy,
@@ -270,7 +270,8 @@ class EncryptedSaver(CheckpointSaver):
         return None
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        loaded = self.saver.load(thread, namespace, checkpoint)
+        with _refusing():
+            loaded = self.saver.load(thread, namespace, checkpoint)
         return None if loaded is None else self._opened(loaded)
 
     def history(
@@ -281,7 +282,12 @@ class EncryptedSaver(CheckpointSaver):
         before: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Loaded]:
-        return map(self._opened, self.saver.history(thread, namespace, before=before, limit=limit))
+        return self._each(self.saver.history(thread, namespace, before=before, limit=limit))
+
+    def _each(self, found: Iterator[Loaded]) -> Iterator[Loaded]:
+        with _refusing():
+            for loaded in found:
+                yield self._opened(loaded)
 
     def _opened(self, loaded: Loaded) -> Loaded:
         row, thread = loaded.checkpoint, loaded.thread
@@ -325,6 +331,17 @@ class EncryptedSaver(CheckpointSaver):
     def _opened_write(self, loaded: Loaded, row: WriteRow) -> WriteRow:
         where = _of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, row)
         return row._replace(value=self.keys.open(row.value, loaded.thread, where))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A row that the inner saver finds changed is one that was changed."""
+    try:
+        yield
+    except DecryptionError:
+        raise
+    except CorruptDataError as error:
+        raise DecryptionError(str(error)) from error
 
 
 def _joined(call: str, metadata: bytes) -> bytes:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flowfn.errors import SerializationError
 
-_SHORT, _LONG = 96, 4096
+_SHORT, LONG = 96, 4096
 """Bytes of what is deflated: shorter gains nothing, and longer takes more time than writing it."""
 _WINDOW, _MEMORY = -13, 5
 """For zlib: a window that holds both rows, and tables that are cleared in microseconds."""
@@ -30,7 +30,7 @@ NOTHING = Other(0, b"")
 
 def is_packed(data: bytes) -> bool:
     """Whether bytes are of a length that is deflated."""
-    return _SHORT <= len(data) <= _LONG
+    return _SHORT <= len(data) <= LONG
 
 
 def packed(data: bytes, other: Other) -> tuple[bytes, int | None]:
@@ -56,10 +56,10 @@ def _plain(data: bytes, beside: int | None, other: bytes = b"") -> bytes:
         return data
     inflating = zlib.decompressobj(_WINDOW, other) if other else zlib.decompressobj(_WINDOW)
     try:
-        plain = inflating.decompress(data, _LONG + 1)
+        plain = inflating.decompress(data, LONG + 1)
     except zlib.error as error:
         raise _damaged(str(error)) from None
-    if not inflating.eof or len(plain) > _LONG:
+    if not inflating.eof or len(plain) > LONG:
         raise _damaged("it doesn't end where it should")
     return plain
 

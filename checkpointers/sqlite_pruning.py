@@ -11,28 +11,27 @@ import json
 import sqlite3
 from collections.abc import Collection
 
-from checkpointers.channel_maps import Bases, ChannelMap
+from checkpointers.channel_maps import Bases, ChannelMap, span
 from checkpointers.housekeeping import Place
 from checkpointers.short_forms import long_id
-from checkpointers.sqlite_rows import channel_map, forget_keys, span
+from checkpointers.sqlite_rows import channel_map, columns_of, forget_keys, put
 
 Cursor = sqlite3.Cursor
 
 _LEFT = "left"
 """The `source` of a row that stands for forgotten checkpoints: a name that has no meaning elsewhere."""
 
+_ID, _PARENT, _CHANNELS, _BASE = 3, 4, 10, 11
+"""Columns of a checkpoint."""
+
 _NEEDED = """
     WITH RECURSIVE needed (key) AS (
-        SELECT value FROM json_each(?)
-        UNION SELECT value.onto FROM needed JOIN value ON value.key = needed.key WHERE value.onto IS NOT NULL
+        SELECT (SELECT max(key) FROM value WHERE key <= each.value) FROM json_each(?) AS each
+        UNION SELECT (SELECT max(of.key) FROM value AS of WHERE of.key <= value.onto)
+        FROM needed JOIN value ON value.key = needed.key WHERE value.onto IS NOT NULL
         UNION SELECT value.beside FROM needed JOIN value ON value.key = needed.key WHERE value.beside > 0)
     SELECT key FROM needed"""
-
-
-_NAME_PARENTS = """
-    UPDATE checkpoint SET parent = (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
-    WHERE thread = ? AND parent IN (SELECT value FROM json_each(?))"""
-"""Parents that go are known by their ids again."""
+"""The rows that values are read from."""
 
 
 def places(db: Cursor, thread: str) -> list[Place]:
@@ -55,7 +54,6 @@ def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
     }
     doomed = {named[place] for place in places if place in named}
     forget_keys(db, max(doomed, default=0))
-    db.execute(_NAME_PARENTS, (thread, json.dumps(sorted(doomed))))
     needed = _needed(db, set(named.values()) - doomed, doomed)
     left = db.execute(
         "SELECT key FROM checkpoint WHERE thread = ? AND body IS NULL AND source = ?", (thread, _LEFT)
@@ -67,7 +65,7 @@ def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
         if own & needed:
             db.execute(
                 "UPDATE checkpoint SET id = ?, source = ?, parent = NULL, step = NULL, created_at = NULL, body = NULL,"
-                " metadata = NULL, channels = NULL, base = NULL WHERE key = ?",
+                " metadata = NULL, channels = NULL, base = NULL, crc = NULL WHERE key = ?",
                 (f"{_LEFT} {key}", _LEFT, key),
             )
         else:
@@ -75,14 +73,18 @@ def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
 
 
 def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
-    """The values that kept checkpoints are read from. Maps that differ from a doomed one are made whole."""
+    """The rows of values that kept checkpoints are read from, which no longer need doomed ones: a map that differs from
+    that of one is made whole, and a parent that goes is known by its id again."""
     bases = Bases()
     values = set()
     for key in kept:
-        channels, base = db.execute("SELECT channels, base FROM checkpoint WHERE key = ?", (key,)).fetchone()
-        whole = channel_map(db, key, channels, base, bases).whole()
-        if base in doomed:
-            stored, _ = ChannelMap(whole).as_bytes(key)
-            db.execute("UPDATE checkpoint SET channels = ?, base = NULL WHERE key = ?", (stored, key))
+        columns = [*columns_of(db, key)]
+        whole = channel_map(db, columns, bases).whole()
         values |= {place[1] for place in whole.values() if len(place) > 1}
+        if columns[_BASE] in doomed or columns[_PARENT] in doomed:
+            if columns[_BASE] in doomed:
+                columns[_CHANNELS], columns[_BASE] = ChannelMap(whole).as_bytes(key)
+            if columns[_PARENT] in doomed:
+                columns[_PARENT] = columns_of(db, columns[_PARENT])[_ID]
+            put(db, columns)
     return {key for (key,) in db.execute(_NEEDED, (json.dumps(sorted(values)),))}

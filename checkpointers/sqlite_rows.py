@@ -7,41 +7,36 @@ or knows of processes.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from checkpointers import channel_maps
-from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, Places, after
+from checkpointers import channel_maps, sqlite_values, sqlite_writes
+from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, span
+from checkpointers.checksums import check, checksum
 from checkpointers.leases import Held
-from checkpointers.packing import NOTHING, Other, is_packed, packed
-from checkpointers.rules import concerns_thread, lease_lost, merged, now, strange_item
+from checkpointers.rules import concerns_thread, lease_lost, now, strange_item
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
 from checkpointers.sqlite_schema import IS_UNFINISHED
-from checkpointers.sqlite_values import Parts, Values, other_among
+from checkpointers.sqlite_values import Values
 from flowfn.ports import (
     CheckpointRow,
     Commit,
     Lease,
     Loaded,
     Versioned,
-    WriteRow,
     Writes,
 )
+from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor
 
-_FENCE = """
-    SELECT thread.key, thread.token, checkpoint.key FROM thread LEFT JOIN checkpoint
+_FENCE = f"""
+    SELECT thread.key, thread.token, checkpoint.key, (
+        SELECT coalesce(max(key), checkpoint.key * {ROOM}) FROM "write"
+        WHERE key BETWEEN checkpoint.key * {ROOM} AND checkpoint.key * {ROOM} + {ROOM - 1})
+    FROM thread LEFT JOIN checkpoint
     ON checkpoint.thread = thread.key AND checkpoint.id = ? AND checkpoint.namespace = ?
     WHERE thread.id = ?"""
-
-_ADD_WRITE = """
-    INSERT INTO "write" VALUES (
-        (SELECT coalesce(max(key), ?) FROM "write" WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?, ?, ?)"""
-
-_ADD_VALUE = """
-    INSERT INTO value (key, data, onto, beside) VALUES (
-        (SELECT coalesce(max(key), ?) FROM value WHERE key BETWEEN ? AND ?) + 1, ?, ?, ?)"""
 
 _LAST = "(SELECT max(coalesce((SELECT max(key) FROM checkpoint), 0), forgotten) FROM fence)"
 """The last key that a checkpoint was given."""
@@ -63,7 +58,7 @@ id has been named, and the last key."""
 
 _NAMED = f"INSERT INTO checkpoint (key, thread, namespace, id) VALUES ({_LAST} + 1, ?, ?, ?)"
 
-_NEW = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 _IS_PUT = f"SELECT body IS NOT NULL, {_LAST} FROM checkpoint WHERE key = ?"
 
@@ -83,18 +78,13 @@ _LEND = """
         touched = (SELECT max(touched) + 1 FROM thread)
     WHERE key = ?"""
 
-_FILL = """
-    UPDATE checkpoint SET parent = ?, step = ?, source = ?, created_at = ?, body = ?, metadata = ?,
-        channels = ?, base = ? WHERE key = ?"""
-
 _PARENT = """
     CASE typeof(checkpoint.parent) WHEN 'integer' THEN
         (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
     ELSE checkpoint.parent END"""
 
-_COLUMNS = f"""checkpoint.namespace, checkpoint.id, {_PARENT}, checkpoint.step, checkpoint.source,
-    checkpoint.created_at, checkpoint.body, checkpoint.metadata, checkpoint.channels,
-    checkpoint.base"""
+_OF = f"checkpoint.*, {_PARENT}"
+"""What there is to know of a checkpoint."""
 
 # -- writing --------------------------------------------------------------------------------------
 
@@ -102,29 +92,27 @@ _COLUMNS = f"""checkpoint.namespace, checkpoint.id, {_PARENT}, checkpoint.step, 
 def apply(db: Cursor, commit: Commit, bases: Bases) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
     first = commit.items[0] if commit.items else None
-    spot = (short_id(first.checkpoint), first.namespace) if isinstance(first, Writes) else (None, None)
-    found = db.execute(_FENCE, (*spot, commit.thread)).fetchone()
+    spot = first[:2] if isinstance(first, Writes) else ("", "")
+    found = db.execute(_FENCE, (short_id(spot[1]), spot[0], commit.thread)).fetchone()
     lease = commit.lease
     if lease is not None and (found is None or found[1] != lease.token):
         return lease_lost(commit.thread)
-    thread, _, place = found or (add_thread(db, commit.thread), 0, None)
+    thread, _, place, last = found or (add_thread(db, commit.thread), 0, None, 0)
     for item in commit.items:
         if isinstance(item, Writes):
-            known = place if item is first else None
-            _add_writes(db, known or _place(db, thread, item.namespace, item.checkpoint), item.rows)
+            if place is None or item[:2] != spot:
+                spot = item[:2]
+                place = _place(db, thread, *spot)
+                last = sqlite_writes.last(db, place)
+            last = sqlite_writes.add(db, last, item.rows)
         elif isinstance(item, CheckpointRow):
             _add_checkpoint(db, thread, item, bases)
+            place = None  # which has moved, perhaps
         else:
             raise strange_item(item)
     if concerns_thread(commit):
         _settle(db, thread, commit)
     return None
-
-
-def _add_writes(db: Cursor, checkpoint: int, rows: Iterable[WriteRow]) -> None:
-    first, last = span(checkpoint)
-    room = (first, first, last)
-    db.executemany(_ADD_WRITE, [room + row for row in rows])
 
 
 def _place(db: Cursor, thread: int, namespace: str, id: str) -> int:
@@ -147,75 +135,48 @@ def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
     if put or key == last:
         return key
     db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
-    shift = (last + 1 - key) * ROOM
-    db.execute('UPDATE "write" SET key = key + ? WHERE key BETWEEN ? AND ?', (shift, *span(key)))
+    sqlite_writes.move(db, key, last + 1)
     return int(last) + 1
 
 
 def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
-    of = None if row.parent is None else short_id(row.parent)
-    named = {"thread": thread, "id": short_id(row.id), "namespace": row.namespace, "parent": of}
-    found = db.execute(_AROUND, named).fetchone()
-    known, last = found[4:]
-    parent_key, parent = _parent(*found[:4], bases=bases)
-    other = _other(db, parent_key, row)
+    of: bytes | str | int | None = None if row.parent is None else short_id(row.parent)
+    id = short_id(row.id)
+    around = {"thread": thread, "id": id, "namespace": row.namespace, "parent": of}
+    *found, known, last = db.execute(_AROUND, around).fetchone()
+    if known is not None and _make_independent(db, thread, known):
+        found = db.execute(_AROUND, around).fetchone()[:4]
+    parent_key, parent = _parent(*found, bases=bases)
     if known is None:
-        _add_new_checkpoint(db, thread, last + 1, (parent_key, parent), row, other, bases)
-        return
-    key = _final_place(db, thread, row.namespace, row.id)
-    room = span(key)
-
-    def store(value: bytes, onto: int | None) -> int:
-        data, beside = packed(value, other)
-        db.execute(_ADD_VALUE, (room[0], *room, data, onto, beside))
-        return _last_row(db)
-
-    channels, base = after(EMPTY if parent_key == key else parent, row, store).as_bytes(key)
-    db.execute(_FILL, (*_described(row, parent_key), channels, base, key))
-
-
-def _add_new_checkpoint(
-    db: Cursor,
-    thread: int,
-    key: int,
-    before: tuple[int | None, ChannelMap],
-    row: CheckpointRow,
-    other: Other,
-    bases: Bases,
-) -> None:
-    """A checkpoint that nothing is known of yet: its key is the next one, and its values are the first under it."""
-    parent_key, parent = before
-    values: dict[tuple[bytes, int | None], int] = {}
-
-    def store(value: bytes, onto: int | None) -> int:
-        """Two channels that hold the same share it."""
-        return values.setdefault((value, onto), key * ROOM + 1 + len(values))
-
-    made = after(parent, row, store)
+        key = last + 1
+        first = key * ROOM + 1
+    else:
+        key = _final_place(db, thread, row.namespace, row.id)
+        first = sqlite_values.next_key(db, key)
+    if parent_key == key:
+        parent = EMPTY
+    made = after(parent, row, sqlite_values.put(db, row, parent, parent_key, first))
     channels, base = made.as_bytes(key)
     if base is not None:
         bases.keep(key, channels, made)
-    db.executemany(
-        "INSERT INTO value (key, onto, data, beside) VALUES (?, ?, ?, ?)",
-        [(place, onto, *packed(value, other)) for (value, onto), place in values.items()],
-    )
-    db.execute(
-        _NEW, (key, thread, row.namespace, short_id(row.id), *_described(row, parent_key), channels, base)
-    )
+    of = of if parent_key is None or of is None else parent_key
+    described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
+    put(db, (key, thread, row.namespace, id, of, *described, channels, base))
 
 
-def _described(row: CheckpointRow, parent: int | None) -> tuple[Any, ...]:
-    """What a checkpoint says of itself. A parent that is there is known by its key."""
-    of = None if row.parent is None else short_id(row.parent) if parent is None else parent
-    return (of, row.step, row.source, short_time(row.created_at), row.body, row.metadata)
+def _make_independent(db: Cursor, thread: int, key: int) -> bool:
+    """Have no map differ from that of a checkpoint, which is to be put again; whether one did."""
+    found = db.execute("SELECT key FROM checkpoint WHERE thread = ? AND base = ?", (thread, key)).fetchall()
+    for (other,) in found:
+        columns = columns_of(db, other)
+        whole = channel_map(db, columns, Bases()).whole()
+        put(db, (*columns[:10], *ChannelMap(whole).as_bytes(other)))
+    return bool(found)
 
 
-def _other(db: Cursor, parent: int | None, row: CheckpointRow) -> Other:
-    """What values of a checkpoint may be kept beside: one that its parent was put with."""
-    given = (held.deltas[0] if held.deltas else held.value for held in row.values.values())
-    if parent is None or not any(data is not None and is_packed(data) for data in given):
-        return NOTHING
-    return other_among(db, span(parent))
+def put(db: Cursor, columns: Sequence[Any]) -> None:
+    """Store all columns of a checkpoint but for its checksum, in place of what there is under its key."""
+    db.execute(_PUT, (*columns, checksum(columns)))
 
 
 def _parent(
@@ -229,12 +190,26 @@ def _parent(
     return key, bases.map(key, channels, base, whole)
 
 
-def channel_map(db: Cursor, key: int, channels: bytes, base: int | None, bases: Bases) -> ChannelMap:
-    """A checkpoint's stored map, with its base."""
+def channel_map(db: Cursor, columns: Sequence[Any], bases: Bases) -> ChannelMap:
+    """The map of a checkpoint of these columns, with its base."""
+    key, channels, base = columns[0], *columns[10:12]
     if base is None:
         return channel_maps.read(key, channels, None)
-    (whole,) = db.execute("SELECT channels FROM checkpoint WHERE key = ?", (base,)).fetchone()
-    return channel_maps.read(key, channels, bases.read(base, whole))
+    whole = columns_of(db, base)
+    return channel_maps.read(key, channels, bases.read(base, whole[10]))
+
+
+def columns_of(db: Cursor, key: int) -> tuple[Any, ...]:
+    """All columns of the checkpoint of a key but for its checksum.
+
+    Raises:
+        Damaged: they aren't what was written.
+    """
+    found = db.execute("SELECT * FROM checkpoint WHERE key = ?", (key,)).fetchone()
+    if found is None:
+        raise Damaged("a row that it is read from is missing")
+    check(found[:-1], found[-1])
+    return tuple(found[:-1])
 
 
 def _settle(db: Cursor, thread: int, commit: Commit) -> None:
@@ -348,7 +323,12 @@ def load(db: Cursor, id: str, namespace: str, checkpoint: str | None, values: Va
     thread = thread_key(db, id)
     if thread is None:
         return None
-    found = _find(db, f"key, {_COLUMNS}", thread, namespace, checkpoint)
+    where, given = _where(
+        thread=thread, namespace=namespace, id=None if checkpoint is None else short_id(checkpoint)
+    )
+    found = db.execute(
+        f"SELECT {_OF} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", given
+    ).fetchone()
     return None if found is None else _loaded(db, id, found, values)
 
 
@@ -368,7 +348,7 @@ def page(
 def _load_key(db: Cursor, key: int, values: Values) -> Loaded:
     """The checkpoint of a key that was just read in the same transaction."""
     found = db.execute(
-        f"SELECT thread.id, checkpoint.key, {_COLUMNS} FROM checkpoint"
+        f"SELECT thread.id, {_OF} FROM checkpoint"
         " JOIN thread ON thread.key = checkpoint.thread WHERE checkpoint.key = ?",
         (key,),
     ).fetchone()
@@ -382,14 +362,6 @@ def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) ->
     return max(((own or 0, key) for own, key in found), default=(0, None))[1]
 
 
-def _find(db: Cursor, columns: str, thread: int, namespace: str, id: str | None) -> Any:
-    """Columns of the checkpoint of this id, or of the last one of the namespace."""
-    where, values = _where(thread=thread, namespace=namespace, id=None if id is None else short_id(id))
-    return db.execute(
-        f"SELECT {columns} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", values
-    ).fetchone()
-
-
 def _where(**columns: Any) -> tuple[str, list[Any]]:
     """The condition that a checkpoint was put and has these values; None stands for any."""
     given = {name: value for name, value in columns.items() if value is not None}
@@ -397,11 +369,19 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
 
 
 def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> Loaded:
-    key, namespace, name, parent, step, source, created_at, body, metadata, channels, base = found
-    held = channel_map(db, key, channels, base, Bases()).whole()
+    *columns, crc, parent = found
+    key, _, namespace, id, _, step, source, created_at, body, metadata, _, _ = columns
+    try:
+        check(columns, crc)
+        held = channel_map(db, columns, Bases()).whole()
+        keys = {channel: place[1] for channel, place in held.items() if len(place) > 1}
+        parts = values.read(db, keys)
+        writes = sqlite_writes.read(db, key)
+    except Damaged as error:
+        raise Damaged(f"thread {thread!r}, checkpoint {long_id(id)!r}: {error}") from None
     row = CheckpointRow(
         namespace,
-        long_id(name),
+        long_id(id),
         None if parent is None else long_id(parent),
         step,
         source,
@@ -409,33 +389,12 @@ def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> 
         body,
         metadata,
         {channel: place[0] for channel, place in held.items()},
-        _values(db, held, values),
+        {
+            channel: Versioned(place[0], *parts[channel]) if channel in parts else Versioned(place[0], None)
+            for channel, place in held.items()
+        },
     )
-    return Loaded(thread, row, _writes(db, key))
-
-
-def _values(db: Cursor, held: Places, values: Values) -> dict[str, Versioned]:
-    """The values at places; what channels share is read once."""
-    read: dict[int, Parts] = {}
-    found = {}
-    for channel, (version, *at) in held.items():
-        if at and at[0] not in read:
-            read[at[0]] = values.read(db, at[0])
-        found[channel] = Versioned(version, *read[at[0]]) if at else Versioned(version, None)
-    return found
-
-
-def _writes(db: Cursor, checkpoint: int) -> list[WriteRow]:
-    rows = db.execute(
-        'SELECT task, idx, channel, data, path FROM "write" WHERE key BETWEEN ? AND ? ORDER BY key',
-        span(checkpoint),
-    )
-    return merged(map(WriteRow._make, rows))
-
-
-def span(checkpoint: int) -> tuple[int, int]:
-    """The first and the last key that writes of a checkpoint may have."""
-    return checkpoint * ROOM, checkpoint * ROOM + ROOM - 1
+    return Loaded(thread, row, writes)
 
 
 def _last_row(db: Cursor) -> int:

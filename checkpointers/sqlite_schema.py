@@ -7,11 +7,12 @@
   whatever other branch gave the same number to its own version; or it has what differs from the map of
   the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
   writes alone so far, or was forgotten (`sqlite_pruning.py`).
-- `value`: what channels held: whole, or what changed in the value of key `onto`; deflated where `beside` isn't NULL
-  (`sqlite_values.py`); `write`: what tasks wrote, a log that is merged when read. Their `key` is the key of the
-  checkpoint that they were put with times 2**32, plus a place under it: the rows of a checkpoint lie side by side,
-  need no index, and a commit of writes dirties a single page.
+- `value`: what channels held: whole, or what changed in the value of key `onto`; deflated where `beside` isn't NULL;
+  as many small ones in a row as `members` says (`sqlite_values.py`). `write`: what tasks wrote, a log that is merged
+  when read (`sqlite_writes.py`). Their `key` is the key of the checkpoint that they were put with times 2**32, plus
+  a place under it: a checkpoint's rows lie side by side, need no index, and a commit of writes dirties a single page.
 - `source`: the code of functions by its digest, which is of all threads.
+- `crc`: in these three, the checksum of the row (`checksums.py`).
 - `fence`: one row: the last token given out, and the last key of a checkpoint that was forgotten. Neither returns,
   not even after a thread was deleted.
 """
@@ -22,7 +23,10 @@ import json
 from typing import Any
 
 from checkpointers.channel_maps import Bases, ChannelMap
+from checkpointers.checksums import checksum
 from checkpointers.short_forms import short_id, short_time
+from checkpointers.sqlite_writes import bundles
+from flowfn.ports import WriteRow
 from flowfn.sqlite.schema import Schema
 
 IS_UNFINISHED = "status IN ('running', 'interrupted', 'failed')"
@@ -129,9 +133,33 @@ def _short_map(key: int, channels: str | None, base: int | None, bases: str | No
     return ChannelMap(changes, Bases().read(base, whole)).difference(key)
 
 
+_BUNDLES = """
+CREATE TABLE bundle (key INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL);
+INSERT INTO bundle SELECT key, bundle(task, idx, channel, data, path), 0 FROM "write";
+DROP TABLE "write";
+ALTER TABLE bundle RENAME TO "write";
+UPDATE "write" SET crc = checksum(key, data);
+ALTER TABLE value ADD COLUMN members INTEGER;
+ALTER TABLE value ADD COLUMN crc INTEGER;
+UPDATE value SET crc = checksum(key, data, onto, beside, members);
+ALTER TABLE checkpoint ADD COLUMN crc INTEGER;
+UPDATE checkpoint SET crc = checksum(
+    key, thread, namespace, id, parent, step, source, created_at, body, metadata, channels, base)
+WHERE body IS NOT NULL;
+"""
+
+
+def _bundle(*write: Any) -> bytes:
+    """A row of one write."""
+    (data,) = bundles([WriteRow(*write)])
+    return data
+
+
 SCHEMA = Schema(
-    (_TABLES, _DELTAS, _SOURCES, _SHORT),
+    (_TABLES, _DELTAS, _SOURCES, _SHORT, _BUNDLES),
     functions={
+        "bundle": _bundle,
+        "checksum": lambda *columns: checksum(columns),
         "short_id": lambda id: None if id is None else short_id(id),
         "short_time": lambda time: None if time is None else short_time(time),
         "short_map": _short_map,

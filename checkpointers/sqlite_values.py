@@ -1,43 +1,172 @@
-"""How values are read from a file.
+"""How values are kept in a file, and read from it.
 
-Rule: a row of `value` is never changed, and its key never stands for another one, so that what was read of it once
-stays right. Its bytes are as `packing` made them.
+Rule: the values that a checkpoint is put with have keys that follow each other. Those that are small and whole share
+rows, each of which has the key of its first value and says how many there are; any other has a row of its own. What was
+read of a key once stays right: it never stands for another value. A row's bytes are as `packing` made them.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from checkpointers.packing import NOTHING, Other, is_packed, unpacked
+import ormsgpack
+
+from checkpointers.channel_maps import ChannelMap, Place, span
+from checkpointers.checksums import check, checksum
+from checkpointers.packing import LONG, NOTHING, Other, is_packed, packed, unpacked
+from checkpointers.rules import nothing_to_change
+from flowfn.ports import CheckpointRow
 from flowfn.recent import Recent
+from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor
 
 Parts = tuple[bytes, tuple[bytes, ...]]
 """What a value begins as, and the deltas to it, the oldest first."""
 
-_ROW = """
-    SELECT value.data, value.onto, value.beside, other.data, other.beside
-    FROM value LEFT JOIN value AS other ON other.key = value.beside WHERE value.key = ?"""
+_SMALL = 128
+"""Bytes under which a value shares a row: one of its own takes some 20 more, and as long to write as many in one."""
 
-_CHAIN = """
-    WITH RECURSIVE part (key, data, onto, beside) AS (
-        SELECT key, data, onto, beside FROM value WHERE key = ?
-        UNION ALL SELECT value.key, value.data, value.onto, value.beside
-        FROM part JOIN value ON value.key = part.onto)
-    SELECT part.key, part.data, part.beside, other.data, other.beside
-    FROM part LEFT JOIN value AS other ON other.key = part.beside"""
+_COLUMNS = "{0}.key, {0}.data, {0}.onto, {0}.beside, {0}.members, {0}.crc"
+_VALUE, _PART, _OTHER = (_COLUMNS.format(name) for name in ("value", "part", "other"))
 
-_WHOLE = """
-    SELECT key, data, beside FROM value
+_ADD = "INSERT INTO value (key, data, onto, beside, members, crc) VALUES (?, ?, ?, ?, ?, ?)"
+
+_NEXT = "SELECT key + coalesce(members, 1) FROM value WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
+
+_ROW = f"""
+    SELECT {_VALUE}, {_OTHER} FROM value LEFT JOIN value AS other ON other.key = value.beside
+    WHERE value.key <= ? ORDER BY value.key DESC LIMIT 1"""
+
+_CHAIN = f"""
+    WITH RECURSIVE part (key, data, onto, beside, members, crc) AS (
+        SELECT {_VALUE} FROM value WHERE key = ?
+        UNION ALL SELECT {_VALUE} FROM part JOIN value
+        ON value.key = (SELECT max(of.key) FROM value AS of WHERE of.key <= part.onto))
+    SELECT {_PART}, {_OTHER} FROM part LEFT JOIN value AS other ON other.key = part.beside"""
+
+_WHOLE = f"""
+    SELECT {_VALUE} FROM value
     WHERE key BETWEEN ? AND ? AND onto IS NULL AND coalesce(beside, 0) = 0 LIMIT 4"""
+
+
+class _Row(NamedTuple):
+    """A row without its checksum: `members` is how many values share it, None for one alone."""
+
+    key: int
+    data: bytes
+    onto: int | None
+    beside: int | None
+    members: int | None
+
+    def has(self, key: int) -> bool:
+        """Whether the value of a key is in it."""
+        return self.key <= key < self.key + (self.members or 1)
+
+    def values(self, data: bytes) -> list[bytes]:
+        """The values in it, of its plain bytes."""
+        values: list[bytes] = [data] if self.members is None else ormsgpack.unpackb(data)
+        return values
+
+
+# -- writing ----------------------------------------------------------------------------------------
+
+
+def next_key(db: Cursor, checkpoint: int) -> int:
+    """The key of the next value that a checkpoint is put with."""
+    first, last = span(checkpoint)
+    found = db.execute(_NEXT, (first, last)).fetchone()
+    return first + 1 if found is None else int(found[0])
+
+
+def put(
+    db: Cursor, row: CheckpointRow, parent: ChannelMap, parent_key: int | None, first: int
+) -> dict[str, Place]:
+    """Keep the values that a checkpoint is put with under keys from `first` on; the place of each channel.
+
+    Two channels that hold the same share it.
+
+    Raises:
+        SaverError: a value is put as a delta, and the parent has none.
+    """
+    versions = row.versions
+    places: dict[str, Place] = {}
+    small: dict[bytes, int] = {}
+    single: list[tuple[str, bytes, int | None]] = []
+    for name, (_, value, deltas) in row.values.items():
+        if name not in versions:
+            continue
+        if deltas:
+            single.append((name, deltas[0], _changed(parent, row, name)))
+        elif value is None:
+            places[name] = [versions[name]]
+        elif len(value) < _SMALL:
+            places[name] = [versions[name], small.setdefault(value, first + len(small))]
+        else:
+            single.append((name, value, None))
+    rows = [*_shared_rows(first, [*small])]
+    keys: dict[tuple[bytes, int | None], int] = {}
+    for name, data, onto in single:
+        places[name] = [versions[name], keys.setdefault((data, onto), first + len(small) + len(keys))]
+    rows += (_Row(key, data, onto, None, None) for (data, onto), key in keys.items())
+    if rows:
+        _add(db, rows, parent_key)
+    return places
+
+
+def _changed(parent: ChannelMap, row: CheckpointRow, name: str) -> int:
+    """The key of the value that a delta changes."""
+    old = parent.get(name)
+    if old is None or len(old) < 2:
+        raise nothing_to_change(row, name)
+    return old[1]
+
+
+def _shared_rows(first: int, values: Sequence[bytes]) -> Iterator[_Row]:
+    """Small values in rows that are short enough to be deflated."""
+    begun = size = 0
+    for nth, value in enumerate(values):
+        size += len(value) + 2
+        if size > LONG - 5:
+            yield _shared_row(first + begun, values[begun:nth])
+            begun, size = nth, len(value) + 2
+    if values:
+        yield _shared_row(first + begun, values[begun:])
+
+
+def _shared_row(key: int, values: Sequence[bytes]) -> _Row:
+    if len(values) == 1:
+        return _Row(key, values[0], None, None, None)
+    return _Row(key, ormsgpack.packb(values), None, None, len(values))
+
+
+def _add(db: Cursor, rows: Sequence[_Row], parent: int | None) -> None:
+    """Rows, beside one that the parent was put with."""
+    other = NOTHING
+    if parent is not None and any(is_packed(row.data) for row in rows):
+        other = other_among(db, span(parent))
+    kept = []
+    for key, data, onto, _, members in rows:
+        data, beside = packed(data, other)
+        row = (key, data, onto, beside, members)
+        kept.append((*row, checksum(row)))
+    db.executemany(_ADD, kept)
 
 
 def other_among(db: Cursor, span: tuple[int, int]) -> Other:
     """The longest row of a span that others can be kept beside."""
-    found = [Other(key, unpacked(data, beside, None, None)) for key, data, beside in db.execute(_WHOLE, span)]
-    fitting = [one for one in found if is_packed(one.data)]
-    return max(fitting, key=lambda one: len(one.data), default=NOTHING)
+    found = []
+    for *columns, crc in db.execute(_WHOLE, span):
+        row = _Row(*columns)
+        if checksum(columns) == crc and is_packed(data := unpacked(row.data, row.beside, None, None)):
+            found.append(Other(row.key, data))
+    return max(found, key=lambda one: len(one.data), default=NOTHING)
+
+
+# -- reading ----------------------------------------------------------------------------------------
 
 
 class Values:
@@ -49,28 +178,66 @@ class Values:
     def __init__(self) -> None:
         self._recent: Recent[int, tuple[bytes, Parts]] = Recent(most=128, size=1 << 24)
 
-    def read(self, db: Cursor, key: int) -> Parts:
-        """What a value begins as, and the deltas to it."""
-        data, onto, *beside = db.execute(_ROW, (key,)).fetchone()
-        last = unpacked(data, *beside)
-        if onto is None:
-            return last, ()
-        parts = self._known(key, last) or self._read(db, key)
-        self._recent.keep(key, (last, parts), len(parts[0]) + sum(map(len, parts[1])))
-        return parts
+    def read(self, db: Cursor, keys: Mapping[str, int]) -> dict[str, Parts]:
+        """What the values of keys begin as, and the deltas to them, by channel; each row is read once.
 
-    def _read(self, db: Cursor, key: int) -> Parts:
+        Raises:
+            Damaged: a value isn't what was written; says of which channel.
+        """
+        found: dict[str, Parts] = {}
+        first = 0
+        values: Sequence[Parts] = ()
+        for channel, key in sorted(keys.items(), key=itemgetter(1)):
+            if not 0 <= key - first < len(values):
+                try:
+                    first, values = self._row(db, key)
+                except Damaged as error:
+                    raise Damaged(f"channel {channel!r}: {error}") from error
+            found[channel] = values[key - first]
+        return found
+
+    def _row(self, db: Cursor, key: int) -> tuple[int, Sequence[Parts]]:
+        """The values of the row that has a key, and the key of the first of them."""
+        found = db.execute(_ROW, (key,)).fetchone()
+        row, data = _checked(found, key)
+        if row.onto is None:
+            return row.key, [(value, ()) for value in row.values(data)]
+        parts = self._known(key, data) or self._chain(db, key)
+        self._recent.keep(key, (data, parts), len(parts[0]) + sum(map(len, parts[1])))
+        return key, (parts,)
+
+    def _chain(self, db: Cursor, key: int) -> Parts:
         """The parts of a value, the last first, down to one that is known."""
-        parts: list[bytes] = []
-        for at, *row in db.execute(_CHAIN, (key,)):
-            part = unpacked(*row)
-            if (known := self._known(at, part)) is not None:
-                self._recent.drop(at)  # few go on from it again
-                return known[0], (*known[1], *reversed(parts))
-            parts.append(part)
-        return parts.pop(), tuple(reversed(parts))
+        deltas: list[bytes] = []
+        for columns in db.execute(_CHAIN, (key,)):
+            row, data = _checked(columns, key)
+            if row.onto is None:
+                return row.values(data)[key - row.key], tuple(reversed(deltas))
+            if (known := self._known(key, data)) is not None:
+                self._recent.drop(key)  # few go on from it again
+                return known[0], (*known[1], *reversed(deltas))
+            deltas.append(data)
+            key = row.onto
+        raise Damaged("what it changes is missing")
 
     def _known(self, key: int, last: bytes) -> Parts | None:
         """The parts of a value that was read before; its last one is at hand, and so is looked at."""
         found = self._recent.get(key)
         return found[1] if found is not None and found[0] == last else None
+
+
+def _checked(columns: Sequence[Any] | None, key: int) -> tuple[_Row, bytes]:
+    """The row that has the value of a key, and its plain bytes; `columns` are its own and those of what it is beside.
+
+    Raises:
+        Damaged: they aren't what was written, or there is no such row.
+    """
+    if columns is None or not (row := _Row(*columns[:5])).has(key):
+        raise Damaged("its row is missing")
+    check(columns[:5], columns[5])
+    other = _Row(*columns[6:11])
+    if row.beside:
+        if other.key is None:
+            raise Damaged("the row beside its own is missing")
+        check(columns[6:11], columns[11])
+    return row, unpacked(row.data, row.beside, other.data, other.beside)

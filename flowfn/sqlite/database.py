@@ -19,7 +19,7 @@ from itertools import chain, repeat
 from typing import Literal, TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.sqlite.errors import cut_off, damaged, is_busy, typed
+from flowfn.sqlite.errors import Damaged, cut_off, damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -111,7 +111,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
-        """A transaction that writes. Errors of the database come out typed."""
+        """A transaction that writes. Errors of the database come out typed, those of damaged rows too."""
         with self.lock:
             try:
                 cursor = self.begin()
@@ -123,6 +123,8 @@ class Database:
                     raise
             except sqlite3.Error as error:
                 raise typed(error, self.path) from error
+            except Damaged as error:
+                raise damaged(error, self.path) from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:

@@ -57,6 +57,10 @@ _REFUSED = (SaverError, "SQLite's module refused a value. Pass strings without l
 _ELSE = (SaverError, "Check the file with `sqlite3 FILE 'PRAGMA integrity_check'`.")
 
 
+class Damaged(ValueError):
+    """Rows aren't what was written; says which. `Database` makes an error for users of it."""
+
+
 def typed(error: sqlite3.Error, path: str) -> SaverError:
     """A new error of flowfn's that says what happened to the database at `path`, and what to do."""
     code = _code(error)

@@ -9,10 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ormsgpack
 import pytest
 
 from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
 from checkpointers.channel_maps import ChannelMap
+from checkpointers.checksums import checksum
+from checkpointers.sqlite_writes import bundles, writes_in
 from flowfn import delta
 from flowfn.encryption import DecryptionError, KeyRing, PlaintextError, UnknownKeyError
 from flowfn.errors import InvalidInput
@@ -72,11 +75,40 @@ def saver(path: Path) -> Any:
 
 
 def sql(path: Path, script: str) -> None:
-    """What somebody with the file does."""
-    db = sqlite3.connect(path)
-    db.executescript(script)
-    db.commit()
-    db.close()
+    """What somebody with the file does, who makes the checksums right as well."""
+    with closing(sqlite3.connect(path)) as db:
+        db.create_function("checksum", -1, lambda *columns: checksum(columns))
+        db.executescript(script)
+        for table in ("value", '"write"', "checkpoint"):
+            columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})") if name != "crc"]
+            db.execute(f"UPDATE {table} SET crc = checksum({', '.join(columns)})")
+        db.commit()
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(query).fetchall()
+
+
+def pieces(path: Path, table: str) -> dict[int, Any]:
+    """What a table has, one by one, whatever shares a row: values as bytes, or the writes of tasks."""
+    found: dict[int, Any] = {}
+    for key, data, *_ in rows(path, f"SELECT * FROM {table} ORDER BY key"):
+        if table == "value":
+            ((members,),) = rows(path, f"SELECT members FROM value WHERE key = {key}")
+            found |= enumerate([data] if members is None else ormsgpack.unpackb(data), key)
+        else:
+            found |= enumerate(writes_in(data), key)  # there is one row under a checkpoint
+    return found
+
+
+def put_back(path: Path, table: str, found: dict[int, Any]) -> None:
+    """Such pieces, in a row each."""
+    script = f"DELETE FROM {table};"
+    for key, piece in found.items():
+        data = piece if table == "value" else next(bundles([piece]))
+        script += f"INSERT INTO {table} (key, data, crc) VALUES ({key}, x'{data.hex()}', 0);"
+    sql(path, script)
 
 
 def test_what_was_written_is_read(saver: EncryptedSaver) -> None:
@@ -105,7 +137,6 @@ def test_nothing_secret_is_in_the_file(saver: EncryptedSaver, path: Path) -> Non
     [
         "UPDATE value SET data = x'01c0'",
         "UPDATE value SET data = x'e1036e6f77'",
-        "UPDATE \"write\" SET data = x'01c0'",
         "UPDATE checkpoint SET body = x'01c0'",
         "UPDATE checkpoint SET metadata = x'01c0'",
         "UPDATE checkpoint SET step = 7",
@@ -118,11 +149,6 @@ def test_nothing_secret_is_in_the_file(saver: EncryptedSaver, path: Path) -> Non
         "UPDATE checkpoint SET base = NULL, channels = x'97a161050001a16201c0'",  # another version
         "UPDATE checkpoint SET base = NULL, channels = x'96a16101c0a16201c0'",  # without values
         "UPDATE checkpoint SET base = NULL, channels = x'90'",
-        "UPDATE \"write\" SET channel = '__error__'",
-        'UPDATE "write" SET idx = idx + 5',
-        "UPDATE \"write\" SET path = 'p'",
-        'UPDATE "write" SET task = (SELECT task FROM "write" WHERE key % 4294967296 = 3)',
-        "UPDATE \"write\" SET task = '0123secretid4567'",
     ],
 )
 def test_a_changed_row_is_refused(saver: EncryptedSaver, path: Path, script: str) -> None:
@@ -132,38 +158,51 @@ def test_a_changed_row_is_refused(saver: EncryptedSaver, path: Path, script: str
         list(saver.history("one", None))
 
 
-SWAP = "UPDATE {table} SET data = (SELECT data FROM {table} AS other WHERE other.key = {other}) WHERE key = {key};"
-
-
-def rows(path: Path, query: str) -> list[Any]:
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute(query).fetchall()
-
-
-def places(path: Path, table: str) -> list[int]:
-    return [key for (key,) in rows(path, f"SELECT key FROM {table} ORDER BY key")]
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"value": b"\x01\xc0"},
+        {"channel": "__error__"},
+        {"index": 7},
+        {"path": "p"},
+        {"task": "another"},
+        {"task": "0123secretid4567"},
+    ],
+    ids=str,
+)
+def test_a_changed_write_is_refused(saver: EncryptedSaver, path: Path, change: dict[str, Any]) -> None:
+    """Each part that says what it is, or where."""
+    found = pieces(path, '"write"')
+    change = {"task": found[max(found)].task} if change == {"task": "another"} else change
+    put_back(path, '"write"', {**found, min(found): found[min(found)]._replace(**change)})
+    with pytest.raises(DecryptionError):
+        list(saver.history("one", None))
 
 
 @pytest.mark.parametrize("table", ["value", '"write"'])
-def test_no_two_rows_can_be_swapped(saver: EncryptedSaver, path: Path, table: str) -> None:
+def test_no_two_pieces_can_be_swapped(saver: EncryptedSaver, path: Path, table: str) -> None:
     """Between threads, checkpoints, branches with the same versions, channels, tasks and indexes: each pair."""
-    keys = places(path, table)
-    assert len(keys) >= 6
-    original = path.with_suffix(".whole")
-    for key in keys:
-        for other in keys:
+    found = pieces(path, table)
+    assert len(found) >= 6
+    for key, piece in found.items():
+        for other, others in found.items():
             if key != other:
-                sql(path, f"VACUUM INTO '{original}'")
-                sql(path, SWAP.format(table=table, key=key, other=other))
+                given = others if table == "value" else piece._replace(value=others.value)
+                put_back(path, table, {**found, key: given})
                 with pytest.raises(DecryptionError):
                     list(saver.history(None))
-                sql(
-                    path,
-                    f"ATTACH '{original}' AS whole; DELETE FROM {table};"
-                    f"INSERT INTO {table} SELECT * FROM whole.{table}; DETACH whole;",
-                )
-                original.unlink()
+    put_back(path, table, found)
     assert len(list(saver.history(None))) == 6
+
+
+@pytest.mark.parametrize("table", ["value", '"write"', "checkpoint"])
+def test_a_row_that_rots_is_refused_too(saver: EncryptedSaver, path: Path, table: str) -> None:
+    """What the checksum tells is told like any other change."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE {table} SET crc = crc + 1")
+        db.commit()
+    with pytest.raises(DecryptionError, match=r"thread 'two', checkpoint 'c\d'.* changed since"):
+        list(saver.history(None))
 
 
 @pytest.mark.parametrize("column", ["body", "metadata"])
@@ -184,8 +223,9 @@ def test_parts_of_checkpoints_cannot_be_swapped(
 def test_no_checkpoint_can_be_given_another_value(saver: EncryptedSaver, path: Path) -> None:
     """Not of another checkpoint, branch or thread, whatever its version: each value there is."""
     ((key,),) = rows(path, "SELECT key FROM checkpoint WHERE thread = 1 AND id = 'c2'")
-    _, kept, own, *_ = places(path, "value")
-    for other in places(path, "value"):
+    _, kept, own, *_ = found = pieces(path, "value")
+    put_back(path, "value", found)
+    for other in found:
         stored, _ = ChannelMap({"a": [2, other], "b": [1, kept]}).as_bytes(key)
         sql(path, f"UPDATE checkpoint SET base = NULL, channels = x'{stored.hex()}' WHERE key = {key}")
         if other == own:

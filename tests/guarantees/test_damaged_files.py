@@ -1,7 +1,7 @@
 """G2: a SQLite file that was damaged gives the right answer or a typed error, never another answer or a foreign error.
 
-Pages are swapped, cut off and overwritten, at places that are drawn anew for each of some dozen copies. What a page
-holds of a value is out of scope: SQLite keeps no checksums of its file, encryption does.
+Pages are swapped, cut off and overwritten, and bits flipped, at places drawn anew for each of some dozen copies.
+What single rows hold is tried byte by byte in `tests/checkpointers/test_sqlite_values.py`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,12 @@ def overwrite_schema(data: bytearray, choose: random.Random) -> None:
         data[choose.randrange(100, PAGE)] = choose.randrange(256)
 
 
-@pytest.mark.parametrize("damage", [swap_pages, cut, overwrite_schema])
+def flip_bits(data: bytearray, choose: random.Random) -> None:
+    for _ in range(40):
+        data[choose.randrange(PAGE, len(data))] ^= 1 << choose.randrange(8)
+
+
+@pytest.mark.parametrize("damage", [swap_pages, cut, overwrite_schema, flip_bits])
 def test_a_damaged_file_gives_no_other_answer(
     file: Path, tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
 ) -> None:

@@ -1,0 +1,112 @@
+"""What tasks wrote, as SQLite keeps it: a row has all that a commit adds under a checkpoint.
+
+Rule: rows are only ever appended, one key behind the other, so that one which is missing between them is noticed; what
+they hold is merged when it is read. A row is a msgpack array of groups, each of what one task wrote: the task, its
+path, and of each write its index, channel and bytes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import ormsgpack
+
+from checkpointers.channel_maps import ROOM, span
+from checkpointers.checksums import CHANGED, checksum
+from checkpointers.rules import merged
+from flowfn.ports import WriteRow
+from flowfn.sqlite.errors import Damaged
+
+Cursor = sqlite3.Cursor
+
+_write = partial(tuple.__new__, WriteRow)
+"""Makes a write of its parts, without a call of Python's."""
+
+_MOST = 1 << 20
+"""Bytes of values that one row has, unless a single one is longer."""
+
+_LAST = 'SELECT max(key) FROM "write" WHERE key BETWEEN ? AND ?'
+
+_ROWS = 'SELECT key, data, crc FROM "write" WHERE key BETWEEN ? AND ? ORDER BY key'
+
+
+def last(db: Cursor, checkpoint: int) -> int:
+    """The key of the last row under a checkpoint; before the first one, that of its place."""
+    (key,) = db.execute(_LAST, span(checkpoint)).fetchone()
+    return checkpoint * ROOM if key is None else int(key)
+
+
+def add(db: Cursor, after: int, rows: Iterable[WriteRow]) -> int:
+    """Append writes behind the row of a key; the key of the last row then."""
+    for data in bundles(rows):
+        after += 1
+        db.execute('INSERT INTO "write" VALUES (?, ?, ?)', (after, data, checksum((after, data))))
+    return after
+
+
+def read(db: Cursor, checkpoint: int) -> list[WriteRow]:
+    """What was written under a checkpoint.
+
+    Raises:
+        Damaged: that isn't what is there.
+    """
+    found: list[WriteRow] = []
+    for _, data in _rows(db, checkpoint):
+        found += writes_in(data)
+    return merged(found)
+
+
+def move(db: Cursor, old: int, new: int) -> None:
+    """Have what was written under a checkpoint's key under another one, which has nothing yet."""
+    moved = [(key + (new - old) * ROOM, data, key) for key, data in _rows(db, old)]
+    db.executemany(
+        'UPDATE "write" SET key = ?, crc = ? WHERE key = ?',
+        [(place, checksum((place, data)), key) for place, data, key in moved],
+    )
+
+
+def _rows(db: Cursor, checkpoint: int) -> list[tuple[int, bytes]]:
+    """The rows under a checkpoint, checked."""
+    found = []
+    place = checkpoint * ROOM
+    for key, data, crc in db.execute(_ROWS, span(checkpoint)):
+        place += 1
+        if key != place:
+            raise Damaged("what its tasks wrote: rows are missing")
+        if checksum((key, data)) != crc:
+            raise Damaged(f"what its tasks wrote: {CHANGED}")
+        found.append((key, data))
+    return found
+
+
+def bundles(rows: Iterable[WriteRow]) -> Iterator[bytes]:
+    """Writes as they are stored."""
+    groups: list[list[Any]] = []
+    group: list[Any] = []
+    of: tuple[str, str] | None = None
+    size = 0
+    for task, index, channel, value, path in rows:
+        size += len(value)
+        if size > _MOST and groups:
+            yield ormsgpack.packb(groups)
+            groups, of, size = [], None, len(value)
+        if of != (task, path):
+            of = task, path
+            group = [task, path]
+            groups.append(group)
+        group += (index, channel, value)
+    if groups:
+        yield ormsgpack.packb(groups)
+
+
+def writes_in(data: bytes) -> list[WriteRow]:
+    """The writes that a row has."""
+    found: list[WriteRow] = []
+    for task, path, *parts in ormsgpack.unpackb(data):
+        each = iter(parts)
+        found += map(_write, zip(repeat(task), each, each, each, repeat(path), strict=False))
+    return found
