@@ -1,44 +1,30 @@
-"""The state of threads, read and written from outside a run. The shapes are LangGraph's."""
+"""The state of threads, read from outside a run. The shapes are LangGraph's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
 from flowfn.engine.answers import read_asked
-from flowfn.engine.ids import nested_namespace, node_path, node_scope, task_uuid
+from flowfn.engine.ids import nested_namespace, node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways
 from flowfn.engine.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
-from flowfn.engine.rows import checkpoint_row, decode_checkpoint
-from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint, UnknownPart
-from flowfn.hosts.ids import new_id
+from flowfn.engine.rows import decode_checkpoint
+from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.ports import (
-    UNFINISHED,
-    Begin,
-    Busy,
-    CheckpointRow,
-    Commit,
-    Lease,
     Loaded,
     Saver,
-    Status,
-    Versioned,
-    WriteRow,
-    Writes,
 )
-from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, amend, apply
-from flowfn.pregel.plan import due, is_over
+from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
-from flowfn.rewinding import rewound
 from flowfn.streams import gathered, located
-from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, StateUpdate, Write
+from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, Write
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
@@ -226,7 +212,7 @@ class _Reading:
     def snapshot(self, *, ahead: bool, parts: bool) -> StateSnapshot:
         """The snapshot; `ahead` of the checkpoint by what its finished tasks have written."""
         row, program = self.loaded.checkpoint, self.program
-        at = _amended(program, self.checkpoint, self.ledger.commanded)
+        at = amended(program, self.checkpoint, self.ledger.commanded)
         found = due(program, replace(at if ahead else self.checkpoint, updated=None))
         tasks = tuple(self._task(name, path, ahead, parts) for name, path, _ in found)
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
@@ -313,7 +299,7 @@ def _result(writes: Sequence[Write], program: Program) -> Any:
     return found.get(program.stream_channels[0]) if program.lone else found
 
 
-def _amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:
+def amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:
     """A checkpoint with what commands have written beside its superstep."""
     return advance(checkpoint, amend(program, checkpoint, writes)) if writes else checkpoint
 
@@ -331,125 +317,6 @@ def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:
     return under(scope)
 
 
-def apply_updates(
-    setup: Setup, saver: Saver, where: RunConfig, updates: Sequence[StateUpdate]
-) -> dict[str, Any]:
-    """Write to a thread's state as a new checkpoint; the config that names it.
-
-    Raises:
-        ThreadBusy: a live run holds the thread.
-    """
-    thread = where.thread_id
-    assert thread is not None
-    setup, where = part_at(setup, where)
-    program, loaded = setup.program, load(saver, where)
-    ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
-    stored = (
-        Checkpoint("", step=-1)
-        if loaded is None
-        else decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
-    )
-    forget_ways(stored, program)
-    before = _amended(program, stored, ledger.commanded)
-    amendment = setup.updates(before, updates)
-    if ledger.nodes and where.checkpoint_id is not None and not _is_head(saver, where):
-        ledger = Ledger()
-    changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
-    after = advance(before, changes)
-    after.updated = None  # what was due before is due still, whether or not the updates changed its channels
-    after.id, after.parent = new_id(), before.id or None
-    after.step, after.source = before.step + 1, amendment.source
-    if amendment.source == "input" and loaded is None:
-        after.step = -1
-    if amendment.copies:
-        after.parent = before.parent
-    after.created_at = datetime.now(UTC).isoformat()
-    after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
-    items: list[CheckpointRow | Writes] = [
-        Writes(where.checkpoint_ns, before.id, _rows(saver.serde, path, writes))
-        for path, writes in amendment.records.items()
-        if loaded is not None
-    ]
-    whole = amendment.copies  # beside the old one it shares nothing with it
-    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
-    status: Status = "done" if is_over(program, after) else "interrupted"
-    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
-    if amendment.then:
-        return apply_updates(setup, saver, replace(where, checkpoint_id=after.id), amendment.then)
-    return located(thread, where.checkpoint_ns, after.id, after.metadata)
-
-
-def _is_head(saver: Saver, where: RunConfig) -> bool:
-    assert where.thread_id is not None
-    head = saver.load(where.thread_id, where.checkpoint_ns)
-    return head is not None and head.checkpoint.id == where.checkpoint_id
-
-
-def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amendment) -> list[Batch]:
-    """What the due tasks add: what the finished ones have written isn't lost; the others are given up or not."""
-    found = []
-    for name, path, triggers in due(program, before):
-        writes = None if amendment.copies else ledger.writes_at(path)
-        if path not in amendment.records and (writes is not None or amendment.gives_up):
-            found.append(Batch(name, writes, path, triggers))
-    return found
-
-
-def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[WriteRow]:
-    task, place = node_scope(path), node_path(path)
-    return [
-        WriteRow(task, i, channel, serde.dumps(value), place) for i, (channel, value) in enumerate(writes)
-    ]
-
-
-def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
-    """Start a thread with a copy of a checkpoint and of what was recorded under it.
-
-    Open questions are not copied: the run asks them again, under ids of its own. With `before`, the copy is of
-    where the last run was before it made that call: an id, a name, or `name#2` for the second of that name.
-
-    Raises:
-        UnknownCheckpoint: there is nothing to copy.
-        DecryptionError: it is encrypted, and the saver has no key.
-        UnknownCall: `before` is no call of the run, or several.
-        InvalidInput: the thread exists already.
-    """
-    if saver.thread(thread) is not None:
-        raise InvalidInput(
-            f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
-        )
-    loaded = load(saver, where)
-    if loaded is None:
-        raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
-    saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
-    old = saver.thread(loaded.thread)
-    begin = None if old is None else Begin(old.workflow, old.call)
-    status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
-    writes = loaded.writes
-    if before is not None:
-        loaded, writes = rewound(saver, loaded, before)
-        status = "cancelled"  # it goes on when it is told to, and no other call of the workflow adopts it
-    values = {name: Versioned(each.version, each.whole()) for name, each in loaded.checkpoint.values.items()}
-    row = replace(loaded.checkpoint, id=new_id(), parent=None, source="fork", values=values)
-    rows = [write for write in writes if write.task != RUN_TASK]
-    items: list[CheckpointRow | Writes] = [row, Writes(row.namespace, row.id, rows)]
-    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, begin, status, release=True))
-
-
-def cancel(saver: Saver, thread: str) -> bool:
-    """Take a thread from whoever runs it, and leave it cancelled; False if it is unknown."""
-    row = saver.thread(thread)
-    if row is None:
-        return False
-    lease = saver.claim(thread, force=True)
-    assert isinstance(lease, Lease)
-    status: Status = "cancelled" if row.status in UNFINISHED else row.status
-    error = saver.commit([Commit(thread, lease, status=status, release=True)])[0]
-    if error is not None:
-        raise error
-    return True
-
-
 def last_report(saver: Saver, thread: str) -> Report:
     """How the last resumed run of a thread differed from its record; empty if none was resumed."""
     head = saver.load(thread)
@@ -462,18 +329,3 @@ def last_report(saver: Saver, thread: str) -> Report:
             break
         head = saver.load(thread, "", parent)
     return Report()
-
-
-def _commit_alone(saver: Saver, thread: str, make: Callable[[Lease], Commit]) -> None:
-    """Write to a thread that nobody runs.
-
-    Raises:
-        ThreadBusy: somebody does.
-    """
-    lease = saver.claim(thread)
-    if isinstance(lease, Busy):
-        raise ThreadBusy(f"thread {thread!r} is held by a live run ({lease.owner}): wait until it has ended")
-    error = saver.commit([make(lease)])[0]
-    if error is not None:
-        saver.release(lease)
-        raise error

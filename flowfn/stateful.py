@@ -124,7 +124,7 @@ class Stateful:
         Raises:
             EmptyUpdate: there is no superstep, or one without updates.
         """
-        from flowfn.state import apply_updates
+        from flowfn.changing import apply_updates
 
         where = self._coordinates(config, thread_id)
         saver, setup = self._saver(), self._self_setup

@@ -200,9 +200,9 @@ class Thread(Generic[P, R]):
             UnknownCall: `before` is no call of the run, or several.
             InvalidInput: the new thread exists already.
         """
+        from flowfn.changing import copy_to
         from flowfn.config import RunConfig
         from flowfn.hosts.ids import new_id
-        from flowfn.state import copy_to
 
         name = new_id() if thread_id is None else thread_id
         copy_to(self._saver, RunConfig(self.id, checkpoint_id), name, before)
@@ -217,7 +217,7 @@ class Thread(Generic[P, R]):
         Raises:
             UnknownThread: nobody has used the thread.
         """
-        from flowfn.state import cancel
+        from flowfn.changing import cancel
 
         if not cancel(self._saver, self.id):
             raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")

@@ -134,9 +134,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.rewinding": NOUNS | {"flowfn.engine.ledger", "flowfn.engine.record", "flowfn.ports"},
     "flowfn.state": NOUNS
-    | {"flowfn.invocation", "flowfn.rewinding"}
+    | {"flowfn.config", "flowfn.engine", "flowfn.ports", "flowfn.pregel"}
+    | {"flowfn.invocation", "flowfn.report", "flowfn.streams"},
+    "flowfn.changing": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
-    | {"flowfn.report", "flowfn.streams"},
+    | {"flowfn.invocation", "flowfn.rewinding", "flowfn.state", "flowfn.streams"},
     "flowfn.reading": NOUNS
     | {
         "flowfn.described",
@@ -169,6 +171,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.drawing.waits": {"flowfn.reading", "flowfn.rendering"},
     "flowfn.thread": NOUNS
     | {
+        "flowfn.changing",
         "flowfn.config",
         "flowfn.drawing",
         "flowfn.hosts.ids",
@@ -179,7 +182,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.workflow",
     },
     "flowfn.stateful": NOUNS
-    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.state"},
+    | {
+        "flowfn.changing",
+        "flowfn.config",
+        "flowfn.engine",
+        "flowfn.invocation",
+        "flowfn.ports",
+        "flowfn.state",
+    },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
@@ -217,7 +227,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.drawing",
         "flowfn.hosts.ids",
         "flowfn.rendering",
-        "flowfn.state",
+        "flowfn.changing",
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
