@@ -10,19 +10,18 @@ Rule: such a saver is used through LangGraph's methods and nothing else. What th
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeGuard
 
 from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.foreign_methods import TWIN, Methods
 from checkpointers.foreign_rows import (
     CALL,
     RECORD,
@@ -41,7 +40,7 @@ from checkpointers.foreign_rows import (
 from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, unknown_before
-from flowfn.errors import FlowError, SaverError
+from flowfn.errors import SaverError
 from flowfn.logs import logger
 from flowfn.ports import (
     UNFINISHED,
@@ -59,7 +58,7 @@ from flowfn.ports import (
 METHODS = ("put", "put_writes", "get_tuple", "list")
 """What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
 
-_COLOURS = ("", "a")
+_COLOURS = ("", TWIN)
 _DIGITS = 10**16
 _BITS = 31
 """What a version has of its place: digits as text, bits as a number, which savers keep in 64 of them."""
@@ -98,14 +97,6 @@ def adapted(saver: Any) -> ForeignSaver:
         return found
 
 
-class SaverRaised(SaverError):
-    """A saver written for LangGraph raised; `__cause__` is what."""
-
-
-class MethodMissing(SaverError, NotImplementedError):
-    """A saver written for LangGraph lacks a method, or the twin of it that could be called here."""
-
-
 @dataclass(slots=True)
 class _Thread:
     """What is known of a thread while somebody holds or writes it; `heads` are the last checkpoints that were put."""
@@ -138,8 +129,7 @@ class ForeignSaver(CheckpointSaver):
         self._holder = Holder()
         self._lock = threading.Lock()
         self._last_place = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self.note_loop()
+        self._methods = Methods(saver)
 
     @property
     def inline(self) -> bool:
@@ -149,56 +139,19 @@ class ForeignSaver(CheckpointSaver):
     def keeps_deltas(self) -> bool:
         return False
 
-    # -- the saver's methods ------------------------------------------------------------------------
-
     def note_loop(self) -> None:
         """Have the asyncio methods run on the loop that runs here, if one does."""
-        self._loop = _running_loop() or self._loop
-
-    def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the saver's, be it blocking or not.
-
-        Raises:
-            SaverRaised: it raised.
-            MethodMissing: there is none that can be called here.
-        """
-        try:
-            return self._awaited(name, args, kwargs)
-        except NotImplementedError as error:
-            raise MethodMissing(
-                f"{self._name} has no {name}() that can be called here. A saver whose methods are asyncio's needs "
-                "ainvoke() or astream(); write the method, or use another saver"
-            ) from error
-        except FlowError:
-            raise
-        except Exception as error:
-            raise SaverRaised(f"{self._name}.{name}() failed: {type(error).__name__}: {error}") from error
-
-    def _awaited(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
-        twin, loop = getattr(self.saver, f"a{name}", None), self._loop
-        if twin is not None and loop is not None and loop.is_running() and loop is not _running_loop():
-            with suppress(NotImplementedError):
-                return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
-        method = getattr(self.saver, name, None)
-        if method is None:
-            raise NotImplementedError(name)
-        found = method(*args, **kwargs)
-        return list(found) if name == "list" else found
-
-    @property
-    def _name(self) -> str:
-        return type(self.saver).__name__
+        self._methods.note_loop()
 
     def _tuple(self, thread: str, namespace: str, checkpoint: str | None) -> Any:
-        return self._ask("get_tuple", foreign_config(thread, namespace, checkpoint))
+        return self._methods.call("get_tuple", foreign_config(thread, namespace, checkpoint))
 
     def _listed(
         self, thread: str, namespace: str | None, before: str | None = None, limit: int | None = None
     ) -> list[Any]:
         bound = None if before is None else foreign_config(thread, namespace or "", before)
         where = foreign_config(thread, namespace, None)
-        found: list[Any] = self._ask("list", where, before=bound, limit=limit)
+        found: list[Any] = self._methods.call("list", where, before=bound, limit=limit)
         return found
 
     # -- leases -------------------------------------------------------------------------------------
@@ -225,7 +178,7 @@ class ForeignSaver(CheckpointSaver):
         return None if known is None else self._live_owner(thread, known)
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
-        found = self._ask("list", None, filter={CALL: call})
+        found = self._methods.call("list", None, filter={CALL: call})
         for thread in _threads_of(found):
             row = self.thread(thread)
             same = row is not None and (row.workflow, row.call) == (workflow, call)
@@ -356,7 +309,9 @@ class ForeignSaver(CheckpointSaver):
         stored = Stored(replace(row, versions=dict(row.versions)), run, versions, values)
         checkpoint = to_checkpoint(stored, place, changed[RECORD])
         metadata = to_metadata(row, run, self.serde)
-        self._ask("put", foreign_config(thread, row.namespace, row.parent), checkpoint, metadata, changed)
+        self._methods.call(
+            "put", foreign_config(thread, row.namespace, row.parent), checkpoint, metadata, changed
+        )
         head = known.heads.get(row.namespace)
         if head is None or row.id >= head.row.id:
             known.heads[row.namespace] = stored
@@ -364,7 +319,7 @@ class ForeignSaver(CheckpointSaver):
     def _add_writes(self, thread: str, item: Writes, run: Run | None) -> None:
         entry = Entry(self._next_place(), item.rows, run)
         where = foreign_config(thread, item.namespace, item.checkpoint)
-        self._ask("put_writes", where, [(RECORD, to_entry(entry))], str(uuid.uuid4()))
+        self._methods.call("put_writes", where, [(RECORD, to_entry(entry))], str(uuid.uuid4()))
 
     def _next_place(self) -> int:
         """Grows with every write: the order of commits."""
@@ -387,20 +342,20 @@ class ForeignSaver(CheckpointSaver):
         if strategy == "delete":
             super().prune(thread_ids, strategy=strategy)  # by the lease, which the saver knows nothing of
         else:
-            self._ask("prune", thread_ids, strategy=strategy)
+            self._methods.call("prune", thread_ids, strategy=strategy)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        self._ask("delete_for_runs", run_ids)
+        self._methods.call("delete_for_runs", run_ids)
 
     def forget(self, thread: str, places: Collection[Place]) -> None:
         raise SaverError(
-            f"{self._name} can't forget single checkpoints: LangGraph's savers have no method for it"
+            f"{type(self.saver).__name__} can't forget single checkpoints: LangGraph's savers have no method for it"
         )
 
     def delete_thread(self, thread_id: str) -> None:
         with self._lock:
             self._threads.pop(thread_id, None)
-        self._ask("delete_thread", thread_id)
+        self._methods.call("delete_thread", thread_id)
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -439,7 +394,7 @@ class ForeignSaver(CheckpointSaver):
         self, thread: str | None, namespace: str | None, before: str | None, limit: int | None
     ) -> Iterator[Loaded]:
         """Read whole, since savers differ in how they sort what isn't of one namespace."""
-        listed = self._ask("list", None) if thread is None else self._listed(thread, None)
+        listed = self._methods.call("list", None) if thread is None else self._listed(thread, None)
         found = sorted(listed, key=lambda one: str(one.checkpoint["id"]), reverse=True)
         spaces = [one for one in found if namespace in (None, _namespace(one))]
         if before is not None:
@@ -453,7 +408,7 @@ class ForeignSaver(CheckpointSaver):
         return [(_namespace(one), one.checkpoint["id"]) for one in found]
 
     def threads(self, *, limit: int | None = None) -> ThreadRows:
-        known = dict.fromkeys([*_threads_of(self._ask("list", None)), *self._threads])
+        known = dict.fromkeys([*_threads_of(self._methods.call("list", None)), *self._threads])
         rows = [row for row in map(self.thread, known) if row is not None]
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
 
@@ -472,18 +427,6 @@ class ForeignSaver(CheckpointSaver):
             run.created_at,
             run.updated_at,
         )
-
-
-async def _awaited(method: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    found = method(*args, **kwargs)
-    return [one async for one in found] if hasattr(found, "__aiter__") else await found
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _namespace(found: Any) -> str:

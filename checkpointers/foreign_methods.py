@@ -1,0 +1,82 @@
+"""The methods of a saver that was written for LangGraph, called from wherever flowfn is.
+
+Rule: a method may be there, or its asyncio twin, or both. From a thread beside a running event loop the twin is
+preferred, and runs on that loop, whose connections it uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from flowfn.errors import FlowError, SaverError
+
+TWIN: Final = "a"
+"""What the name of a method's asyncio twin begins with."""
+
+
+class SaverRaised(SaverError):
+    """A saver written for LangGraph raised; `__cause__` is what."""
+
+
+class MethodMissing(SaverError, NotImplementedError):
+    """A saver written for LangGraph lacks a method, or the twin of it that could be called here."""
+
+
+class Methods:
+    """Calls the methods of a saver, be they blocking or asyncio's."""
+
+    def __init__(self, saver: Any) -> None:
+        self._saver = saver
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.note_loop()
+
+    def note_loop(self) -> None:
+        """Have the asyncio methods run on the loop that runs here, if one does."""
+        self._loop = _running_loop() or self._loop
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """What a method returns; of one that yields, a list.
+
+        Raises:
+            SaverRaised: it raised.
+            MethodMissing: there is none that can be called here.
+        """
+        kind = type(self._saver).__name__
+        try:
+            return self._called(name, args, kwargs)
+        except NotImplementedError as error:
+            raise MethodMissing(
+                f"{kind} has no {name}() that can be called here. A saver whose methods are asyncio's needs "
+                "ainvoke() or astream(); write the method, or use another saver"
+            ) from error
+        except FlowError:
+            raise
+        except Exception as error:
+            raise SaverRaised(f"{kind}.{name}() failed: {type(error).__name__}: {error}") from error
+
+    def _called(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
+        twin, loop = getattr(self._saver, TWIN + name, None), self._loop
+        if twin is not None and loop is not None and loop.is_running() and loop is not _running_loop():
+            with suppress(NotImplementedError):
+                return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
+        method = getattr(self._saver, name, None)
+        if method is None:
+            raise NotImplementedError(name)
+        found = method(*args, **kwargs)
+        return list(found) if name == "list" else found
+
+
+async def _awaited(method: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    found = method(*args, **kwargs)
+    return [one async for one in found] if hasattr(found, "__aiter__") else await found
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
