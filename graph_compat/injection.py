@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
+from flowfn.values import MISSING
 from graph_compat.constants import CONFIG_KEY_READ, CONFIG_KEY_RUNTIME, CONFIG_KEY_SEND
 from graph_compat.langchain import MESSAGES, callbacks_here
 from graph_compat.pushing import read, send
@@ -118,6 +120,10 @@ _OF_THE_RUN = ("callbacks", "run_id", "run_name", MESSAGES)
 """What a run is configured with that isn't for what runs in it."""
 
 
+_UNSAID: Mapping[str, Any] = {"tags": [], "max_concurrency": None, "recursion_limit": RECURSION_LIMIT}
+"""What a configuration has where nobody said anything else: a node isn't told of it."""
+
+
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
     return {**unheard_config_of(frame), "callbacks": callbacks_here()}
@@ -145,10 +151,17 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
             for k, v in configurable.items()
             if k in ("thread_id",) and isinstance(v, str | int | float | bool)
         },
+        **_around(frame.run.namespace),
         **place_of(frame, info.checkpoint_ns),
         **((node.metadata or {}) if node is not None else {}),
     }
-    return config
+    return {key: value for key, value in config.items() if value != _UNSAID.get(key, MISSING)}
+
+
+def _around(namespace: str) -> dict[str, Any]:
+    """What metadata say of the graph around a nested one: of which node of it, and not which of its calls."""
+    around, _, last = namespace.rpartition("|")
+    return {"checkpoint_ns": around if last.isdigit() else namespace} if namespace else {}
 
 
 def place_of(frame: Frame, namespace: str) -> dict[str, Any]:

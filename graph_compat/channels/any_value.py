@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["AnyValue"]
 
 
-class AnyValue(BaseChannel[Any, Any, Any]):
+class AnyValue(BaseChannel[Value, Value, Value]):
     """Keeps the last of any number of writes, for one superstep."""
 
     __slots__ = ()

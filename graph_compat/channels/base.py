@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from flowfn.errors import EmptyChannelError
 from flowfn.pregel import UNCHANGED, Channel
 from flowfn.values import MISSING
 
-Value = TypeVar("Value")
-Update = TypeVar("Update")
-Stored = TypeVar("Stored")
+Value = TypeVar("Value", default=Any)
+Update = TypeVar("Update", default=Any)
+Stored = TypeVar("Stored", default=Any)
 Self = TypeVar("Self", bound="BaseChannel[Any, Any, Any]")
 
 

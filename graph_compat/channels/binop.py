@@ -8,12 +8,12 @@ from typing import Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["BinaryOperatorAggregate"]
 
 
-class BinaryOperatorAggregate(BaseChannel[Any, Any, Any]):
+class BinaryOperatorAggregate(BaseChannel[Value, Value, Value]):
     """Folds writes with `operator(value, write)`, from `typ()` or else from the first write."""
 
     __slots__ = ("_rule", "operator")

@@ -6,12 +6,12 @@ from typing import Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["EphemeralValue"]
 
 
-class EphemeralValue(BaseChannel[Any, Any, Any]):
+class EphemeralValue(BaseChannel[Value, Value, Value]):
     """Keeps a value for one superstep; `guard` refuses more than one write."""
 
     __slots__ = ("guard",)

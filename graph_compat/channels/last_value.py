@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["LastValue", "LastValueAfterFinish"]
 
 
-class LastValue(BaseChannel[Any, Any, Any]):
+class LastValue(BaseChannel[Value, Value, Value]):
     """Keeps the last value; takes one write per superstep."""
 
     __slots__ = ()
     rule: Channel = pregel.LastValue()
 
 
-class LastValueAfterFinish(BaseChannel[Any, Any, Any]):
+class LastValueAfterFinish(BaseChannel[Value, Value, Value]):
     """Keeps the last value, shows it once no node is left to run, and forgets it when read."""
 
     __slots__ = ()

@@ -7,12 +7,12 @@ from typing import Any
 from flowfn import pregel
 from flowfn.pregel import Channel
 from flowfn.values import MISSING
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["NamedBarrierValue", "NamedBarrierValueAfterFinish"]
 
 
-class NamedBarrierValue(BaseChannel[Any, Any, Any]):
+class NamedBarrierValue(BaseChannel[Value, Value, Value]):
     """Waits until each of `names` was written; its value is None."""
 
     __slots__ = ("names",)
@@ -29,7 +29,7 @@ class NamedBarrierValue(BaseChannel[Any, Any, Any]):
         return set() if self._cell is MISSING else set(self._cell)
 
 
-class NamedBarrierValueAfterFinish(NamedBarrierValue):
+class NamedBarrierValueAfterFinish(NamedBarrierValue[Value]):
     """A `NamedBarrierValue` that also waits until no other node is left to run."""
 
     __slots__ = ()

@@ -7,12 +7,12 @@ from typing import Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["Topic"]
 
 
-class Topic(BaseChannel[Any, Any, Any]):
+class Topic(BaseChannel[Value, Value, Value]):
     """Collects every write of a superstep, or with `accumulate` of all."""
 
     __slots__ = ("accumulate",)

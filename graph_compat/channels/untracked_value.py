@@ -6,12 +6,12 @@ from typing import Any
 
 from flowfn import pregel
 from flowfn.pregel import Channel
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["UntrackedValue"]
 
 
-class UntrackedValue(BaseChannel[Any, Any, Any]):
+class UntrackedValue(BaseChannel[Value, Value, Value]):
     """Keeps the last value in memory alone; `guard` refuses more than one write."""
 
     __slots__ = ("guard",)

@@ -27,6 +27,12 @@ class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # typ
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
         super().__init__(serde=Serde(stays_here=True) if serde is None else as_serializer(serde))
 
+    async def __aenter__(self) -> InMemorySaver:
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        self.close()
+
     def get_next_version(self, current: Any, channel: Any = None) -> Any:
         """The version after `current`."""
         return next_text_version(current)

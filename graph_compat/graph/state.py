@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, get_type_hints
 
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.channels import LastValue
@@ -23,16 +23,13 @@ from graph_compat.graph.schema import AnyChannel, Schema, has_fields, read_schem
 from graph_compat.injection import body_of
 from graph_compat.managed import ManagedValue
 from graph_compat.types import All, Checkpointer, ensure_valid_checkpointer
+from graph_compat.typing import ContextT, InputT, OutputT, StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, warn
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
 
 logger = logging.getLogger("graph_compat")
 
-StateT = TypeVar("StateT")
-ContextT = TypeVar("ContextT")
-InputT = TypeVar("InputT")
-OutputT = TypeVar("OutputT")
 
 _RESERVED = ("|", ":")
 _TOO_LATE = (

@@ -7,7 +7,9 @@ needs none of them doesn't import it. flowfn itself goes by `injects`, which nee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
 
 if TYPE_CHECKING:
 
@@ -29,8 +31,8 @@ else:
 
         _Error = Exception
 
-ContextT = TypeVar("ContextT")
-StateT = TypeVar("StateT")
+ContextT = TypeVar("ContextT", default=Any)
+StateT = TypeVar("StateT", default=Any)
 
 
 class InjectedState(_Injected):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.lazy import lazily
@@ -81,6 +82,10 @@ class _Given:
     as_dict: bool
     config: Any
     runtime: Any
+
+
+_SAID: dict[str, Any] = {"tags": [], "recursion_limit": RECURSION_LIMIT}
+"""What a tool's configuration has where nobody said anything else."""
 
 
 class ToolNode(AsRunnable):
@@ -172,7 +177,7 @@ class ToolNode(AsRunnable):
             state=state,
             listed=isinstance(input, list) and not is_call(input[-1]),
             as_dict=not uses_langchain() if source is None else is_dict(source),
-            config=config_of(frame) if config is None else config,
+            config={**_SAID, **(config_of(frame) if config is None else config)},
             runtime=frame.runtime,
         )
         return calls, given

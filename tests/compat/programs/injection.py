@@ -17,7 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import StreamWriter
 from pydantic import BaseModel
 
-from ..trace import differs
+from ..parts import edges, nodes
+from ..trace import Trace, differs
 
 
 class State(TypedDict):
@@ -355,3 +356,25 @@ async def unknown_keys_of_the_config(t):
         return {"x": [config["configurable"].get("user"), "user" in config]}
 
     await t.invoke(one(t, node).compile(), {"x": []}, {"user": "ann"})
+
+
+async def config_says_what_somebody_said(t: Trace) -> None:
+    """No tags, limits or numbers of workers that nobody gave; and in a nested graph where that is."""
+    seen: list[Any] = []
+
+    def look(state: State, config: RunnableConfig) -> None:
+        told = {key: value for key, value in config.items() if key not in ("callbacks", "configurable")}
+        seen.append(told)
+
+    inner = edges(nodes(t, StateGraph(State), look=look), ". look .").compile()
+
+    async def calls(state: State) -> dict[str, Any]:
+        await t.call(inner, "invoke", {"x": []})
+        return await t.call(inner, "invoke", {"x": []})
+
+    builder = nodes(t, StateGraph(State), look=look, calls=calls).add_node("inner", inner)
+    graph = edges(builder, ". look inner calls .").compile()
+    await t.call(graph, "invoke", {"x": []})
+    await t.call(graph, "invoke", {"x": []}, {"tags": ["a"], "recursion_limit": 20, "max_concurrency": 2})
+    for told in seen:
+        t.note("told", told)

@@ -228,3 +228,23 @@ async def members_of_a_graph(t: Trace) -> None:
     t.note("missing", [name for name in names.split() if not hasattr(compiled, name)])
     t.note("kinds", (isinstance(compiled, pregel.Pregel), isinstance(compiled, state.CompiledStateGraph)))
     t.note("nothing", (compiled.checkpointer, compiled.store, compiled.cache))
+
+
+async def type_parameters(t: Trace) -> None:
+    """A class takes as many types as an annotation may name; the later ones may be left out."""
+    from langgraph import channels, graph, prebuilt, pregel, runtime, types
+    from langgraph.graph import state
+    from langgraph.managed import base
+
+    classes = [graph.StateGraph, state.CompiledStateGraph, pregel.Pregel, types.Command, types.GraphOutput]
+    classes += [runtime.Runtime, prebuilt.ToolRuntime, base.ManagedValue]
+    classes += [channels.LastValue, channels.Topic, channels.EphemeralValue, channels.BinaryOperatorAggregate]
+    for cls in classes:
+        for count in range(1, 6):
+            try:
+                cls[(int,) * count]
+            except TypeError:
+                t.note("refused", (cls.__name__, count))
+            else:
+                t.note("taken", (cls.__name__, count))
+    t.note("made", graph.StateGraph[dict](dict).add_node("a", lambda value: value).nodes.keys())
