@@ -27,6 +27,7 @@ from checkpointers.tuples import (
 from flowfn.described import metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import (
+    UNFINISHED,
     Busy,
     Commit,
     Lease,
@@ -112,6 +113,14 @@ class CheckpointSaver(Housekeeping):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    def next_call(self, workflow: str, after: str = "") -> str | None:
+        """Of the calls of a workflow's unfinished runs, the first one after `after` in the order of their text.
+
+        A backend that has an index of them does it without a look at every thread.
+        """
+        calls = (row.call for row in self.threads() if row.workflow == workflow and row.status in UNFINISHED)
+        return min((call for call in calls if call > after), default=None)
 
     # -- the source of functions; a backend that keeps none needs none of it -------------------------
 

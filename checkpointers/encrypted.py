@@ -100,7 +100,34 @@ class EncryptedSaver(CheckpointSaver):
             lease = self.saver.adopt(workflow, self.keys.hide(call, _CALLS, id))
             if lease is not None:
                 return self._checked(lease, call)
+        self._refuse_to_begin_again(workflow)
         return None
+
+    def _refuse_to_begin_again(self, workflow: str) -> None:
+        """A run that waits to be continued, and whose call isn't readable, may be of the very call that is made.
+
+        Calls of one key lie side by side, so that one look per key does.
+        """
+        hidden = self._inner.next_call(workflow)
+        while hidden is not None:
+            try:
+                self.keys.reveal(hidden, _CALLS)
+                after = hidden.partition(".")[0] + "/"  # which is what follows "." in the order of characters
+            except DecryptionError as error:
+                self._refuse_left_over(workflow, hidden, error)
+                after = hidden
+            hidden = self._inner.next_call(workflow, after)
+
+    def _refuse_left_over(self, workflow: str, hidden: str, error: DecryptionError) -> None:
+        """Refuse, unless all runs of an unreadable call are held by somebody alive, who continues them."""
+        lease = self.saver.adopt(workflow, hidden)
+        if lease is not None:
+            self.saver.release(lease)
+            raise type(error)(
+                f"Thread {lease.thread!r} is an unfinished run of {workflow!r}, and may be of this very call, which "
+                f"would then be run again from its start. {error}. Or delete that thread, or name one for this "
+                "call with thread_id"
+            )
 
     def _checked(self, lease: Lease, call: str) -> Lease:
         """A lease by which a run is continued, if the thread's own checkpoints say that it is of this call."""
@@ -149,7 +176,9 @@ class EncryptedSaver(CheckpointSaver):
     def _inner(self) -> CheckpointSaver:
         """The saver around which this one is, where it can do more than runs ask for."""
         if not isinstance(self.saver, CheckpointSaver):
-            raise SaverError(f"{self.saver!r} can't forget or copy: derive it from CheckpointSaver")
+            raise SaverError(
+                f"{self.saver!r} can't forget, copy or list its calls: derive it from CheckpointSaver"
+            )
         return self.saver
 
     def _unlearn(self, thread: str) -> None:

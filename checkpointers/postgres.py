@@ -113,6 +113,9 @@ class PostgresSaver(CheckpointSaver):
                 return lease
         return None
 
+    def next_call(self, workflow: str, after: str = "") -> str | None:
+        return self._database.run(lambda db: postgres_leases.next_call(db, workflow, after))
+
     def release(self, lease: Lease) -> None:
         try:
             self._database.run(lambda db: postgres_leases.take_back(db, [lease]))

@@ -77,6 +77,16 @@ def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
     return [held(*row) for row in rows]
 
 
+def next_call(db: Connection, workflow: str, after: str) -> str | None:
+    """Of the calls of a workflow's unfinished runs, the first one after `after`; it reads the index of those runs."""
+    found = db.execute(
+        "SELECT min(call) FROM flowfn.thread WHERE workflow = $1 AND call > $2"
+        " AND status IN ('running', 'interrupted', 'failed')",
+        (to_text(workflow), to_text(after)),
+    ).fetchone()
+    return None if found is None or found[0] is None else from_text(found[0])
+
+
 def take_back(db: Connection, leases: Sequence[Lease]) -> None:
     """Free threads, unless their lease was lost."""
     db.execute(

@@ -88,6 +88,10 @@ class SqliteSaver(CheckpointSaver):
             found = self._left_over(db, workflow, call)
             return None if found is None else self._lend(db, found.key, found.thread)
 
+    def next_call(self, workflow: str, after: str = "") -> str | None:
+        with self._database.reading() as db:
+            return sqlite_rows.next_call(db, workflow, after)
+
     def release(self, lease: Lease) -> None:
         try:
             with self._database.writing() as db:

@@ -279,6 +279,15 @@ def unfinished(db: Cursor, workflow: str, call: str) -> list[Held]:
     return [Held(*row) for row in found]
 
 
+def next_call(db: Cursor, workflow: str, after: str) -> str | None:
+    """Of the calls of a workflow's unfinished runs, the first one after `after`."""
+    found = db.execute(
+        f"SELECT min(call) FROM thread WHERE workflow = ? AND call > ? AND {IS_UNFINISHED}", (workflow, after)
+    )
+    call: str | None = found.fetchone()[0]
+    return call
+
+
 def listing(db: Cursor, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:
     """Threads, the last updated first: id, last run and times, whether they hold anything, and their lease."""
     rows = db.execute(

@@ -10,6 +10,7 @@ import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
@@ -63,6 +64,8 @@ class Definition:
     """The database in a transaction of which it runs; see `functional/transacting.py`."""
     is_workflow: bool = False
     """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
+    held: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments that the function brings with it; they tell its calls from those of another of its name."""
     counted: bool = True
     """Whether calls take a place under `max_concurrency`."""
     stands_for: Callable[..., Any] | None = None
@@ -161,6 +164,8 @@ class Definition:
         bound = self.bind(args, kwargs)
         if callable(self.key):
             return {"key": self.key(*args, **kwargs)}
+        if self.held:
+            bound = {**self.held, **bound}
         if self.key is not None:
             names = (self.key,) if isinstance(self.key, str) else self.key
             return {name: bound.get(name) for name in names}
@@ -245,6 +250,7 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
         qualified=name or qualified_name(target if hasattr(target, "__qualname__") else type(target)),
         is_async=_is_async(target),
         is_generator=_is_generator(target),
+        held=_held(function),
         **options,
     )
     check_options(definition)
@@ -283,6 +289,36 @@ def _innermost(function: Any) -> Any:
     return function
 
 
+def _held(function: Any) -> dict[str, Any]:
+    """What a callable is called with besides a caller's arguments, by parameter: the arguments of a partial, and the
+    object of a bound method or of one with `__call__`."""
+    if isinstance(function, partial):
+        try:
+            bound = inspect.signature(function.func).bind_partial(*function.args, **function.keywords)
+        except (
+            TypeError,
+            ValueError,
+        ):  # they don't fit, as calls will say, or nothing is known of its parameters
+            return {"partial": (function.args, function.keywords)}
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        kinds = {p.name: p.kind for p in bound.signature.parameters.values()}
+        own = {f"partial {n}" if kinds[n] in several else n: v for n, v in bound.arguments.items()}
+        return {**_held(function.func), **own}
+    if type(function) is MethodType:
+        return _first_of(function.__func__, function.__self__)
+    if inspect.isroutine(function) or isinstance(function, type):
+        return {}
+    return _first_of(type(function).__call__, function)
+
+
+def _first_of(method: Any, owner: Any) -> dict[str, Any]:
+    """The object that a method gets first, by the name that it has there; one that has nothing in it is its type."""
+    if type(method) is not FunctionType or not getattr(owner, "__dict__", True):
+        return {}
+    code = method.__code__
+    return {code.co_varnames[0] if code.co_argcount else "self": owner}
+
+
 def _runs(function: Any) -> Any:
     """The function whose body runs on a call: of an object with `__call__`, that method."""
     if inspect.isroutine(function):
@@ -306,7 +342,7 @@ def _check_names(definition: Definition) -> None:
     named = () if key is None or callable(key) else (key,) if isinstance(key, str) else tuple(key)
     for option, names in (("key", named), ("ignore", definition.ignore)):
         for name in names:
-            if name not in definition.signature.parameters:
+            if name not in definition.signature.parameters and name not in definition.held:
                 known = ", ".join(definition.signature.parameters) or "none"
                 raise TypeError(
                     f"{option}={name!r} names no parameter of {definition.name!r}; it has: {known}"

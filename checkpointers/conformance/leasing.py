@@ -143,6 +143,33 @@ class LeaseContract(Contract):
             put(saver, lease=claimed(saver), begin=Begin("shop.order", "next"), release=True)
             assert saver.adopt(*CALL) is None
 
+    def test_calls_of_unfinished_runs_are_told_in_order(self) -> None:
+        """For a saver around, which has to know whether each of them is readable; of one workflow alone."""
+        with self.saver() as saver:
+            runs = {
+                "a": ("order", "b.2", "interrupted"),
+                "b": ("order", "b.1", "failed"),
+                "c": ("order", "a", "done"),
+            }
+            runs |= {"d": ("cancel", "b.3", "running"), "e": ("order", "b/1", "running")}
+            for thread, (workflow, call, status) in runs.items():
+                begin = Begin(workflow, call)
+                lease = claimed(saver, thread)
+                put(
+                    saver,
+                    checkpoint("c1"),
+                    thread=thread,
+                    lease=lease,
+                    begin=begin,
+                    status=status,
+                    release=True,
+                )
+            assert saver.next_call("order") == "b.1"
+            assert saver.next_call("order", "b.1") == "b.2"
+            assert saver.next_call("order", "b.2") == "b/1"
+            assert saver.next_call("order", "b/1") is None
+            assert saver.next_call("pay") is None
+
     def test_the_newest_is_adopted_first_and_only_once(self) -> None:
         """An owned thread is passed over; when none is left there is nothing to adopt."""
         with self.saver() as saver:

@@ -219,7 +219,8 @@ class Shape:
 
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
-        return exact(bound).exact.hex()
+        held = self.definition.held
+        return exact({**held, **bound} if held else bound).exact.hex()
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""

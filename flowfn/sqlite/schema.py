@@ -66,7 +66,8 @@ class Schema:
                 self._count(connection)
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # on a full disk SQLite has ended it itself
+                connection.execute("ROLLBACK")
             raise
 
     def _version(self, connection: sqlite3.Connection) -> int:

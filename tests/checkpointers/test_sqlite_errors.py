@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +104,37 @@ def test_a_full_disk_stores_nothing_and_can_be_left_behind(path: Path) -> None:
         found = saver.load("order-42")
         assert found is not None
         assert found.checkpoint.id == "big"
+
+
+OPENING = """
+import resource
+from checkpointers import SqliteSaver
+from flowfn import SaverError
+
+for pages in range(1, 20):
+    path = f"{pages}.db"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (pages * 4096, resource.RLIM_INFINITY))
+    try:
+        SqliteSaver(path).close()
+    except SaverError as error:
+        print(str(error).removeprefix(path)[:18])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    SqliteSaver(path).close()
+"""
+
+
+def test_a_file_that_cannot_be_made_whole_says_why(path: Path) -> None:
+    """Wherever the disk is full; SQLite has then ended the transaction itself. With room the file is made."""
+    ended = subprocess.run(
+        [sys.executable, "-c", OPENING],
+        cwd=path.parent,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert set(ended.stdout.splitlines()) == {": disk I/O error. "}
+    assert len(ended.stdout.splitlines()) > 5
 
 
 def limit_pages(saver: SqliteSaver, pages: int) -> None:

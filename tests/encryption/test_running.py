@@ -138,6 +138,15 @@ def test_a_killed_run_goes_on_from_its_encrypted_record(script: Path, caller: st
     assert (b"secret-" in stored, b"blocking" in stored or b"coroutines" in stored) == (False, True)
 
 
+def test_a_killed_run_is_not_begun_again_without_its_key(script: Path) -> None:
+    """G2: the direct call can't tell whose run was left, so that it says so and runs nothing."""
+    start(script, "app.py", "blocking", FLOWFN_KEY=OLD, DIE="1")
+    refused = start(script, "app.py", "blocking", FLOWFN_KEY=NEW)
+    assert "UnknownKeyError: Thread '" in refused.stderr
+    assert (script.parent / "ran").read_text().split() == ["0", "1", "2", "3"]
+    assert start(script, "app.py", "blocking", FLOWFN_KEY=f"{NEW},{OLD}").stdout == "secret-4\n"
+
+
 def flowfn(script: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return start(script, "-m", "flowfn.cli", *arguments, **environment)
 

@@ -342,6 +342,55 @@ def test_a_direct_call_is_not_led_to_another_calls_thread(saver: EncryptedSaver,
     assert row.owner is None
 
 
+UNREADABLE = [
+    (lambda path: EncryptedSaver(path, KeyRing({"old": bytes(32)})), UnknownKeyError, "Put 'old' back"),
+    (
+        lambda path: EncryptedSaver(path, KeyRing({"now": bytes(32)})),
+        DecryptionError,
+        "another key of that id",
+    ),
+    (SqliteSaver, PlaintextError, "not encrypted"),
+]
+
+
+@pytest.mark.parametrize(("written", "kind", "said"), UNREADABLE, ids=["retired", "other", "plain"])
+def test_a_call_is_not_begun_again_beside_a_run_that_may_be_its_own(
+    path: Path, written: Callable[[Path], Any], kind: type[DecryptionError], said: str
+) -> None:
+    """G2: the call of an unfinished run can't be read, so that nobody knows; a live run continues itself."""
+    with written(path) as former, EncryptedSaver(path, KEYS) as saver:
+        lease = former.claim("one")
+        former.commit(
+            [Commit("one", lease, [checkpoint("c1", a=b"x", b=b"y")], Begin("shop.order", "secretcall"))]
+        )
+        assert saver.adopt("shop.order", "secretcall") is None
+        former.release(lease)
+        assert saver.adopt("shop.cancel", "secretcall") is None
+        with pytest.raises(kind, match=f"(?s)'one' is an unfinished run of 'shop.order'.*{said}"):
+            saver.adopt("shop.order", "secretcall")
+        row = saver.thread("one")
+        assert row is not None
+        assert row.owner is None
+        saver.delete_thread("one")
+        fill(saver, "two")
+        assert saver.adopt("shop.order", "another") is None
+
+
+def test_each_key_of_unfinished_runs_is_looked_at(path: Path) -> None:
+    """Calls of keys that are on the ring hide none of a key that isn't, whatever their ids sort like."""
+    ids = ["m", "m-1", "m1", "a", "z"]
+    for missing in ids:
+        file = path.with_name(missing)
+        for id in ids:
+            with EncryptedSaver(file, KeyRing({id: bytes(32)})) as saver:
+                fill(saver, f"of {id}")
+        with EncryptedSaver(file, KeyRing({id: bytes(32) for id in ids})) as saver:
+            assert saver.adopt("shop.order", "another") is None
+        ring = KeyRing({id: bytes(32) for id in ids if id != missing})
+        with EncryptedSaver(file, ring) as saver, pytest.raises(UnknownKeyError, match=f"'of {missing}'"):
+            saver.adopt("shop.order", "another")
+
+
 def test_threads_are_listed_without_their_key(saver: EncryptedSaver, path: Path) -> None:
     """Ids, statuses and times are plain."""
     other = EncryptedSaver(saver.saver, KeyRing({"other": bytes(32)}))
