@@ -10,13 +10,13 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import psycopg
 
-from checkpointers import postgres_leases, postgres_pruning, postgres_reading
+from checkpointers import postgres_leases, postgres_looks, postgres_pruning, postgres_reading
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
@@ -239,24 +239,38 @@ class PostgresSaver(CheckpointSaver):
 def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Commit]:
     """Write commits in one transaction; returns those whose lease still held."""
     try:
-        return _send(db, bundles(commits, heads, new=True))
+        return _send(db, bundles(commits, heads, new=True), heads)
     except psycopg.errors.UniqueViolation:
         db.rollback()
-        return _send(db, bundles(commits, heads, new=False))
+        return _send(db, bundles(commits, heads, new=False), heads)
 
 
-def _send(db: Connection, made: Sequence[Bundle]) -> list[Commit]:
-    """Write bundles in one transaction; returns the commits whose lease still held."""
-    if len(made) == 1 and len(made[0].statements) == 1:
-        cursors = [[db.execute(*made[0].statements[0][:2])]]
+def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
+    """Write bundles in one transaction; returns the commits whose lease still held.
+
+    Who looks waits for answers, and a pooler may hold those of a pipeline back until its end.
+    """
+    if len(made) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
+        sent = [_sent(db, made[0], heads)]
     else:
-        with db.pipeline():
+        with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
             db.execute("BEGIN")
-            cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
+            sent = [_sent(db, bundle, heads) for bundle in made]
             db.execute("COMMIT")
-    for bundle, answers in zip(made, cursors, strict=True):
-        for statement, answer in zip(bundle.statements, answers, strict=True):
+    return [commit for bundle, held in zip(made, sent, strict=True) if held() for commit in bundle.commits]
+
+
+def _sent(db: Connection, bundle: Bundle, heads: Heads) -> Callable[[], bool]:
+    """Send what a bundle writes. What it returns is called once that is durable, and says whether the lease held."""
+    if bundle.statements is None:
+        (commit,) = bundle.commits
+        return postgres_looks.write(db, commit, heads)
+    answers = [db.execute(*statement[:2]) for statement in bundle.statements]
+
+    def heard() -> bool:
+        for statement, answer in zip(bundle.statements or (), answers, strict=True):
             if statement.tell is not None and (told := answer.fetchone()) is not None:
                 statement.tell(told)
-    held = zip(made, cursors, strict=True)
-    return [commit for bundle, (first, *_) in held if first.rowcount > 0 for commit in bundle.commits]
+        return answers[0].rowcount > 0
+
+    return heard

@@ -32,7 +32,7 @@ _TAKE = """
     UPDATE flowfn.thread SET
         token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
         expires = clock_timestamp() + make_interval(secs => $4::float8)
-    WHERE key = $1 AND token = $2 AND ($6::text IS NULL OR
+    WHERE id = $1 AND token = $2 AND ($6::text IS NULL OR
         workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))
     RETURNING token"""
 
@@ -62,7 +62,7 @@ def take(
     None if somebody was faster.
     """
     run = (None, None) if workflow is None or call is None else (to_text(workflow), to_text(call))
-    found = db.execute(_TAKE, (seen.key, seen.token, owner, ttl, now(), *run))
+    found = db.execute(_TAKE, (to_text(seen.thread), seen.token, owner, ttl, now(), *run))
     return _lease(seen.thread, found.fetchone())
 
 

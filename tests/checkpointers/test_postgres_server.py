@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,10 +200,11 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
 
 def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None:
     """A pipeline is one transaction: what went before the failure in it isn't there, and the others are."""
+    too_long = "".join(chr(number) for number in range(1, 5000))
     with open_saver(postgres_url) as saver:
         commits = [
             Commit("a", items=[checkpoint("c1")]),
-            Commit("b", items=[checkpoint("c1"), checkpoint("c2", step=2**40)]),
+            Commit("b", items=[checkpoint("c1"), replace(checkpoint("c2"), namespace=too_long)]),
             Commit("\ud800"),
             Commit("c", items=[checkpoint("c1")]),
         ]
@@ -263,6 +265,7 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
         (5,),
         (6,),
         (7,),
+        (8,),
     ]
 
 
