@@ -49,6 +49,15 @@ OWN = f"value.key BETWEEN checkpoint.key * {ROOM} AND checkpoint.key * {ROOM} + 
 """The values that a checkpoint was put with, but for the first."""
 
 
+def by_names(namespace: str, id: str) -> str:
+    """SQL for a checkpoint's names: beside its thread's key they lead to the index of ids alone.
+
+    Plans may be made while the tables are empty, and that of keys would then seem as good, where it leads along a whole
+    history.
+    """
+    return f"checkpoint.id = {id} AND checkpoint.namespace || '' = {namespace}"
+
+
 def value_of(thread: str, namespace: str, key: str) -> str:
     """SQL for the row of a value: its data, and what it is onto and beside."""
     return f"""

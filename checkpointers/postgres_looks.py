@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from checkpointers.packing import NOTHING
-from checkpointers.postgres_forms import OWN, ROOM, Places, id_bytes, places_of, said_bytes, said_of
+from checkpointers.postgres_forms import OWN, ROOM, Places, by_names, id_bytes, places_of, said_bytes, said_of
 from checkpointers.postgres_maps import Heads, Made, keep, mapped, shares_nothing
 from checkpointers.postgres_rows import HOLDS, Statement, add_writes, locking, merged_items, settling
 from flowfn.ports import CheckpointRow, Commit, Writes
@@ -24,12 +24,12 @@ _LOOK = f"""
     SELECT thread.key, checkpoint.key, said IS NOT NULL,
         coalesce((SELECT max(value.key) FROM flowfn.value WHERE {OWN}) % {ROOM}, 0), nextval('flowfn.tick')
     FROM flowfn.thread LEFT JOIN flowfn.checkpoint
-        ON checkpoint.id = $4::bytea AND namespace = $3::text AND checkpoint.thread = thread.key
+        ON {by_names("$3::text", "$4::bytea")} AND checkpoint.thread = thread.key
     WHERE {HOLDS}"""
 
-_BASE = """
+_BASE = f"""
     SELECT key, said, places FROM flowfn.checkpoint
-    WHERE thread = $1 AND namespace = $2 AND id = $3 AND said IS NOT NULL"""
+    WHERE thread = $1 AND {by_names("$2::text", "$3::bytea")} AND said IS NOT NULL"""
 
 _LAST = """
     SELECT key, said, places FROM flowfn.checkpoint

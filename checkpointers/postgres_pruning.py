@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from checkpointers.housekeeping import Place
 from checkpointers.leases import label
-from checkpointers.postgres_forms import HAS_VALUE, ROOM, STORED, WORDS, id_bytes, id_of, value_of
+from checkpointers.postgres_forms import HAS_VALUE, ROOM, STORED, WORDS, by_names, id_bytes, id_of, value_of
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import busy
 from flowfn.postgres.schema import Connection
@@ -26,7 +26,8 @@ _IS_LEFT = "length(id) = 9 AND substr(id, 1, 1) = '\\x00'"
 
 _DOOMED = f"""
     SELECT key FROM flowfn.checkpoint
-    JOIN unnest($2::text[], $3::bytea[]) AS given (namespace, id) USING (namespace, id) WHERE thread = $1
+    JOIN unnest($2::text[], $3::bytea[]) AS given (namespace, id) ON {by_names("given.namespace", "given.id")}
+    WHERE thread = $1
     UNION SELECT key FROM flowfn.checkpoint WHERE thread = $1 AND said IS NULL AND {_IS_LEFT}"""
 
 _NEEDED = f"""

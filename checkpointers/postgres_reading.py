@@ -16,6 +16,7 @@ from checkpointers.postgres_forms import (
     STORED,
     WORDS,
     Places,
+    by_names,
     id_bytes,
     places_of,
     row_of,
@@ -175,10 +176,13 @@ def _query(named: tuple[str, ...]) -> str:
 
     It tells the ids of threads only where it isn't of one.
     """
-    conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
-    # A checkpoint of a given id is looked up, not searched for along the thread's history.
+    numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
+    conditions = ["said IS NOT NULL"]
+    if {"namespace", "id"} <= numbers.keys():
+        conditions.append(by_names(numbers.pop("namespace"), numbers.pop("id")))
+    conditions += [_CONDITIONS[name].format(number) for name, number in numbers.items()]
     order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
-    where = f"{' AND '.join(['said IS NOT NULL', *conditions])} {order} LIMIT $1"
+    where = f"{' AND '.join(conditions)} {order} LIMIT $1"
     of, threads = "NULL::text", ""
     if "thread" not in named:
         of, threads = "thread.id", "JOIN flowfn.thread ON thread.key = checkpoint.thread"

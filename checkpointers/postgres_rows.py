@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from psycopg.types.numeric import Int8
 
 from checkpointers.packing import NOTHING
-from checkpointers.postgres_forms import ROOM, id_bytes, said_bytes, value_of, write_bytes
+from checkpointers.postgres_forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
 from checkpointers.postgres_maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, WriteRow, Writes
@@ -104,7 +104,7 @@ _ADD_WRITES_TO = f"""
         SELECT thread.key FROM flowfn.thread WHERE {HOLDS} FOR NO KEY UPDATE),
     known AS MATERIALIZED (
         SELECT key, said IS NOT NULL AS put FROM flowfn.checkpoint
-        WHERE thread = (SELECT key FROM fence) AND namespace = $3::text AND id = $4::bytea),
+        WHERE thread = (SELECT key FROM fence) AND {by_names("$3::text", "$4::bytea")}),
     made AS (
         INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
         WHERE NOT EXISTS (SELECT FROM known)

@@ -27,6 +27,9 @@ from checkpointers.postgres_forms import (
     write_bytes,
     writes_of,
 )
+from checkpointers.postgres_looks import _BASE, _LAST, _LOOK
+from checkpointers.postgres_reading import _query
+from checkpointers.postgres_rows import _ADD_WRITES_TO
 from flowfn import entrypoint
 from flowfn.errors import LeaseLost, SaverError, SerializationError
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow
@@ -407,6 +410,29 @@ def test_a_put_is_planned_once(postgres_database: Database) -> None:
     first = planned_after(kinds[:1] * 4)
     assert planned_after(kinds * 4) == first
     saver.release(lease)
+
+
+def test_a_checkpoint_of_an_id_is_not_walked_to(postgres_server: str) -> None:
+    """Statements that are planned while the tables are empty look ids up, and the last one by the order of keys."""
+    with new_database(postgres_server) as database, PostgresSaver(database.url) as saver:
+
+        def planned(query: str, *parameters: Any) -> str:
+            with saver._database.lock:
+                lines = saver._database.commit(
+                    lambda db: db.execute(f"EXPLAIN {query}", parameters).fetchall()
+                )
+            return "\n".join(line for (line,) in lines).partition("CTE part")[0]
+
+        by_id = {
+            planned(_query(("thread", "namespace", "id")), 1, "t", "", b"id", []),
+            planned(_LOOK, "t", 1, "", b"id"),
+            planned(_BASE, 1, "", b"id"),
+            planned(_ADD_WRITES_TO, "t", 1, "", b"id", b""),
+        }
+        for plan in by_id:
+            assert ("checkpoint_id on" in plan, "checkpoint_pkey on" in plan) == (True, False)
+        for plan in (planned(_query(("thread", "namespace")), 1, "t", "", []), planned(_LAST, 1, "")):
+            assert ("checkpoint_id on" in plan, "Backward using checkpoint_pkey" in plan) == (False, True)
 
 
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
