@@ -135,21 +135,28 @@ class PostgresSaver(CheckpointSaver):
         self._retain(commits)
         return refusals
 
-    def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
+    def _write(self, commits: Sequence[Commit], *, wait: bool, again: bool = False) -> Refusals:
         """Write commits in one transaction.
 
         Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
-        gets an exception of its own. The caller holds the lock.
+        gets an exception of its own. The caller holds the lock. `again`: they may be stored already.
         """
         mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
+
+        def work(db: Connection) -> list[Commit]:
+            nonlocal again
+            before, again = again, True
+            made = _write(db, mine, self._heads)
+            return [*made, *_made_before(db, mine, made)] if before else made
+
         try:
-            made = self._database.commit(lambda db: _write(db, mine, self._heads)) if mine else []
+            made = self._database.commit(work) if mine else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
-            return [refusal for one in commits for refusal in self._write([one], wait=wait)]
+            return [refusal for one in commits for refusal in self._write([one], wait=wait, again=again)]
         kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
 
@@ -243,6 +250,14 @@ def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Comm
     except psycopg.errors.UniqueViolation:
         db.rollback()
         return _send(db, bundles(commits, heads, new=False), heads)
+
+
+def _made_before(db: Connection, commits: Sequence[Commit], made: Sequence[Commit]) -> list[Commit]:
+    """Commits whose answer was lost with a connection, and that gave their lease back, which others have had since."""
+    kept = set(map(id, made))
+    releasing = {one.lease[:2]: one for one in commits if one.release and one.lease and id(one) not in kept}
+    leases = [one.lease for one in releasing.values() if one.lease is not None]
+    return [releasing[lease[:2]] for lease in postgres_leases.given_back(db, leases)] if leases else []
 
 
 def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:

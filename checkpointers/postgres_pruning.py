@@ -41,7 +41,7 @@ _NEEDED = f"""
     SELECT DISTINCT key FROM needed WHERE key / {ROOM} = ANY($2::bigint[])"""
 """The values of forgotten checkpoints that others are read from."""
 
-_TAKE_AWAY = "UPDATE flowfn.thread SET token = nextval('flowfn.tick') WHERE id = $1"
+_TAKE_AWAY = "UPDATE flowfn.thread SET taken = token, token = nextval('flowfn.tick') WHERE id = $1"
 """A holder that seemed dead, and comes back, may not go on from what is forgotten."""
 
 _FORGET_VALUES = f"""

@@ -49,4 +49,5 @@ DROP TABLE flowfn.former;
 CREATE UNIQUE INDEX checkpoint_id ON flowfn.checkpoint (id, namespace, thread) WITH (fillfactor = 100);
 ALTER TABLE flowfn.checkpoint ADD CONSTRAINT checkpoint_pkey PRIMARY KEY (thread, namespace, key) WITH (fillfactor = 100);
 -- A thread is found by its id; its row's next form is an entry of each index.
-ALTER TABLE flowfn.thread DROP CONSTRAINT thread_pkey;
+-- Of its tokens, those above `taken` were never taken away from who held them: they were given back, but for the last.
+ALTER TABLE flowfn.thread DROP CONSTRAINT thread_pkey, ADD COLUMN taken bigint NOT NULL DEFAULT 0;
