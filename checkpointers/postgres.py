@@ -10,13 +10,13 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import psycopg
 
-from checkpointers import postgres_leases, postgres_pruning, postgres_reading
+from checkpointers import postgres_leases, postgres_looks, postgres_pruning, postgres_reading
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
@@ -138,21 +138,28 @@ class PostgresSaver(CheckpointSaver):
         self._retain(commits)
         return refusals
 
-    def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
+    def _write(self, commits: Sequence[Commit], *, wait: bool, again: bool = False) -> Refusals:
         """Write commits in one transaction.
 
         Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
-        gets an exception of its own. The caller holds the lock.
+        gets an exception of its own. The caller holds the lock. `again`: they may be stored already.
         """
         mine = [one for one in commits if one.lease is None or not self._holder.refuses(one.lease)]
+
+        def work(db: Connection) -> list[Commit]:
+            nonlocal again
+            before, again = again, True
+            made = _write(db, mine, self._heads)
+            return [*made, *_made_before(db, mine, made)] if before else made
+
         try:
-            made = self._database.commit(lambda db: _write(db, mine, self._heads)) if mine else []
+            made = self._database.commit(work) if mine else []
         except DatabaseUnreachable as error:
             return [DatabaseUnreachable(str(error)).with_traceback(error.__traceback__) for _ in commits]
         except Exception as error:
             if len(commits) == 1:
                 return [error]
-            return [refusal for one in commits for refusal in self._write([one], wait=wait)]
+            return [refusal for one in commits for refusal in self._write([one], wait=wait, again=again)]
         kept = set(map(id, made))
         return [self._answer(commit, id(commit) in kept) for commit in commits]
 
@@ -242,24 +249,46 @@ class PostgresSaver(CheckpointSaver):
 def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Commit]:
     """Write commits in one transaction; returns those whose lease still held."""
     try:
-        return _send(db, bundles(commits, heads, new=True))
+        return _send(db, bundles(commits, heads, new=True), heads)
     except psycopg.errors.UniqueViolation:
         db.rollback()
-        return _send(db, bundles(commits, heads, new=False))
+        return _send(db, bundles(commits, heads, new=False), heads)
 
 
-def _send(db: Connection, made: Sequence[Bundle]) -> list[Commit]:
-    """Write bundles in one transaction; returns the commits whose lease still held."""
-    if len(made) == 1 and len(made[0].statements) == 1:
-        cursors = [[db.execute(*made[0].statements[0][:2])]]
+def _made_before(db: Connection, commits: Sequence[Commit], made: Sequence[Commit]) -> list[Commit]:
+    """Commits whose answer was lost with a connection, and that gave their lease back, which others have had since."""
+    kept = set(map(id, made))
+    releasing = {one.lease[:2]: one for one in commits if one.release and one.lease and id(one) not in kept}
+    leases = [one.lease for one in releasing.values() if one.lease is not None]
+    return [releasing[lease[:2]] for lease in postgres_leases.given_back(db, leases)] if leases else []
+
+
+def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
+    """Write bundles in one transaction; returns the commits whose lease still held.
+
+    Who looks waits for answers, and a pooler may hold those of a pipeline back until its end.
+    """
+    if len(made) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
+        sent = [_sent(db, made[0], heads)]
     else:
-        with db.pipeline():
+        with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
             db.execute("BEGIN")
-            cursors = [[db.execute(*statement[:2]) for statement in bundle.statements] for bundle in made]
+            sent = [_sent(db, bundle, heads) for bundle in made]
             db.execute("COMMIT")
-    for bundle, answers in zip(made, cursors, strict=True):
-        for statement, answer in zip(bundle.statements, answers, strict=True):
+    return [commit for bundle, held in zip(made, sent, strict=True) if held() for commit in bundle.commits]
+
+
+def _sent(db: Connection, bundle: Bundle, heads: Heads) -> Callable[[], bool]:
+    """Send what a bundle writes. What it returns is called once that is durable, and says whether the lease held."""
+    if bundle.statements is None:
+        (commit,) = bundle.commits
+        return postgres_looks.write(db, commit, heads)
+    answers = [db.execute(*statement[:2]) for statement in bundle.statements]
+
+    def heard() -> bool:
+        for statement, answer in zip(bundle.statements or (), answers, strict=True):
             if statement.tell is not None and (told := answer.fetchone()) is not None:
                 statement.tell(told)
-    held = zip(made, cursors, strict=True)
-    return [commit for bundle, (first, *_) in held if first.rowcount > 0 for commit in bundle.commits]
+        return answers[0].rowcount > 0
+
+    return heard

@@ -1,11 +1,14 @@
-"""How ids, times and channel maps are spelled in Postgres.
+"""How ids, places of values, and what a checkpoint says of itself are spelled in Postgres.
 
-Rule: 16 bytes are a UUID, and 8 a time in microseconds; what has no short spelling (`short_forms.py`) is its text,
-and of these lengths it ends with a NUL, which no text of `flowfn.postgres.text` has in it.
+Rule: an id of 16 bytes is a UUID; what has no short spelling (`short_forms.py`) is its text, and of that length it ends
+with a NUL, which no text of `flowfn.postgres.text` has in it.
 
-A checkpoint's map is two texts: `channels` has a line for each, and `places` a word: the version, and where there is
-a value, behind a colon how many keys ago its checkpoint was put, or the negative of its key, and behind a dot which one
-of that checkpoint's it is, unless it's the first. A value's key is its checkpoint's times `ROOM`, plus its number.
+What a checkpoint says of itself, `said`, is one msgpack array, deflated with the words that are in most of them: its
+parent's id, step, source, time, body and metadata, and the names of its channels. `places` is a text with a word for
+each of these channels: the version, and where there is a value, behind a colon how many keys ago its checkpoint was
+put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A word
+that repeats the one before is left empty. A value's key is its checkpoint's times `ROOM`, plus its number. The first
+one is in its checkpoint's row, the others have their own.
 
 The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
 bytes and path.
@@ -13,71 +16,167 @@ bytes and path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import ormsgpack
 
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
 from flowfn.errors import SerializationError
-from flowfn.ports import WriteRow
+from flowfn.ports import CheckpointRow, WriteRow
 from flowfn.postgres.text import from_text, to_text
 
 ROOM = 1 << 20
 """How many values a checkpoint has room for."""
 
-_ID, _TIME = 16, 8
+_ID = 16
 
 _PARTS = len(WriteRow._fields)
 
-MAP = "unnest(string_to_array(channels, E'\\n'), string_to_array(places, ' ')) AS held (channel, place)"
-"""The rows of a map; the text behind its last line is none."""
-
-VERSION = "split_part(place, ':', 1)::bigint"
+WORDS = "unnest(string_to_array(places, ' ')) AS held (place)"
+"""The words of a checkpoint's places, as rows."""
 
 STORED = f"""
-    CASE WHEN place LIKE '%:%' THEN
-        (CASE WHEN place LIKE '%:-%' THEN 0 ELSE checkpoint.key END
-            - split_part(split_part(place, ':', 2), '.', 1)::bigint) * {ROOM}
-        + coalesce(nullif(split_part(place, '.', 2), ''), '0')::bigint END"""
-"""The key of the value at a place of a row of `flowfn.checkpoint`; NULL where there is none."""
+    (CASE WHEN place LIKE '%:-%' THEN 0 ELSE checkpoint.key END
+        - split_part(split_part(place, ':', 2), '.', 1)::bigint) * {ROOM}
+    + coalesce(nullif(split_part(place, '.', 2), ''), '0')::bigint"""
+"""The key of the value at a place, where there is one, of a row of `flowfn.checkpoint`."""
+
+HAS_VALUE = "place LIKE '%:%'"
 
 OWN = f"value.key BETWEEN checkpoint.key * {ROOM} AND checkpoint.key * {ROOM} + {ROOM - 1}"
-"""The values that a checkpoint was put with."""
+"""The values that a checkpoint was put with, but for the first."""
 
-PLACE = f"""
-    version || coalesce(':' || (here.key - stored / {ROOM})
-        || CASE stored % {ROOM} WHEN 0 THEN '' ELSE '.' || stored % {ROOM} END, '')"""
-"""The word for a value of key `stored` in the map of the checkpoint of key `here.key`."""
+
+def by_names(namespace: str, id: str) -> str:
+    """SQL for a checkpoint's names: beside its thread's key they lead to the index of ids alone.
+
+    Plans may be made while the tables are empty, and that of keys would then seem as good, where it leads along a whole
+    history.
+    """
+    return f"checkpoint.id = {id} AND checkpoint.namespace || '' = {namespace}"
+
+
+def value_of(thread: str, namespace: str, key: str) -> str:
+    """SQL for the row of a value: its data, and what it is onto and beside."""
+    return f"""
+        SELECT data, onto, beside FROM flowfn.checkpoint AS put
+        WHERE {key} % {ROOM} = 0 AND put.thread = {thread} AND put.namespace = {namespace}
+            AND put.key = {key} / {ROOM} AND put.data IS NOT NULL
+        UNION ALL SELECT data, onto, beside FROM flowfn.value WHERE {key} % {ROOM} > 0 AND value.key = {key}"""
 
 
 def id_bytes(id: str) -> bytes:
     """An id as it is stored."""
     short = short_id(id)
-    return short if isinstance(short, bytes) else _text_bytes(short, _ID)
+    if isinstance(short, bytes):
+        return short
+    data = to_text(short).encode()
+    return data + b"\0" if len(data) == _ID else data
 
 
 def id_of(stored: bytes) -> str:
     """The id that was stored."""
-    return long_id(stored) if len(stored) == _ID else _text_of(stored)
+    return long_id(stored) if len(stored) == _ID else from_text(stored.removesuffix(b"\0").decode())
 
 
-def time_bytes(time: str) -> bytes:
-    """A time as it is stored."""
-    short = short_time(time)
-    return short.to_bytes(_TIME, signed=True) if isinstance(short, int) else _text_bytes(short, _TIME)
+class Said(NamedTuple):
+    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored."""
+
+    parent: bytes | None
+    step: int
+    source: str
+    created_at: int | str
+    body: bytes
+    metadata: bytes
+    channels: Sequence[str]
 
 
-def time_of(stored: bytes) -> str:
-    """The time that was stored."""
-    return long_time(int.from_bytes(stored, signed=True)) if len(stored) == _TIME else _text_of(stored)
+_COMMON = (
+    b"\xa6update\xa4fork\xa9branch:to\xaa__resume__\xa7parents\x80\x92\x80\x90\xa5input\xc4\xa4loop\xc4\x92\x81\x81"
+    b"\xa9__start__\x91\xa9__start__\xc4\x00\x93\x92\xa7__end__\xac__previous__\xc4\x00\x93\xa7__end__\xac__previous__\xa9__start__"
+)
+"""What `said` is deflated with, so that names of flowfn's take two bytes. It is part of the format."""
+
+_ARRAY = 0x90 + len(Said._fields)
+"""How `said` begins where it isn't deflated: no deflated data begin so, for their block would be of no type."""
+
+_LONG = 4096
+"""Bytes above which `said` isn't deflated: that would take longer than writing it."""
+_WINDOW, _MEMORY = -13, 5
 
 
-def places_of(key: int, channels: str, places: str) -> Iterator[tuple[str, int, int | None]]:
-    """Each channel of the checkpoint of this key, its version, and the key of its value, if it has one."""
-    words = places.split(" ") if places else []
-    for line, word in zip(channels.split("\n"), words, strict=False):
-        yield from_text(line), int(word.partition(":")[0]), value_at(key, word)
+def said_bytes(row: CheckpointRow) -> bytes:
+    """What a checkpoint says of itself, as it is stored."""
+    parent = None if row.parent is None else id_bytes(row.parent)
+    created_at = short_time(row.created_at)
+    names = list(row.versions)
+    data = _packed([parent, row.step, row.source, created_at, row.body, row.metadata, names])
+    if len(data) > _LONG:
+        return data
+    deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_FIXED, _COMMON)
+    short = deflating.compress(data) + deflating.flush()
+    return short if len(short) < len(data) else data
+
+
+def said_of(stored: bytes) -> Said:
+    """What was stored.
+
+    Raises:
+        SerializationError: these are other bytes.
+    """
+    try:
+        if stored[0] != _ARRAY:
+            inflating = zlib.decompressobj(_WINDOW, _COMMON)
+            stored = inflating.decompress(stored, _LONG)
+            if not inflating.eof:
+                raise ValueError("it doesn't end where it should")
+        return Said(*ormsgpack.unpackb(stored))
+    except (ValueError, TypeError, IndexError, zlib.error) as error:
+        raise SerializationError(
+            f"a stored checkpoint is damaged ({error}): rows of the database were changed"
+        ) from None
+
+
+def row_of(namespace: str, id: bytes, said: Said, **rest: Any) -> CheckpointRow:
+    """The checkpoint that said so."""
+    return CheckpointRow(
+        from_text(namespace),
+        id_of(id),
+        None if said.parent is None else id_of(said.parent),
+        said.step,
+        said.source,
+        long_time(said.created_at),
+        said.body,
+        said.metadata,
+        **rest,
+    )
+
+
+Places = dict[str, tuple[int, int | None]]
+"""Of each channel of a checkpoint the version and the key of its value, if it has one."""
+
+
+def places_of(key: int, channels: Sequence[str], places: str) -> Places:
+    """The places of the checkpoint of this key."""
+    found: Places = {}
+    before: tuple[int, int | None] = 0, None
+    for channel, word in zip(channels, places.split(" "), strict=bool(channels)):
+        if word:
+            before = int(word.partition(":")[0]), value_at(key, word)
+        found[channel] = before
+    return found
+
+
+def spelled(words: Iterable[str]) -> str:
+    """Words of places as a text."""
+    said = []
+    before = None
+    for word in words:
+        said.append("" if word == before else word)
+        before = word
+    return " ".join(said)
 
 
 def value_at(key: int, word: str) -> int | None:
@@ -113,12 +212,17 @@ def write_bytes(rows: Iterable[WriteRow]) -> bytes:
     for task, index, channel, value, path in rows:
         packed += (None if task == before else task, index, channel, value, path)
         before = task
+    return _packed(packed)
+
+
+def _packed(parts: Sequence[Any]) -> bytes:
     try:
-        return ormsgpack.packb(packed)
+        return ormsgpack.packb(parts)
     except TypeError:
-        for part in packed:
-            if isinstance(part, str):
-                part.encode()
+        for part in parts:
+            for name in part if isinstance(part, list) else [part]:
+                if isinstance(name, str):
+                    name.encode()
         raise
 
 
@@ -136,12 +240,3 @@ def writes_of(stored: bytes) -> Iterator[WriteRow]:
             yield WriteRow(before, *rest)
     except (ValueError, TypeError) as error:
         raise SerializationError(f"a stored write is damaged: {error}") from None
-
-
-def _text_bytes(text: str, other: int) -> bytes:
-    data = to_text(text).encode()
-    return data + b"\0" if len(data) == other else data
-
-
-def _text_of(stored: bytes) -> str:
-    return from_text(stored.removesuffix(b"\0").decode())

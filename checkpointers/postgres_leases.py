@@ -15,24 +15,27 @@ from flowfn.ports import Lease
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
 
+_TAKEN = "taken = CASE WHEN thread.owner IS NULL THEN thread.taken ELSE thread.token END"
+"""The last token that was taken away from somebody, forcibly or as dead: a free thread's was given back."""
+
 HELD = "key, id, owner, token, coalesce(expires <= clock_timestamp(), true)"
 """What `Held` takes, of a thread's row."""
 
-_TAKE_FREE = """
+_TAKE_FREE = f"""
     INSERT INTO flowfn.thread AS thread (id, token, owner, expires, created_at, updated_at)
     VALUES ($1, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4)
     ON CONFLICT (id) DO UPDATE SET
         token = nextval('flowfn.tick'), owner = excluded.owner, expires = excluded.expires,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at, {_TAKEN}
     WHERE thread.owner IS NULL OR $5::boolean
     RETURNING token, thread.xmax = 0"""
 """What it tells besides the token is whether the row is new: one that was there had to be locked."""
 
-_TAKE = """
+_TAKE = f"""
     UPDATE flowfn.thread SET
         token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
-        expires = clock_timestamp() + make_interval(secs => $4::float8)
-    WHERE key = $1 AND token = $2 AND ($6::text IS NULL OR
+        expires = clock_timestamp() + make_interval(secs => $4::float8), {_TAKEN}
+    WHERE id = $1 AND token = $2 AND ($6::text IS NULL OR
         workflow = $6 AND call = $7 AND status IN ('running', 'interrupted', 'failed'))
     RETURNING token"""
 
@@ -62,7 +65,7 @@ def take(
     None if somebody was faster.
     """
     run = (None, None) if workflow is None or call is None else (to_text(workflow), to_text(call))
-    found = db.execute(_TAKE, (seen.key, seen.token, owner, ttl, now(), *run))
+    found = db.execute(_TAKE, (to_text(seen.thread), seen.token, owner, ttl, now(), *run))
     return _lease(seen.thread, found.fetchone())
 
 
@@ -94,6 +97,16 @@ def take_back(db: Connection, leases: Sequence[Lease]) -> None:
         " WHERE thread.id = held.id AND thread.token = held.token",
         _columns(leases),
     )
+
+
+def given_back(db: Connection, leases: Sequence[Lease]) -> list[Lease]:
+    """Those that aren't current any more because they were given back, and that certainly weren't taken away."""
+    rows = db.execute(
+        "SELECT thread.id, held.token FROM flowfn.thread, unnest($1::text[], $2::bigint[]) AS held (id, token)"
+        " WHERE thread.id = held.id AND thread.token > held.token AND thread.taken < held.token",
+        _columns(leases),
+    )
+    return [Lease(from_text(id), token) for id, token in rows]
 
 
 def renew(db: Connection, leases: Sequence[Lease], ttl: float) -> None:

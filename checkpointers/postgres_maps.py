@@ -6,18 +6,14 @@ that reads nothing. Nobody else forgets the parent, or puts values in its place,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from checkpointers.packing import NOTHING, Other, is_packed, packed
-from checkpointers.postgres_forms import ROOM, own_word, shared_word
+from checkpointers.postgres_forms import ROOM, Places, own_word, shared_word, spelled
 from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow, Lease, Versioned
-from flowfn.postgres.text import to_line
 from flowfn.recent import Recent
-
-Places = Mapping[str, tuple[int, int | None]]
-"""Of each channel of a checkpoint the version and the key of its value, if it has one."""
 
 
 class Last(NamedTuple):
@@ -64,57 +60,64 @@ def shares_nothing(row: CheckpointRow) -> bool:
     return all((put := row.values.get(channel)) is not None and not put.deltas for channel in row.versions)
 
 
+class Value(NamedTuple):
+    """The row of a value: what it changes, what it is beside, and its bytes."""
+
+    onto: int | None
+    beside: int | None
+    data: bytes
+
+
 class Made(NamedTuple):
-    """The map of a checkpoint that is put, as text; and the values to add to it: onto, beside, data.
+    """The map of a checkpoint that is put, as words; and the values to add to it, the first one of number `first`.
 
     `own` has the numbers of its values by channel, `shared` the places of others; others may stand beside `longest`.
     """
 
-    channels: str
     words: str
-    values: Sequence[tuple[int | None, int | None, bytes]]
-    own: Mapping[str, int]
+    first: int
+    values: Sequence[Value]
+    own: dict[str, int]
     shared: Places
     longest: tuple[int, bytes] | None
 
 
-def mapped(row: CheckpointRow, base: Places, other: Other) -> Made:
+def mapped(row: CheckpointRow, base: Places, other: Other, first: int = 0) -> Made:
     """The map of a checkpoint that shares with its base what it isn't put with."""
-    values: dict[tuple[int | None, int | None, bytes], int] = {}
+    values: dict[Value, int] = {}
     own: dict[str, int] = {}
-    shared: dict[str, tuple[int, int | None]] = {}
+    shared: Places = {}
     fitting: list[tuple[int, int, bytes]] = []
     words = []
     for channel, version in row.versions.items():
         put = row.values.get(channel)
         old, at = base.get(channel, (None, None))
-        data, beside = bytes_of(put, other)
+        data, beside = _bytes_of(put, other)
         if data is None:
             shared[channel] = version, at if put is None and old == version else None
             words.append(shared_word(*shared[channel]))
             continue
         if put is not None and put.deltas and at is None:
             raise nothing_to_change(row, channel)
-        nth = values.setdefault((at if put is not None and put.deltas else None, beside, data), len(values))
+        value = Value(at if put is not None and put.deltas else None, beside, data)
+        nth = values.setdefault(value, first + len(values))
         own[channel] = nth
         words.append(own_word(version, nth))
         if put is not None and put.value is not None and not beside and is_packed(put.value):
             fitting.append((len(put.value), nth, put.value))
-    channels = "".join(f"{to_line(channel)}\n" for channel in row.versions)
     longest = max(fitting)[1:] if fitting else None
-    return Made(channels, " ".join(words), list(values), own, shared, longest)
+    return Made(spelled(words), first, list(values), own, shared, longest)
 
 
-def keep(heads: Heads, lease: Lease, row: CheckpointRow, made: Made, told: tuple[int]) -> None:
-    """A checkpoint was put under the key that is told."""
-    key = told[0]
-    first = key * ROOM
-    places = {**made.shared, **{name: (row.versions[name], first + nth) for name, nth in made.own.items()}}
-    other = NOTHING if made.longest is None else Other(first + made.longest[0], made.longest[1])
+def keep(heads: Heads, lease: Lease, row: CheckpointRow, made: Made, key: int) -> None:
+    """A checkpoint was put under a key."""
+    number = key * ROOM
+    places = {**made.shared, **{name: (row.versions[name], number + nth) for name, nth in made.own.items()}}
+    other = NOTHING if made.longest is None else Other(number + made.longest[0], made.longest[1])
     heads.keep(lease.thread, row.namespace, Last(lease.token, row.id, key, places, other))
 
 
-def bytes_of(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
+def _bytes_of(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:
     """The bytes to keep of what a channel was given, if it was, and what they are beside."""
     data = None if put is None else put.deltas[0] if put.deltas else put.value
     return (None, None) if data is None else packed(data, other)

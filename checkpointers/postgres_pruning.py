@@ -2,7 +2,7 @@
 
 Rule: the thread's row is locked, so that nobody takes the thread meanwhile. The values that a kept checkpoint is read
 from stay. A value's key says whose it is, and so a forgotten checkpoint whose values others are read from leaves a row
-without a body, under an id that no checkpoint has, until they are gone too.
+that says nothing, under an id that no checkpoint has, until they are gone too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from checkpointers.housekeeping import Place
 from checkpointers.leases import label
-from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of
+from checkpointers.postgres_forms import HAS_VALUE, ROOM, STORED, WORDS, by_names, id_bytes, id_of, value_of
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import busy
 from flowfn.postgres.schema import Connection
@@ -19,37 +19,43 @@ from flowfn.postgres.text import from_text, to_text
 
 _PLACES = """
     SELECT namespace, id FROM flowfn.checkpoint
-    WHERE thread = (SELECT key FROM flowfn.thread WHERE id = $1) AND body IS NOT NULL ORDER BY key DESC"""
+    WHERE thread = (SELECT key FROM flowfn.thread WHERE id = $1) AND said IS NOT NULL ORDER BY key DESC"""
 
-_LEFT = "left"
-"""The `source` of a row that stands for a forgotten checkpoint."""
+_IS_LEFT = "length(id) = 9 AND substr(id, 1, 1) = '\\x00'"
+"""Of a row that stands for a forgotten checkpoint: a text has no NUL, and a UUID another length."""
 
 _DOOMED = f"""
     SELECT key FROM flowfn.checkpoint
-    JOIN unnest($2::text[], $3::bytea[]) AS given (namespace, id) USING (namespace, id) WHERE thread = $1
-    UNION SELECT key FROM flowfn.checkpoint WHERE thread = $1 AND body IS NULL AND source = '{_LEFT}'"""
+    JOIN unnest($2::text[], $3::bytea[]) AS given (namespace, id) ON {by_names("given.namespace", "given.id")}
+    WHERE thread = $1
+    UNION SELECT key FROM flowfn.checkpoint WHERE thread = $1 AND said IS NULL AND {_IS_LEFT}"""
 
-_FORGET_VALUES = f"""
-    WITH RECURSIVE needed (key) AS (
-        SELECT {STORED} FROM flowfn.checkpoint, {MAP}
-        WHERE thread = $1 AND body IS NOT NULL AND checkpoint.key <> ALL($2::bigint[]) AND place LIKE '%:%'
-        UNION SELECT other.key FROM needed JOIN flowfn.value USING (key), unnest(ARRAY[onto, beside]) AS other (key)
+_NEEDED = f"""
+    WITH RECURSIVE needed (namespace, key) AS (
+        SELECT namespace, {STORED} FROM flowfn.checkpoint, {WORDS}
+        WHERE thread = $1 AND said IS NOT NULL AND checkpoint.key <> ALL($2::bigint[]) AND {HAS_VALUE}
+        UNION SELECT namespace, other.key FROM needed,
+            LATERAL ({value_of("$1", "needed.namespace", "needed.key")}) AS held,
+            unnest(ARRAY[onto, beside]) AS other (key)
         WHERE other.key > 0)
-    DELETE FROM flowfn.value USING flowfn.checkpoint
-    WHERE {OWN} AND checkpoint.key = ANY($2::bigint[]) AND value.key NOT IN (SELECT key FROM needed)"""
+    SELECT DISTINCT key FROM needed WHERE key / {ROOM} = ANY($2::bigint[])"""
+"""The values of forgotten checkpoints that others are read from."""
 
-_TAKE_AWAY = "UPDATE flowfn.thread SET token = nextval('flowfn.tick') WHERE key = $1"
+_TAKE_AWAY = "UPDATE flowfn.thread SET taken = token, token = nextval('flowfn.tick') WHERE id = $1"
 """A holder that seemed dead, and comes back, may not go on from what is forgotten."""
 
-_LEAVE = f"""
-    UPDATE flowfn.checkpoint SET id = '\\x00'::bytea || int8send(key), source = '{_LEFT}', parent = NULL, step = NULL,
-        created_at = NULL, body = NULL, metadata = NULL, channels = NULL, places = NULL
-    WHERE key = ANY($1::bigint[]) AND EXISTS (SELECT FROM flowfn.value WHERE {OWN})"""
-"""A text has no NUL, and so no id begins with one that isn't as long as a UUID."""
+_FORGET_VALUES = f"""
+    DELETE FROM flowfn.value USING unnest($1::bigint[]) AS gone (key)
+    WHERE value.key BETWEEN gone.key * {ROOM} AND gone.key * {ROOM} + {ROOM - 1} AND value.key <> ALL($2::bigint[])"""
 
-_DELETE = f"""
-    DELETE FROM flowfn.checkpoint
-    WHERE key = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM flowfn.value WHERE {OWN})"""
+_FORGET = "DELETE FROM flowfn.checkpoint WHERE thread = $1 AND key = ANY($2::bigint[])"
+
+_LEAVE = f"""
+    UPDATE flowfn.checkpoint SET id = '\\x00'::bytea || int8send(key), said = NULL, places = NULL,
+        onto = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN onto END,
+        beside = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN beside END,
+        data = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN data END
+    WHERE thread = $1 AND key = ANY($2::bigint[])"""
 
 
 def places(db: Connection, thread: str) -> list[Place]:
@@ -76,8 +82,10 @@ def forget(db: Connection, thread: str, places: Collection[Place]) -> None:
         spaces, ids = [to_text(space) for space, _ in places], [id_bytes(id) for _, id in places]
         doomed = [key for (key,) in db.execute(_DOOMED, (lease.key, spaces, ids))]
         if lease.owner is not None:
-            db.execute(_TAKE_AWAY, (lease.key,))
+            db.execute(_TAKE_AWAY, (to_text(thread),))
         db.execute("DELETE FROM flowfn.write WHERE checkpoint = ANY($1::bigint[])", (doomed,))
-        db.execute(_FORGET_VALUES, (lease.key, doomed))
-        db.execute(_LEAVE, (doomed,))
-        db.execute(_DELETE, (doomed,))
+        needed = [key for (key,) in db.execute(_NEEDED, (lease.key, doomed))]
+        left = {key // ROOM for key in needed}
+        db.execute(_FORGET_VALUES, (doomed, needed))
+        db.execute(_FORGET, (lease.key, [key for key in doomed if key not in left]))
+        db.execute(_LEAVE, (lease.key, [*left], needed))

@@ -10,10 +10,23 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from checkpointers.packing import unpacked
-from checkpointers.postgres_forms import MAP, OWN, STORED, id_bytes, id_of, places_of, time_of, writes_of
+from checkpointers.postgres_forms import (
+    HAS_VALUE,
+    OWN,
+    STORED,
+    WORDS,
+    Places,
+    by_names,
+    id_bytes,
+    places_of,
+    row_of,
+    said_of,
+    value_of,
+    writes_of,
+)
 from checkpointers.postgres_leases import HELD, held
 from checkpointers.rules import merged
-from flowfn.ports import CheckpointRow, Loaded, Versioned, WriteRow
+from flowfn.ports import Loaded, Versioned, WriteRow
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
 from flowfn.recent import Recent
@@ -42,7 +55,7 @@ class Read(NamedTuple):
     """A checkpoint that was read: its key, and of each channel the version and the key of its value."""
 
     key: int
-    places: Mapping[str, tuple[int, int | None]]
+    places: Places
     loaded: Loaded
 
 
@@ -99,7 +112,7 @@ def _page(
             under.setdefault(key, []).append((row[0], row[2]))
     values = {head: _put_together(sorted(chain, reverse=True), known) for head, chain in parts.items()}
     rows.sort(reverse=True)
-    return [_read(row, values, _written(under.get(row[0], ()))) for row in rows], values
+    return [_read(thread, row, values, _written(under.get(row[0], ()))) for row in rows], values
 
 
 def _written(stored: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
@@ -159,49 +172,52 @@ _NOTHING = "NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bytea, 
 
 @cache
 def _query(named: tuple[str, ...]) -> str:
-    """What reads a page: the checkpoints, the parts of their values, and their writes, in any order."""
-    conditions = [_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2)]
-    # A checkpoint of a given id is looked up, not searched for along the thread's history.
+    """What reads a page: the checkpoints, the parts of their values, and their writes, in any order.
+
+    It tells the ids of threads only where it isn't of one.
+    """
+    numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
+    conditions = ["said IS NOT NULL"]
+    if {"namespace", "id"} <= numbers.keys():
+        conditions.append(by_names(numbers.pop("namespace"), numbers.pop("id")))
+    conditions += [_CONDITIONS[name].format(number) for name, number in numbers.items()]
     order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
-    where = f"{' AND '.join(['body IS NOT NULL', *conditions])} {order} LIMIT $1"
+    where = f"{' AND '.join(conditions)} {order} LIMIT $1"
+    of, threads = "NULL::text", ""
+    if "thread" not in named:
+        of, threads = "thread.id", "JOIN flowfn.thread ON thread.key = checkpoint.thread"
     return f"""
         WITH RECURSIVE chosen AS MATERIALIZED (
-            SELECT checkpoint.*, thread.id AS of
-            FROM flowfn.checkpoint JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE {where}),
-        part (head, depth, key, data, onto, beside) AS (
-            SELECT key, 0, key, data, onto, beside FROM flowfn.value
-            WHERE key = ANY(ARRAY(SELECT {STORED} FROM chosen AS checkpoint, {MAP}))
-            UNION ALL SELECT head, depth + 1, value.key, value.data, value.onto, value.beside
-            FROM part JOIN flowfn.value ON value.key = part.onto AND part.key <> ALL(${len(named) + 2}::bigint[]))
-        SELECT {_CHECKPOINT}, key, {_NOTHING}, of, namespace, id, parent, step, source, created_at, body, metadata,
-            channels, places FROM chosen
+            SELECT checkpoint.*, {of} AS of FROM flowfn.checkpoint {threads} WHERE {where}),
+        part (thread, namespace, head, depth, key, data, onto, beside) AS (
+            SELECT thread, namespace, asked.key, 0, asked.key, held.* FROM (
+                SELECT DISTINCT thread, namespace, {STORED} AS key FROM chosen AS checkpoint, {WORDS}
+                WHERE {HAS_VALUE}) AS asked,
+            LATERAL ({value_of("asked.thread", "asked.namespace", "asked.key")}) AS held
+            UNION ALL SELECT thread, namespace, head, depth + 1, part.onto, held.* FROM part,
+            LATERAL ({value_of("part.thread", "part.namespace", "part.onto")}) AS held
+            WHERE part.key <> ALL(${len(named) + 2}::bigint[]))
+        SELECT {_CHECKPOINT}, key, {_NOTHING}, of, namespace, id, said, places FROM chosen
         UNION ALL SELECT {_VALUE}, head, depth, part.key, part.data, part.beside, other.data, other.beside,
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-            FROM part LEFT JOIN flowfn.value AS other ON other.key = part.beside
-        UNION ALL SELECT {_WRITE}, checkpoint, key, NULL, data, NULL, NULL, NULL,
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            NULL, NULL, NULL, NULL, NULL
+            FROM part LEFT JOIN LATERAL ({value_of("part.thread", "part.namespace", "part.beside")}) AS other ON true
+        UNION ALL SELECT {_WRITE}, checkpoint, key, NULL, data, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
             FROM flowfn.write WHERE checkpoint = ANY(ARRAY(SELECT key FROM chosen))"""
 
 
-def _read(found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]) -> Read:
-    key, thread, namespace, id, parent, step, source, created_at, body, metadata, *texts = found
-    places = {channel: (version, value) for channel, version, value in places_of(key, *texts)}
-    row = CheckpointRow(
-        from_text(namespace),
-        id_of(id),
-        None if parent is None else id_of(parent),
-        step,
-        from_text(source),
-        time_of(created_at),
-        body,
-        metadata,
-        {channel: version for channel, (version, _) in places.items()},
-        {
-            channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
-            for channel, (version, value) in places.items()
-        },
-    )
-    return Read(key, places, Loaded(from_text(thread), row, writes))
+def _read(
+    thread: str | None, found: tuple[Any, ...], stored: Mapping[int, Parts], writes: list[WriteRow]
+) -> Read:
+    key, of, namespace, id, said_bytes, words = found
+    said = said_of(said_bytes)
+    places = places_of(key, said.channels, words)
+    values = {
+        channel: Versioned(version, None) if value is None else Versioned(version, *stored[value])
+        for channel, (version, value) in places.items()
+    }
+    versions = {channel: version for channel, (version, _) in places.items()}
+    row = row_of(namespace, id, said, versions=versions, values=values)
+    return Read(key, places, Loaded(from_text(of) if thread is None else thread, row, writes))
 
 
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:
@@ -209,7 +225,7 @@ def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str
     named = _named(thread, None, checkpoint)
     where = " AND ".join(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2))
     rows = db.execute(
-        f"SELECT coalesce(namespace = $1, false), key FROM flowfn.checkpoint WHERE body IS NOT NULL AND {where}",
+        f"SELECT coalesce(namespace = $1, false), key FROM flowfn.checkpoint WHERE said IS NOT NULL AND {where}",
         (None if namespace is None else to_text(namespace), *named.values()),
     ).fetchall()
     return max(rows, default=(False, None))[1]
@@ -244,17 +260,14 @@ def source(db: Connection, digest: str) -> bytes | None:
 
 def delete_thread(db: Connection, id: str) -> None:
     """Forget a thread and all that it alone refers to. The caller ends the transaction."""
-    under = (
-        "IN (SELECT checkpoint.key FROM flowfn.checkpoint"
-        " JOIN flowfn.thread ON thread.key = checkpoint.thread WHERE thread.id = $1)"
-    )
+    of = "checkpoint.thread = (SELECT key FROM flowfn.thread WHERE id = $1)"
     with db.pipeline():
         db.execute("BEGIN")
         for statement in (
             "SELECT FROM flowfn.thread WHERE id = $1 FOR UPDATE",
-            f"DELETE FROM flowfn.value USING flowfn.checkpoint WHERE {OWN} AND checkpoint.key {under}",
-            f"DELETE FROM flowfn.write WHERE checkpoint {under}",
-            f"DELETE FROM flowfn.checkpoint WHERE key {under}",
+            f"DELETE FROM flowfn.value USING flowfn.checkpoint WHERE {OWN} AND {of}",
+            f"DELETE FROM flowfn.write WHERE checkpoint IN (SELECT key FROM flowfn.checkpoint WHERE {of})",
+            f"DELETE FROM flowfn.checkpoint WHERE {of}",
             "DELETE FROM flowfn.thread WHERE id = $1",
         ):
             db.execute(statement, (to_text(id),))

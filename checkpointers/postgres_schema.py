@@ -2,12 +2,12 @@
 
 - `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. A listing
   sorts the rows by `touched`: an index of it would cost each run two entries.
-- `checkpoint`: `key` is the order of commits; a row whose `body` is NULL is named by writes alone so far, or was
-  forgotten (`postgres_pruning.py`). `id`, `parent`, `created_at` and the map of channels, `channels` and `places`, have
-  short spellings (`postgres_forms.py`); a checkpoint shares what did not change with its parent.
-- `value`: what channels held: whole, or what changed in the value of key `onto`; its bytes as `packing.py` keeps them.
-  Its key says with which checkpoint it was put, and so needs no index of those. `write`: what tasks wrote, a log that
-  is merged when read; a row has all that a commit adds under a checkpoint.
+- `checkpoint`: `key` is the order of commits; a row whose `said` is NULL is named by writes alone so far, or was
+  forgotten (`postgres_pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
+  (`postgres_forms.py`), and the first value that it was put with; it shares what did not change with its parent.
+- `value`: the others that a checkpoint was put with. A value is whole, or what changed in the value of key `onto`; its
+  bytes are as `packing.py` keeps them. Its key says with which checkpoint it was put, and so needs no index of those.
+- `write`: what tasks wrote, a log that is merged when read; a row has all that a commit adds under a checkpoint.
 - `source`: the code of functions by its digest, which is of all threads.
 - `tick`: a sequence, of which tokens, keys of checkpoints and touches are taken.
 

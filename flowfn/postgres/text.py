@@ -1,15 +1,14 @@
 """Names as Postgres can keep them: its text holds any character but NUL.
 
-Rule: a NUL becomes backslash zero, and a backslash two, so that no two names become one. In a text of one name a line,
-a newline becomes backslash n.
+Rule: a NUL becomes backslash zero, and a backslash two, so that no two names become one.
 """
 
 from __future__ import annotations
 
 import re
 
-_ESCAPE = re.compile(r"\\([\\0n])")
-_MEANT = {"0": "\0", "n": "\n", "\\": "\\"}
+_ESCAPE = re.compile(r"\\([\\0])")
+_MEANT = {"0": "\0", "\\": "\\"}
 
 
 def to_text(name: str) -> str:
@@ -19,13 +18,8 @@ def to_text(name: str) -> str:
     return name
 
 
-def to_line(name: str) -> str:
-    """A name as one line of a text."""
-    return to_text(name).replace("\n", "\\n")
-
-
 def from_text(stored: str) -> str:
-    """The name that `to_text` or `to_line` stored."""
+    """The name that `to_text` stored."""
     if "\\" in stored:
         return _ESCAPE.sub(lambda found: _MEANT[found[1]], stored)
     return stored

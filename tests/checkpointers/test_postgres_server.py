@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from checkpointers import PostgresSaver
+from checkpointers import PostgresSaver, postgres
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
 from flowfn import entrypoint, task
 from flowfn.errors import (
@@ -26,6 +27,7 @@ from flowfn.errors import (
     DatabaseUnreachable,
     DatabaseVersion,
     InvalidInput,
+    LeaseLost,
     NotADatabase,
     SaverError,
 )
@@ -135,11 +137,66 @@ def test_a_session_that_is_ended_is_replaced(database: Database) -> None:
             assert saver.load("t") is not None
 
 
+def holds(other: PostgresSaver) -> None:
+    """Another run has taken the thread."""
+    assert isinstance(other.claim("t"), Lease)
+
+
+def ends(other: PostgresSaver) -> None:
+    """Other runs have come and gone."""
+    for number in range(2):
+        lease = other.claim("t")
+        assert isinstance(lease, Lease)
+        put(other, checkpoint(f"later {number}"), thread="t", lease=lease, status="done", release=True)
+
+
+def is_taken_away(other: PostgresSaver) -> None:
+    """What may have been given back can't be told from what was lost."""
+    holds(other)
+    assert isinstance(other.claim("t", force=True), Lease)
+
+
+@pytest.mark.parametrize("meanwhile", [holds, ends, is_taken_away])
+@pytest.mark.parametrize("reached", [True, False], ids=["it was stored", "it wasn't"])
+def test_an_answer_that_is_lost_with_its_connection(
+    postgres_url: str,
+    meanwhile: Callable[[PostgresSaver], None],
+    reached: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """G4: a run that gave its thread back with its last commit isn't told that it lost it; nor the other way round."""
+    with open_saver(postgres_url) as saver, open_saver(postgres_url) as other:
+        last = Commit("t", claimed(saver, "t"), [checkpoint("c1")], status="done", release=True)
+        beside = Commit("u", claimed(saver, "u"), [checkpoint("c1")], status="done", release=True)
+        send, lost = postgres._send, []
+
+        def losing(db: Any, made: Any, heads: Any) -> Any:
+            if lost:
+                return send(db, made, heads)
+            lost.append(db)
+            if reached:
+                send(db, made, heads)
+            else:
+                other.claim("t", force=True)
+                other.close()
+            db.close()
+            with open_saver(postgres_url) as third:
+                meanwhile(third)
+            raise psycopg.OperationalError("the connection is lost")
+
+        monkeypatch.setattr(postgres, "_send", losing)
+        refusals = saver.commit([last, beside])
+        monkeypatch.undo()
+        told = not reached or meanwhile is is_taken_away
+        assert [type(refusal) for refusal in refusals] == [LeaseLost if told else type(None), type(None)]
+        assert (saver.load("t", "", "c1") is not None) == reached
+
+
 # -- the writer dies --------------------------------------------------------------------------------
 
 WRITER = """
 import sys
-from checkpointers import PostgresSaver
+from checkpointers import PostgresSaver, postgres
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.ports import Begin, Commit
 saver = PostgresSaver(sys.argv[1], serde=PlainSerde())
@@ -199,10 +256,11 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
 
 def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None:
     """A pipeline is one transaction: what went before the failure in it isn't there, and the others are."""
+    too_long = "".join(chr(number) for number in range(1, 5000))
     with open_saver(postgres_url) as saver:
         commits = [
             Commit("a", items=[checkpoint("c1")]),
-            Commit("b", items=[checkpoint("c1"), checkpoint("c2", step=2**40)]),
+            Commit("b", items=[checkpoint("c1"), replace(checkpoint("c2"), namespace=too_long)]),
             Commit("\ud800"),
             Commit("c", items=[checkpoint("c1")]),
         ]
@@ -263,6 +321,7 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
         (5,),
         (6,),
         (7,),
+        (8,),
     ]
 
 

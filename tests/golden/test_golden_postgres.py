@@ -6,7 +6,9 @@ a chat whose values are deltas to each other.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,11 @@ from typing import Any
 import pytest
 
 from checkpointers import PostgresSaver
-from flowfn import entrypoint
-from flowfn.ports import WriteRow
+from checkpointers.packing import NOTHING, packed
+from checkpointers.postgres_forms import write_bytes
+from checkpointers.short_forms import short_time
+from flowfn import delta, entrypoint
+from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow
 from flowfn.postgres.text import to_text
 
 from ..postgres_database import Database, new_database
@@ -111,3 +116,80 @@ def test_writes_of_an_older_format_keep_their_names(postgres_server: str) -> Non
     assert found.writes == [
         WriteRow(name, -number, name, b"\0" * number, name) for number, name in enumerate(names)
     ]
+
+
+ID = uuid.UUID("01a20315-a9aa-7446-aa51-3502315a20f1")
+AT = "2026-11-22T11:30:17.123456+00:00"
+TEXT = b"so it goes " * 20
+CHANGE = delta.make(b"old" * 99, b"old" * 99 + b"more") or b""
+WRITE = WriteRow("task", 0, "channel", b"value")
+
+
+def test_checkpoints_of_format_7_are_what_they_were(postgres_server: str) -> None:
+    """Ids and times in short and at length, any names of channels; values shared, changed, and beside others."""
+    names = ["", "a\nb", "\n", "\\n", "a\\", "\0", "%", "é", "last"]
+    lines = [name.replace("\\", "\\\\").replace("\0", "\\0").replace("\n", "\\n") for name in names]
+    channels = "".join(f"{line}\n" for line in lines)
+    kept, beside = packed(TEXT, NOTHING)
+    time = short_time(AT)
+    assert isinstance(time, int)
+    own, shared = ["1:0"] * 8, ["1:2"] * 8
+    checkpoints: list[tuple[Any, ...]] = [
+        (
+            5,
+            1,
+            0,
+            ID.bytes,
+            "",
+            None,
+            "input",
+            time.to_bytes(8),
+            b"body",
+            b"",
+            channels,
+            " ".join([*own, "1:0.1"]),
+        ),
+        (
+            7,
+            1,
+            1,
+            b"c2",
+            "",
+            ID.bytes,
+            "a\\\\b",
+            b"20260101\0",
+            b"",
+            b"m",
+            channels,
+            " ".join([*shared, "2:-7"]),
+        ),
+        (8, 1, 2, b"sixteen letters!\0", "sub", b"c2", "loop", b"1999", b"b", b"", "", ""),
+        (9, 1, None, b"named", "", None, None, None, None, None, None, None),
+    ]
+    values = [
+        (5 << 20, None, beside, kept),
+        ((5 << 20) + 1, None, None, b"old" * 99),
+        (7 << 20, (5 << 20) + 1, None, CHANGE),
+    ]
+    with new_database(postgres_server) as database:
+        create_older(database, 7)
+        database.execute("INSERT INTO flowfn.thread (id, created_at, updated_at) VALUES ('t', '', '')")
+        for row in checkpoints:
+            database.execute(f"INSERT INTO flowfn.checkpoint VALUES ({', '.join(['%s'] * 12)})", *row)
+        for value in values:
+            database.execute("INSERT INTO flowfn.value VALUES (%s, %s, %s, %s)", *value)
+        database.execute("INSERT INTO flowfn.write (checkpoint, data) VALUES (9, %s)", write_bytes([WRITE]))
+        with PostgresSaver(database.url) as saver:
+            last, middle, first = (found.checkpoint for found in saver.history("t", None))
+            saver.commit([Commit("t", items=[replace(middle, id="named", parent="c2", values={})])])
+            named = saver.load("t", "", "named")
+    versions = dict.fromkeys(names, 1)
+    held = {**dict.fromkeys(names, Versioned(1, TEXT)), "last": Versioned(1, b"old" * 99)}
+    assert first == CheckpointRow("", str(ID), None, 0, "input", AT, b"body", b"", versions, held)
+    assert list(first.versions) == names
+    changed = {**held, "last": Versioned(2, b"old" * 99, (CHANGE,))}
+    versions["last"] = 2
+    assert middle == CheckpointRow("", "c2", str(ID), 1, "a\\b", "20260101", b"", b"m", versions, changed)
+    assert last == CheckpointRow("sub", "sixteen letters!", "c2", 2, "loop", "1999", b"b", b"", {}, {})
+    assert named is not None
+    assert (named.checkpoint.values, named.writes) == (changed, [WRITE])

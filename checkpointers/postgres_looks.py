@@ -1,0 +1,137 @@
+"""Commits that have to look at what is there before they put a checkpoint.
+
+Rule: the thread is locked first, so that what is found stays as it is until the commit is made. So is put what a saver
+that holds no lease is given; a checkpoint whose parent the holder hasn't put or read itself; one that something has
+named before; and one of many values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from checkpointers.packing import NOTHING
+from checkpointers.postgres_forms import OWN, ROOM, Places, by_names, id_bytes, places_of, said_bytes, said_of
+from checkpointers.postgres_maps import Heads, Made, keep, mapped, shares_nothing
+from checkpointers.postgres_rows import HOLDS, Statement, add_writes, locking, merged_items, settling
+from flowfn.ports import CheckpointRow, Commit, Writes
+from flowfn.postgres.schema import Connection
+from flowfn.postgres.text import to_text
+
+Tell = Callable[[], None]
+
+_LOOK = f"""
+    SELECT thread.key, checkpoint.key, said IS NOT NULL,
+        coalesce((SELECT max(value.key) FROM flowfn.value WHERE {OWN}) % {ROOM}, 0), nextval('flowfn.tick')
+    FROM flowfn.thread LEFT JOIN flowfn.checkpoint
+        ON {by_names("$3::text", "$4::bytea")} AND checkpoint.thread = thread.key
+    WHERE {HOLDS}"""
+
+_BASE = f"""
+    SELECT key, said, places FROM flowfn.checkpoint
+    WHERE thread = $1 AND {by_names("$2::text", "$3::bytea")} AND said IS NOT NULL"""
+
+_LAST = """
+    SELECT key, said, places FROM flowfn.checkpoint
+    WHERE thread = $1 AND namespace = $2 AND said IS NOT NULL ORDER BY key DESC LIMIT 1"""
+
+_PUT = """
+    INSERT INTO flowfn.checkpoint AS known (thread, key, namespace, id, said, places, onto, beside, data)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT (id, namespace, thread) DO UPDATE SET
+        key = excluded.key, said = excluded.said, places = excluded.places, onto = coalesce(excluded.onto, known.onto),
+        beside = coalesce(excluded.beside, known.beside), data = coalesce(excluded.data, known.data)"""
+"""Puts a checkpoint, or fills the one that writes have named before, or puts it again: its first value stays then."""
+
+_ADD_VALUES = """
+    INSERT INTO flowfn.value (key, onto, beside, data)
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])"""
+
+_MOVE_WRITES = "UPDATE flowfn.write SET checkpoint = $2 WHERE checkpoint = $1"
+
+
+class _Spot(NamedTuple):
+    """Where a checkpoint is put: its thread's key, its own, the one that it had, and the number of its first value."""
+
+    thread: int
+    key: int
+    former: int | None
+    first: int
+
+
+def write(db: Connection, commit: Commit, heads: Heads) -> Callable[[], bool]:
+    """Write a commit in the transaction that is open.
+
+    What it returns is to be called once that is committed: it tells the heads what is there, and if the lease held.
+    """
+    tells: list[Tell] = []
+    for statement in locking(commit):
+        if db.execute(*statement[:2]).fetchone() is None:
+            return lambda: False
+    for item in merged_items(commit.items):
+        if isinstance(item, Writes):
+            tells += [_sent(db, statement) for statement in add_writes(commit, item, heads)]
+        else:
+            tells.append(_put(db, commit, item, heads))
+    tells += [_sent(db, statement) for statement in settling(commit)]
+
+    def heard() -> bool:
+        for tell in tells:
+            tell()
+        return True
+
+    return heard
+
+
+def _sent(db: Connection, statement: Statement) -> Tell:
+    answer, tell = db.execute(*statement[:2]), statement.tell
+
+    def told() -> None:
+        if tell is not None and (row := answer.fetchone()) is not None:
+            tell(row)
+
+    return told
+
+
+def _put(db: Connection, commit: Commit, row: CheckpointRow, heads: Heads) -> Tell:
+    spot = _spot(db, commit, row)
+    made = mapped(row, {} if shares_nothing(row) else _base(db, spot, row), NOTHING, spot.first)
+    if spot.former is not None and spot.former != spot.key:
+        db.execute(_MOVE_WRITES, (spot.former, spot.key))
+    first: tuple[Any, ...] = (None, None, None)
+    values = [*made.values]
+    if values and not spot.first:
+        first = values.pop(0)
+    described = (to_text(row.namespace), id_bytes(row.id), said_bytes(row), made.words)
+    db.execute(_PUT, (spot.thread, spot.key, *described, *first))
+    if values:
+        number = spot.key * ROOM + max(spot.first, 1)
+        columns = ([*column] for column in zip(*values, strict=True))
+        db.execute(_ADD_VALUES, ([number + nth for nth in range(len(values))], *columns))
+    return lambda: _known(heads, commit, row, made, spot.key)
+
+
+def _known(heads: Heads, commit: Commit, row: CheckpointRow, made: Made, key: int) -> None:
+    if commit.lease is not None:
+        keep(heads, commit.lease, row, made, key)
+
+
+def _spot(db: Connection, commit: Commit, row: CheckpointRow) -> _Spot:
+    """The key of a checkpoint: of one that was put before its own, else the next."""
+    token = None if commit.lease is None else commit.lease.token
+    where = (to_text(commit.thread), token, to_text(row.namespace), id_bytes(row.id))
+    ((thread, former, put, last, following),) = db.execute(_LOOK, where).fetchall()
+    return _Spot(thread, former, former, last + 1) if put else _Spot(thread, following, former, 0)
+
+
+def _base(db: Connection, spot: _Spot, row: CheckpointRow) -> Places:
+    """The places of the checkpoint that a new one shares its values with."""
+    where = (spot.thread, to_text(row.namespace))
+    if row.parent is None:
+        found = db.execute(_LAST, where).fetchone()
+    else:
+        found = db.execute(_BASE, (*where, id_bytes(row.parent))).fetchone()
+    if found is None:
+        return {}
+    key, said, places = found
+    return places_of(key, said_of(said).channels, places)
