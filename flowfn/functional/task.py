@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 else:
 
     class _Generic:
+        __slots__ = ()  # or a task would not have its function's attributes, by which `functools.wraps` goes
+
         def __class_getitem__(cls, item):
             return cls
 

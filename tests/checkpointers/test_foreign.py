@@ -7,6 +7,7 @@ import operator
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -74,8 +75,17 @@ class TestMemory(ForeignContract):
 class TestSqlite(ForeignContract):
     """LangGraph's, in SQLite."""
 
+    connections: ExitStack
+
+    @pytest.fixture(autouse=True)
+    def closing_connections(self) -> Iterator[None]:
+        """Close what is the program's to close."""
+        with ExitStack() as self.connections:
+            yield
+
     def make(self) -> CheckpointSaver:
         connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self.connections.callback(connection.close)
         return ForeignSaver(SqliteSaver(connection), serde=PlainSerde())
 
 

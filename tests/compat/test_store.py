@@ -301,6 +301,9 @@ def test_functions_become_embeddings() -> None:
         assert asyncio.run(lib.base.ensure_embeddings(later).aembed_documents(["a"])) == [[1.0, 0.0, 0.0]]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:The default datetime adapter:DeprecationWarning"
+)  # LangGraph's, from 3.12 on
 def test_asyncio_programs_do_the_same(tmp_path: Path) -> None:
     """`AsyncSqliteStore` from a path, with a sweeper; and the in-memory store's awaited methods."""
 

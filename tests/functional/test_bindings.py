@@ -203,6 +203,21 @@ def test_a_task_is_still_its_function() -> None:
     assert not inspect.iscoroutinefunction(module_level)
 
 
+def test_a_task_has_its_function_s_attributes() -> None:
+    """They are read, set and copied through it, as by `functools.wraps`."""
+
+    def marked(x: int) -> int:
+        return x
+
+    marked.kind = "pure"  # type: ignore[attr-defined]
+    found = task(marked)
+    found.owner = "ada"
+    wrapper = functools.wraps(found)(lambda x: found(x))
+
+    assert vars(found) == vars(marked) == {"kind": "pure", "owner": "ada"}
+    assert (wrapper.kind, wrapper.owner) == ("pure", "ada")
+
+
 def test_an_entrypoint_is_still_its_function() -> None:
     """An entrypoint keeps name, docstring and signature for `help()` and IDEs."""
 
