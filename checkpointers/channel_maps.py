@@ -5,7 +5,7 @@ stored as its difference from that of an earlier checkpoint, its base, whose own
 what changed since its base, and is read with one more. When a difference has become long, the map is stored whole
 and becomes the base of those that follow.
 
-A place is `[version, key of value]`, or `[version]` where the channel is empty; None in a difference says that
+A place is `(version, key of value)`, or `(version,)` where the channel is empty; None in a difference says that
 the channel is gone. Stored, a map is a msgpack array: of each channel its name, or in a difference its number in the
 base; its version, or nil where it is gone; how many checkpoints ago its value was put, or nil where it is empty; and
 which one of that checkpoint's it was. In a difference, the channels of a run have one version, and values of which each
@@ -15,7 +15,7 @@ first of them; then the step from key to key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import ormsgpack
@@ -31,7 +31,8 @@ def span(checkpoint: int) -> tuple[int, int]:
     return checkpoint * ROOM, checkpoint * ROOM + ROOM - 1
 
 
-Place = list[int]
+Place = tuple[int, ...]
+"""No list: a tuple of numbers is nothing to the garbage collector, and many are kept."""
 Places = Mapping[str, Place]
 
 SMALL = 256
@@ -84,10 +85,11 @@ class ChannelMap(NamedTuple):
         since = len(self.changes) / max(self.put, 1)
         if len(data) * since / 2 > base.size + SMALL:
             return True
-        if self.changes.keys() <= base.numbers.keys():
+        named = self.changes.keys() - base.numbers.keys()
+        if not named:
             return False
-        names = sum(len(name) for name in self.changes if name not in base.numbers)
-        latest = max((place[0] for place in self.changes.values() if place is not None), default=0)
+        names = sum(map(len, named))
+        latest = max([place[0] for place in self.changes.values() if place is not None], default=0)
         went_by = latest - max(base.versions.values(), default=latest)
         return names * went_by > base.size + names + SMALL
 
@@ -111,8 +113,9 @@ class Bases:
         self._known: dict[int, tuple[bytes, Base]] = {}
         self._maps: dict[int, tuple[bytes, ChannelMap]] = {}
 
-    def keep(self, key: int, data: bytes, made: ChannelMap) -> None:
-        """A map was stored under a key: what follows it is made of it."""
+    def keep(self, key: int, data: bytes, made: ChannelMap, parent: int | None) -> None:
+        """A map was stored under a key: what follows is made of it, and most likely not of its parent."""
+        self._maps.pop(parent or 0, None)
         self._maps[key] = (data, made)
         while len(self._maps) > self.SIZE:
             self._maps.pop(next(iter(self._maps)), None)
@@ -129,7 +132,7 @@ class Bases:
         found = self._known.get(key)
         if found is not None and found[0] == data:
             return found[1]
-        places: Any = dict(_unpacked(data, (), key))
+        places: Any = _unpacked(data, (), key)
         versions = {channel: place[0] for channel, place in places.items()}
         base = Base(key, places, versions, {name: n for n, name in enumerate(places)}, len(data))
         self._known[key] = (data, base)
@@ -140,7 +143,7 @@ class Bases:
 
 def read(key: int, data: bytes, base: Base | None) -> ChannelMap:
     """The map of a checkpoint, as it was stored under its key."""
-    return ChannelMap(dict(_unpacked(data, () if base is None else tuple(base.places), key)), base)
+    return ChannelMap(_unpacked(data, () if base is None else tuple(base.places), key), base)
 
 
 def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key: int) -> bytes:
@@ -164,8 +167,9 @@ def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key
 
 def _runs(
     changes: Mapping[str, Place | None], numbers: Mapping[str, int]
-) -> Iterator[tuple[int, str | int, Place | None, int]]:
-    """How many channels are in a run, the first one's number or name and place, and the step from key to key."""
+) -> list[tuple[int, str | int, Place | None, int]]:
+    """How many channels are in each run, the first one's number or name and place, and the step from key to key."""
+    runs: list[tuple[int, str | int, Place | None, int]] = []
     count, last, step, due = 0, 0, 0, -1
     first: str | int = ""
     at: Place | None = None
@@ -177,16 +181,18 @@ def _runs(
                 count, last, step, due = count + 1, place[1], by, due + 1
                 continue
         if count:
-            yield count, first, at, step
+            runs.append((count, first, at, step))
         count, first, at, step, due = 1, number, place, 1, -1
         if place is not None and len(place) > 1:
             last = place[1]
             due = number + 1 if isinstance(number, int) else -1
     if count:
-        yield count, first, at, step
+        runs.append((count, first, at, step))
+    return runs
 
 
-def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> Iterator[tuple[str, Place | None]]:
+def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place | None]:
+    places: dict[str, Place | None] = {}
     parts = iter(ormsgpack.unpackb(data))
     for part in parts:
         count = 1
@@ -194,17 +200,17 @@ def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> Iterator[tuple[s
             count, part = -part, next(parts)
         version = next(parts)
         ago = None if version is None else next(parts)
+        name = names[part] if isinstance(part, int) else _decoded(part)
         if ago is None:
-            name = names[part] if isinstance(part, int) else _decoded(part)
-            yield name, None if version is None else [version]
+            places[name] = None if version is None else (version,)
             continue
         at = (key - ago) * ROOM + next(parts)
-        if count == 1:
-            yield names[part] if isinstance(part, int) else _decoded(part), [version, at]
-            continue
-        step = next(parts)
-        for nth, name in enumerate(names[part : part + count]):
-            yield name, [version, at + nth * step]
+        places[name] = version, at
+        if count > 1:
+            step = next(parts)
+            for nth in range(1, count):
+                places[names[part + nth]] = version, at + nth * step
+    return places
 
 
 def _encoded(name: str) -> bytes:
@@ -237,4 +243,4 @@ def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> C
 def _shared(parent: ChannelMap, name: str, version: int) -> Place:
     """The place of a channel that a checkpoint puts no value of; it's empty where the parent has another version."""
     old = parent.get(name)
-    return old if old is not None and old[0] == version else [version]
+    return old if old is not None and old[0] == version else (version,)

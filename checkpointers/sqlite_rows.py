@@ -158,7 +158,7 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
     made = after(parent, row, sqlite_values.put(db, row, parent, parent_key, first))
     channels, base = made.as_bytes(key)
     if base is not None:
-        bases.keep(key, channels, made)
+        bases.keep(key, channels, made, parent_key)
     of = of if parent_key is None or of is None else parent_key
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
     put(db, (key, thread, row.namespace, id, of, *described, channels, base))

@@ -8,7 +8,8 @@ read of a key once stays right: it never stands for another value. A row's bytes
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -92,26 +93,26 @@ def put(
     Raises:
         SaverError: a value is put as a delta, and the parent has none.
     """
+    small = {
+        name: value
+        for name, (_, value, deltas) in row.values.items()
+        if value is not None and not deltas and len(value) < _SMALL and name in row.versions
+    }
+    members = dict(zip(dict.fromkeys(small.values()), count(first), strict=False))
     versions = row.versions
-    places: dict[str, Place] = {}
-    small: dict[bytes, int] = {}
-    single: list[tuple[str, bytes, int | None]] = []
-    for name, (_, value, deltas) in row.values.items():
-        if name not in versions:
-            continue
-        if deltas:
-            single.append((name, deltas[0], _changed(parent, row, name)))
-        elif value is None:
-            places[name] = [versions[name]]
-        elif len(value) < _SMALL:
-            places[name] = [versions[name], small.setdefault(value, first + len(small))]
-        else:
-            single.append((name, value, None))
-    rows = [*_shared_rows(first, [*small])]
+    places: dict[str, Place] = {name: (versions[name], members[value]) for name, value in small.items()}
     keys: dict[tuple[bytes, int | None], int] = {}
-    for name, data, onto in single:
-        places[name] = [versions[name], keys.setdefault((data, onto), first + len(small) + len(keys))]
-    rows += (_Row(key, data, onto, None, None) for (data, onto), key in keys.items())
+    for name in [name for name in row.values if name not in small and name in versions]:
+        _, data, deltas = row.values[name]
+        onto = _changed(parent, row, name) if deltas else None
+        data = deltas[0] if deltas else data
+        places[name] = (
+            (versions[name],)
+            if data is None
+            else (versions[name], keys.setdefault((data, onto), first + len(members) + len(keys)))
+        )
+    rows = _shared_rows(first, [*members]) if members else []
+    rows += [_Row(key, data, onto, None, None) for (data, onto), key in keys.items()]
     if rows:
         _add(db, rows, parent_key)
     return places
@@ -125,28 +126,21 @@ def _changed(parent: ChannelMap, row: CheckpointRow, name: str) -> int:
     return old[1]
 
 
-def _shared_rows(first: int, values: Sequence[bytes]) -> Iterator[_Row]:
+def _shared_rows(first: int, values: Sequence[bytes]) -> list[_Row]:
     """Small values in rows that are short enough to be deflated."""
-    begun = size = 0
-    for nth, value in enumerate(values):
-        size += len(value) + 2
-        if size > LONG - 5:
-            yield _shared_row(first + begun, values[begun:nth])
-            begun, size = nth, len(value) + 2
-    if values:
-        yield _shared_row(first + begun, values[begun:])
-
-
-def _shared_row(key: int, values: Sequence[bytes]) -> _Row:
     if len(values) == 1:
-        return _Row(key, values[0], None, None, None)
-    return _Row(key, ormsgpack.packb(values), None, None, len(values))
+        return [_Row(first, values[0], None, None, None)]
+    data = ormsgpack.packb(values)
+    if len(data) > LONG:
+        half = len(values) // 2
+        return _shared_rows(first, values[:half]) + _shared_rows(first + half, values[half:])
+    return [_Row(first, data, None, None, len(values))]
 
 
 def _add(db: Cursor, rows: Sequence[_Row], parent: int | None) -> None:
     """Rows, beside one that the parent was put with."""
     other = NOTHING
-    if parent is not None and any(is_packed(row.data) for row in rows):
+    if parent is not None and any(map(is_packed, [row.data for row in rows])):
         other = other_among(db, span(parent))
     kept = []
     for key, data, onto, _, members in rows:

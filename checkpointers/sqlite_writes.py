@@ -2,16 +2,16 @@
 
 Rule: rows are only ever appended, one key behind the other, so that one which is missing between them is noticed; what
 they hold is merged when it is read. A row is a msgpack array of groups, each of what one task wrote: the task, its
-path, and of each write its index, channel and bytes.
+path, and the indexes, the channels and the bytes of its writes.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from functools import partial
-from itertools import repeat
-from typing import Any
+from itertools import groupby, repeat
+from operator import itemgetter
 
 import ormsgpack
 
@@ -25,6 +25,9 @@ Cursor = sqlite3.Cursor
 
 _write = partial(tuple.__new__, WriteRow)
 """Makes a write of its parts, without a call of Python's."""
+
+_value = itemgetter(WriteRow._fields.index("value"))
+_of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
 
 _MOST = 1 << 20
 """Bytes of values that one row has, unless a single one is longer."""
@@ -40,7 +43,7 @@ def last(db: Cursor, checkpoint: int) -> int:
     return checkpoint * ROOM if key is None else int(key)
 
 
-def add(db: Cursor, after: int, rows: Iterable[WriteRow]) -> int:
+def add(db: Cursor, after: int, rows: Sequence[WriteRow]) -> int:
     """Append writes behind the row of a key; the key of the last row then."""
     for data in bundles(rows):
         after += 1
@@ -83,30 +86,21 @@ def _rows(db: Cursor, checkpoint: int) -> list[tuple[int, bytes]]:
     return found
 
 
-def bundles(rows: Iterable[WriteRow]) -> Iterator[bytes]:
+def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
     """Writes as they are stored."""
-    groups: list[list[Any]] = []
-    group: list[Any] = []
-    of: tuple[str, str] | None = None
-    size = 0
-    for task, index, channel, value, path in rows:
-        size += len(value)
-        if size > _MOST and groups:
-            yield ormsgpack.packb(groups)
-            groups, of, size = [], None, len(value)
-        if of != (task, path):
-            of = task, path
-            group = [task, path]
-            groups.append(group)
-        group += (index, channel, value)
-    if groups:
-        yield ormsgpack.packb(groups)
+    if sum(map(len, map(_value, rows))) > _MOST and len(rows) > 1:
+        half = len(rows) // 2
+        return bundles(rows[:half]) + bundles(rows[half:])
+    groups = []
+    for (task, path), group in groupby(rows, _of):
+        _, indexes, channels, values, _ = zip(*group, strict=True)
+        groups.append((task, path, indexes, channels, values))
+    return [ormsgpack.packb(groups)] if groups else []
 
 
 def writes_in(data: bytes) -> list[WriteRow]:
     """The writes that a row has."""
     found: list[WriteRow] = []
-    for task, path, *parts in ormsgpack.unpackb(data):
-        each = iter(parts)
-        found += map(_write, zip(repeat(task), each, each, each, repeat(path), strict=False))
+    for task, path, *columns in ormsgpack.unpackb(data):
+        found += map(_write, zip(repeat(task), *columns, repeat(path), strict=False))
     return found

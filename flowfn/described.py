@@ -1,7 +1,8 @@
 """What a checkpoint's row has in its two opaque parts: `body`, for the engine, and `metadata`, for people.
 
 Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
-the latest of the versions, and with the nodes that are due where there are any to be seen; metadata leave out `source`
+the latest of the versions, and with the nodes that are due where there are any to be seen; `updated` is True where it
+is the channels of the latest version; metadata leave out `source`
 and `step`, and are no bytes at all where they say only that there are no parents. Both are dicts where somebody put
 the checkpoint under LangGraph's names, or an older flowfn did.
 """
@@ -34,7 +35,7 @@ class Body(NamedTuple):
 def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
     """What is stored of a body, beside the versions."""
     latest = max(versions.values(), default=0)
-    updated = None if body.updated is None else list(body.updated)
+    updated = None if body.updated is None else _follows(body.updated, versions, latest) or list(body.updated)
     clock = None if body.clock == latest else body.clock
     said = [body.seen, updated, clock, body.due or None]
     while said[-1] is None and len(said) > 2:
@@ -47,7 +48,19 @@ def body_of(row: CheckpointRow, serde: Deserializer) -> Body:
     stored = serde.loads(row.body)
     if isinstance(stored, dict):
         return Body(stored["seen"], stored["updated"], stored.get("clock"), format=stored.get("v"))
-    return Body(*stored)
+    seen, updated, *more = stored
+    return Body(seen, _of_latest(row.versions) if updated is True else updated, *more)
+
+
+def _follows(updated: Sequence[str], versions: Mapping[str, int], latest: int) -> bool:
+    """Whether it's the channels of the latest version that were updated."""
+    number = [*versions.values()].count(latest)
+    return number == len(updated) > 0 and [versions.get(name) for name in updated].count(latest) == number
+
+
+def _of_latest(versions: Mapping[str, int]) -> list[str]:
+    latest = max(versions.values())
+    return sorted([name for name, version in versions.items() if version == latest])
 
 
 def to_metadata(metadata: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ once.
 from __future__ import annotations
 
 import reprlib
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
@@ -19,11 +21,30 @@ from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
-Encoded = dict[int, tuple[Any, bytes]]
-"""Values and their bytes, by the ids of the values, which the dict keeps alive."""
+Encoded = dict[int, bytes]
+"""The bytes of values, by the ids of values that live as long as it: what tasks of a superstep wrote, and the cells of
+the checkpoint that they led to."""
+
+_versioned = partial(tuple.__new__, Versioned)
+"""Makes one of its parts, without a call of Python's."""
+
+
+def encode_each(serde: Serializer, values: Sequence[Any], owner: Callable[[int], str]) -> list[bytes]:
+    """Bytes of each of some values; `owner` says whose the one of a place is.
+
+    Raises:
+        SerializationError: one can't be stored; says whose it is and where inside it the trouble lies.
+    """
+    try:
+        if len(values) > 1 and (each := getattr(serde, "dumps_each", None)) is not None:
+            found: list[bytes] = each(values)
+            return found
+        return [*map(serde.dumps, values)]
+    except SerializationError:
+        return [encode(serde, value, owner(place)) for place, value in enumerate(values)]
 
 
 def encode(serde: Serializer, value: Any, owner: str) -> bytes:
@@ -82,18 +103,23 @@ def _stored(
     serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    values = {}
-    for name, version in changed.items():
-        cell = checkpoint.values.get(name, MISSING)
-        stored = MISSING if cell is MISSING else program.channels[name].stored(cell)
-        if stored is not MISSING and id(stored) not in encoded:
-            try:
-                encoded[id(stored)] = stored, serde.dumps(stored)
-            except SerializationError as error:
-                owner = program.labels.get(name, f"the value of {name!r}")
-                raise unstorable(error, stored, owner) from None
-        values[name] = Versioned(version, None if stored is MISSING else encoded[id(stored)][1])
-    return values
+    channels, plain = program.channels, program.last_values
+    cells = zip(changed, map(checkpoint.values.get, changed, repeat(MISSING)), strict=True)
+    stored = [
+        cell if name in plain or cell is MISSING else channels[name].stored(cell) for name, cell in cells
+    ]
+    data = [*map(encoded.get, map(id, stored))]
+    if None in data:
+        new = {id(value): value for value in stored if id(value) not in encoded and value is not MISSING}
+
+        def owner(place: int) -> str:
+            one = [*new.values()][place]
+            name = next(name for name, value in zip(changed, stored, strict=True) if value is one)
+            return program.labels.get(name, f"the value of {name!r}")
+
+        made = dict(zip(new, encode_each(serde, [*new.values()], owner), strict=True))
+        data = [*map((encoded | made).get, map(id, stored))]
+    return dict(zip(changed, map(_versioned, zip(changed.values(), data, repeat(()))), strict=True))
 
 
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:

@@ -94,7 +94,7 @@ class Thinning:
             tuple[int, int], tuple[_Stored | None, _Stored]
         ] = {}  # what two channels hold is compared once
         for name, held in row.values.items():
-            data, old = held.value, stored.pop(name, None)
+            data, old = held[1], stored.pop(name, None) if stored else None
             if data is None or len(data) < _SMALL:
                 continue
             pair = id(old), id(data)

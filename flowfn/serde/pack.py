@@ -27,8 +27,8 @@ _SET = mark(Kind.SET)
 _FROZENSET = mark(Kind.FROZENSET)
 _MAP = mark(Kind.MAP)
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-_PLAIN = _SCALARS | leaves.INERT | {bytes, set, frozenset}
+SCALARS = frozenset({str, int, float, bool, type(None)})
+_PLAIN = SCALARS | leaves.INERT | {bytes, set, frozenset}
 _NESTS = frozenset({list, dict, tuple})
 _PLAIN_OR_NESTS = _PLAIN | _NESTS
 _MOST_NESTED_SETS = 64
@@ -73,7 +73,7 @@ class Packer:
             body = packb(value, self._encode, OPTIONS)
         except TypeError:
             return self._pack_softly(value)
-        if type(value) in _SCALARS or not (b"\xc4" in body or b"\xc5" in body or b"\xc6" in body):
+        if type(value) in SCALARS or not (b"\xc4" in body or b"\xc5" in body or b"\xc6" in body):
             return body
         return self._pack_softly(value) if _may_be_flattened(value) else body
 

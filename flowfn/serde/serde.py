@@ -8,7 +8,10 @@ whatsoever with a value or one of three errors. Shared references become copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from ormsgpack import packb
 
 from flowfn.errors import (
     CorruptDataError,
@@ -19,9 +22,9 @@ from flowfn.errors import (
     UntrustedTypeError,
 )
 from flowfn.serde.annotations import why_not
-from flowfn.serde.format import ENCRYPTED, PICKLED, TAGGED, VERSION, Refused
+from flowfn.serde.format import ENCRYPTED, OPTIONS, PICKLED, TAGGED, VERSION, Refused
 from flowfn.serde.names import Names, NamesOfThisProcess
-from flowfn.serde.pack import Packer
+from flowfn.serde.pack import SCALARS, Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
 from flowfn.serde.unpack import unpack
 
@@ -62,6 +65,15 @@ class Serde:
                 "Store it elsewhere and keep its address, or raise max_bytes"
             )
         return data
+
+    def dumps_each(self, values: Sequence[Any]) -> list[bytes]:
+        """What `dumps` makes of each of some values, in a fraction of the time where they are plain."""
+        if self._max_bytes is None and SCALARS.issuperset(map(type, values)):
+            try:
+                return [_HEADER + packb(value, None, OPTIONS) for value in values]
+            except TypeError:  # a text or a number that msgpack can't hold
+                pass
+        return [*map(self.dumps, values)]
 
     def loads(self, data: bytes) -> Any:
         """The value of such bytes.

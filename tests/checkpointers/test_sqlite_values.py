@@ -334,8 +334,8 @@ def test_a_value_that_is_missing_is_noticed(savers: tuple[SqliteSaver, SqliteSav
 
 names = st.text(st.characters(exclude_categories=()), max_size=8)
 places = st.one_of(
-    st.tuples(st.integers(0, 1 << 40)).map(list),
-    st.tuples(st.integers(0, 1 << 40), st.integers(1 << 32, 1 << 50)).map(list),
+    st.tuples(st.integers(0, 1 << 40)),
+    st.tuples(st.integers(0, 1 << 40), st.integers(1 << 32, 1 << 50)),
 )
 
 

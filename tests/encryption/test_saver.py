@@ -106,7 +106,7 @@ def put_back(path: Path, table: str, found: dict[int, Any]) -> None:
     """Such pieces, in a row each."""
     script = f"DELETE FROM {table};"
     for key, piece in found.items():
-        data = piece if table == "value" else next(bundles([piece]))
+        data = piece if table == "value" else bundles([piece])[0]
         script += f"INSERT INTO {table} (key, data, crc) VALUES ({key}, x'{data.hex()}', 0);"
     sql(path, script)
 
