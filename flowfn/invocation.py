@@ -253,9 +253,10 @@ async def prepare(
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
     frame = current_frame.get()
+    is_part = frame is not None and _is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()
     given = _given(setup, order)
-    if frame is not None and isinstance(given, Fresh) and _is_part_of(frame, order.config):
+    if frame is not None and isinstance(given, Fresh) and is_part:
         return await setup.inside(frame, given, order, hosts)
     if frame is not None and frame.run.rehearsal is not None:
         frame.run.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
@@ -307,9 +308,17 @@ async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> E
     return ending
 
 
-def _is_part_of(frame: Frame, config: RunConfig) -> bool:
-    """Whether a call made inside a run is a part of it: it names no thread, or the run's own."""
-    return config.thread_id is None or config.thread_id == frame.run.thread
+def _is_part_of(frame: Frame, setup: Setup, config: RunConfig) -> bool:
+    """Whether a call made inside a run is a part of it: it names no thread, or the run's own.
+
+    A thread of that name which another saver keeps is another thread; but not where the call was handed the run's
+    configuration, which has its place in the run as well.
+    """
+    own = frame.run.thread or frame.run.config.thread_id
+    if config.thread_id is None or config.thread_id != own or config.checkpoint_ns:
+        return config.thread_id in (None, own)
+    saver, journal = setup.saver, frame.run.journal
+    return saver is None or (journal is not None and saver is journal.saver)
 
 
 async def nest(

@@ -25,8 +25,8 @@ Self = TypeVar("Self", bound="BaseChannel[Any, Any, Any]")
 class BaseChannel(Generic[Value, Update, Stored]):
     """A channel that holds a value of type `typ`; `key` is its name in the graph, for messages.
 
-    One of your own overrides `from_checkpoint`, `update` and `get`, and `checkpoint` where it stores
-    something other than its value.
+    One of your own overrides `from_checkpoint`, `update` and `get`; `checkpoint` where it stores something other than
+    its value; `consume` and `finish` where those change it.
     """
 
     __slots__ = ("_cell", "key", "typ")
@@ -57,6 +57,11 @@ class BaseChannel(Generic[Value, Update, Stored]):
 
     def checkpoint(self) -> Any:
         """What to store of it, or `MISSING` for nothing."""
+        if type(self.rule) is Custom:
+            try:
+                return self.get()
+            except EmptyChannelError:
+                return MISSING
         return MISSING if self._cell is MISSING else self.rule.stored(self._cell)
 
     def from_checkpoint(self: Self, checkpoint: Any) -> Self:
@@ -106,11 +111,13 @@ class BaseChannel(Generic[Value, Update, Stored]):
 
     def consume(self) -> bool:
         """A node that it triggered has run; whether that changed anything."""
-        return self._take(self.rule.consume(self._now()))
+        rule = self.rule
+        return type(rule) is not Custom and self._take(rule.consume(self._now()))
 
     def finish(self) -> bool:
         """No node is left to run; whether that changed anything."""
-        return self._take(self.rule.finish(self._now()))
+        rule = self.rule
+        return type(rule) is not Custom and self._take(rule.finish(self._now()))
 
     def _now(self) -> Any:
         return self.rule.initial() if self._cell is MISSING else self._cell
@@ -131,7 +138,7 @@ class BaseChannel(Generic[Value, Update, Stored]):
         return f"{type(self).__name__}({self.typ!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Custom(Channel):
     """The rule of a channel class of the user's own; the cell is what its `checkpoint` gave."""
 

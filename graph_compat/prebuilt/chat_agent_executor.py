@@ -144,6 +144,7 @@ def create_react_agent(
         direct=frozenset(
             name for name, tool in node.tools_by_name.items() if getattr(tool, "return_direct", False)
         ),
+        hooked=post_model_hook is not None,
     )
     read = prompt_action(prompt, lambda state: value_of(state, "messages"), as_dict=plain)
     builder.add_node(
@@ -191,19 +192,23 @@ def _model(model: Any, tools: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Routes:
-    """Where an agent goes: `start` begins a turn, `end` closes the last one."""
+    """Where an agent goes: `start` begins a turn, `end` closes the last one.
+
+    `hooked` says that a hook follows the model, and may have answered its calls.
+    """
 
     version: str
     start: str
     end: str
     direct: frozenset[str]
+    hooked: bool
 
     def after_model(self, state: Any) -> Any:
         """To the tools for the calls of the last message that nobody has answered; else to the end."""
         messages = value_of(state, "messages")
         open_calls = open_calls_in(messages)
         if not open_calls:
-            return self.start if role_of(messages[-1]) == "tool" else self.end
+            return self.start if self.hooked and role_of(messages[-1]) == "tool" else self.end
         if self.version == "v1" and open_calls == calls_of(last_of_model(messages)):
             return "tools"
         return [Send("tools", {"__type": CALL_WITH_CONTEXT, "tool_call": call}) for call in open_calls]
@@ -223,7 +228,7 @@ def _connect(builder: Any, routes: _Routes, last: str) -> None:
     if "tools" not in builder.nodes:
         builder.add_edge(last, routes.end)
         return
-    back = [routes.start] if last == "post_model_hook" else []
+    back = [routes.start] if routes.hooked else []
     _branch(builder, last, routes.after_model, ["tools", *back, routes.end])
     if routes.direct:
         _branch(builder, "tools", routes.after_tools, [routes.start, END])

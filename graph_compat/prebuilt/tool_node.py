@@ -16,6 +16,7 @@ from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.lazy import lazily
+from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
@@ -91,6 +92,7 @@ _SAID: dict[str, Any] = {"tags": [], "recursion_limit": RECURSION_LIMIT}
 class ToolNode(AsRunnable):
     """A node that runs the tools that a model calls, and answers each call.
 
+    It runs in a graph; outside of one, with a runtime: `{"configurable": {"__pregel_runtime": Runtime()}}`.
     Its input is a state with messages, a list of messages, a list that ends with a call, or one call with its
     state (`ToolCallWithContext`).
 
@@ -150,6 +152,8 @@ class ToolNode(AsRunnable):
         calls, given = self._read(input, config)
         if len(calls) == 1:
             results = [self._answer(calls[0], given)]
+        elif current_frame.get() is None:
+            results = [self._answer(call, given) for call in calls]
         else:
             futures = [self._start(call, given, self._answer) for call in calls]
             results = [_told(future.result()) for future in futures]
@@ -160,6 +164,8 @@ class ToolNode(AsRunnable):
         calls, given = self._read(input, config)
         if len(calls) == 1:
             results = [await self._aanswer(calls[0], given)]
+        elif current_frame.get() is None:
+            results = await asyncio.gather(*(self._aanswer(call, given) for call in calls))
         else:
             futures = [self._start(call, given, self._aanswer) for call in calls]
             results = [_told(await future) for future in futures]
@@ -167,7 +173,9 @@ class ToolNode(AsRunnable):
 
     def _read(self, input: Any, config: Any) -> tuple[list[ToolCall], _Given]:
         frame = current_frame.get()
-        if frame is None:
+        alone = (config or {}).get("configurable", {}).get(CONFIG_KEY_RUNTIME)
+        runtime = alone if frame is None else frame.runtime
+        if runtime is None:
             raise ValueError(
                 f"Missing required config key 'N/A' for '{self.name}'. A ToolNode runs in a graph: add it as a node, or"
                 " call it in one"
@@ -177,8 +185,8 @@ class ToolNode(AsRunnable):
             state=state,
             listed=isinstance(input, list) and not is_call(input[-1]),
             as_dict=not uses_langchain() if source is None else is_dict(source),
-            config={**_SAID, **(config_of(frame) if config is None else config)},
-            runtime=frame.runtime,
+            config={**_SAID, **(config_of(frame) if config is None and frame is not None else config)},
+            runtime=runtime,
         )
         return calls, given
 

@@ -1,6 +1,7 @@
 """Channels used by themselves: update, get, consume, finish, checkpoint (behaviour of section 2.6)."""
 
 import operator
+from typing import Annotated
 
 from langgraph.channels import (
     AnyValue,
@@ -14,8 +15,14 @@ from langgraph.channels import (
     Topic,
     UntrackedValue,
 )
+from langgraph.channels.base import BaseChannel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import EmptyChannelError
+from langgraph.graph import START, StateGraph
 from langgraph.types import Overwrite
+from typing_extensions import TypedDict
 
+from ..parts import ONE
 from ..trace import differs
 
 
@@ -223,3 +230,56 @@ async def types_of_channels(t):
     t.note("last value", (LastValue(int).ValueType, LastValue(int).UpdateType))
     t.note("topic", (str(Topic(int).ValueType), str(Topic(int).UpdateType)))
     t.note("barrier", (NamedBarrierValue(str, {"a"}).ValueType, NamedBarrierValue(str, {"a"}).UpdateType))
+
+
+class Longest(BaseChannel):
+    """A channel of one's own: the longest text that was written. It has what a channel has to have, and no more."""
+
+    def __init__(self, typ):
+        super().__init__(typ)
+        self.found = None
+
+    @property
+    def ValueType(self):
+        return str
+
+    @property
+    def UpdateType(self):
+        return str
+
+    def from_checkpoint(self, checkpoint):
+        made = Longest(self.typ)
+        made.key = self.key
+        made.found = checkpoint if isinstance(checkpoint, str) else None
+        return made
+
+    def update(self, values):
+        longest = max([*values, self.found or ""], key=len)
+        changed, self.found = longest != (self.found or ""), longest or None
+        return changed
+
+    def get(self):
+        if self.found is None:
+            raise EmptyChannelError()
+        return self.found
+
+
+async def a_channel_of_ones_own(t):
+    """It needs no `checkpoint`, `consume` or `finish`: its value is stored, and nothing else changes it."""
+    channel = Longest(str)
+    see(t, channel)
+    update(t, channel, "a", "bcd")
+    t.note("stored", (channel.checkpoint(), channel.copy().get()))
+    t.note("changed", (channel.consume(), channel.finish()))
+
+    class State(TypedDict):
+        text: Annotated[str, Longest(str)]
+
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"text": state["text"] + "!"}))
+    builder.add_node("b", t.node(lambda state: {"text": "?"}))
+    builder.add_edge(START, "a").add_edge(START, "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"text": "one"}, ONE)
+    await t.invoke(graph, {"text": "two"}, ONE)
+    await t.history(graph, ONE)

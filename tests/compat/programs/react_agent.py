@@ -691,5 +691,18 @@ async def functions_with_and_without_listeners(t):
         t.note("heard", [sorted(listener.heard) for listener in callbacks])
 
 
+async def models_that_repeat_an_id(t):
+    """A message whose id was there takes that one's place: what comes last is an answer, and the agent ends."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    says.count = 0
+    line = says("", ("look", {}))
+    agent = create_react_agent(Model(lines=[line] * 3, heard=[], bound=[]), [look])
+    await t.invoke(agent, {"messages": [HumanMessage("go", id="0")]})
+
+
 class Answered(BaseModel):
     text: str

@@ -3,6 +3,7 @@
 import operator
 from typing import Annotated, TypedDict
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
@@ -316,6 +317,24 @@ async def thread_of_its_own(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.invoke(graph, {"x": ["j"]}, {"configurable": {"thread_id": "2"}})
     await t.state(sub, {"configurable": {"thread_id": "inner"}})
+
+
+async def a_thread_of_the_same_name(t):
+    """Of a subgraph that keeps threads elsewhere, the name of the run's own thread is a thread there."""
+    sub = memory(t).compile(checkpointer=InMemorySaver())
+
+    async def node(state, config: RunnableConfig):
+        found = []
+        for given in (THREAD, THREAD, config):
+            result = await t.call(sub, "invoke", {"word": state["x"][-1]}, given)
+            found.append(len(result["notes"]))
+        return {"x": found}
+
+    for options in ({"checkpointer": InMemorySaver()}, {}):
+        graph = chain(t, ("node", t.node(node))).compile(**options)
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        await t.invoke(graph, {"x": ["j"]}, THREAD)
+        await t.state(sub, THREAD)
 
 
 async def answer_after_an_update(t):

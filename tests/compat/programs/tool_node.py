@@ -12,6 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
 from langgraph.prebuilt.tool_node import ToolInvocationError, msg_content_output
+from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
@@ -292,6 +293,30 @@ async def states_may_be_objects(t):
 async def outside_of_a_graph(t):
     """A ToolNode needs a runtime."""
     t.raises(ToolNode([add]).invoke, {"messages": [asks(("add", {"a": 1}))]})
+
+
+async def outside_of_a_graph_with_a_runtime(t):
+    """As tests of tools do: the runtime is in the configuration, and has what a graph would give."""
+
+    @tool
+    def all_of_it(x: int, runtime: ToolRuntime) -> str:
+        """All of it."""
+        found = runtime.store and runtime.store.get(("a",), "k").value
+        return f"{x} {sorted(runtime.state)} {found} {runtime.tool_call_id}"
+
+    @tool
+    def fails(x: int) -> str:
+        """Fail."""
+        raise ValueError(x)
+
+    store = InMemoryStore()
+    store.put(("a",), "k", {"v": 1})
+    node = ToolNode([add, all_of_it, fails], handle_tool_errors=True)
+    for runtime in (Runtime(), Runtime(store=store)):
+        config = {"configurable": {"__pregel_runtime": runtime}}
+        for calls in ([("add", {"a": 1})], [("all_of_it", {"x": 1}), ("fails", {"x": 2}), ("add", {"a": 3})]):
+            await t.invoke(node, {"messages": [asks(*calls)], "user": "u"}, config)
+    await t.invoke(node, [asks(("add", {"a": 1}))], config)
 
 
 async def state_is_injected(t):
