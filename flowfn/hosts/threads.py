@@ -89,7 +89,7 @@ class ThreadHost:
         """Have the job run at once, on a thread of its own."""
         job = future.take()
         if job is not None:
-            run_soon(lambda: _settle_there(future, job))
+            run_soon(lambda: _settle(future, job))
 
     def help(self, future: Future[Any]) -> None:
         frame = current_frame.get()
@@ -166,7 +166,7 @@ class ThreadHost:
         while (future := self._next()) is not None:
             job = future.take()
             if job is not None:
-                _settle_there(future, job)
+                _settle(future, job)
             del future, job
 
     def _next(self) -> Future[Any] | None:
@@ -267,14 +267,16 @@ class ThreadHost:
         run_soon(function)
 
 
-def _settle_there(future: Future[Any], job: Job) -> None:
-    """Run a taken job to its end on this thread, in the context that it was called in."""
-    context = future.context or copy_context()
-    context.run(_settle, future, job)
-
-
 def _settle(future: Future[Any], job: Job) -> None:
-    """Run a taken job to its end on this thread."""
+    """Run a taken job to its end on this thread, in the context that it was called in.
+
+    Also where whoever waits for it runs it in place: what it sees must not depend on who comes first.
+    """
+    context = future.context or copy_context()
+    context.run(_settle_here, future, job)
+
+
+def _settle_here(future: Future[Any], job: Job) -> None:
     try:
         value = drive(job())
     except Stopped:
