@@ -103,10 +103,11 @@ def _stored(
     serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    channels, plain = program.channels, program.last_values
+    channels, storing = program.channels, program.storing
     cells = zip(changed, map(checkpoint.values.get, changed, repeat(MISSING)), strict=True)
     stored = [
-        cell if name in plain or cell is MISSING else channels[name].stored(cell) for name, cell in cells
+        channels[name].stored(cell) if name in storing and cell is not MISSING else cell
+        for name, cell in cells
     ]
     data = [*map(encoded.get, map(id, stored))]
     if None in data:

@@ -31,7 +31,7 @@ UNCHANGED: Final[Any] = Unchanged()
 class Channel:
     """Base of all channels: each answer is a cell, `MISSING` for none, or `UNCHANGED`.
 
-    A `Program` visits a channel for `at`, `clear`, `consume` and `finish` only where its class overrides
+    A `Program` visits a channel for `at`, `clear`, `consume`, `finish` and `stored` only where its class overrides
     them, so that a superstep costs nothing for the channels that don't. `spent` says that its value is gone
     after the superstep that it triggered nodes in, unless it is written anew.
     """

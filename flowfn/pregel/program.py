@@ -146,6 +146,7 @@ class Program:
     clearing: Set[str] = field(init=False, repr=False, compare=False)
     consuming: Set[str] = field(init=False, repr=False, compare=False)
     finishing: Set[str] = field(init=False, repr=False, compare=False)
+    storing: Set[str] = field(init=False, repr=False, compare=False)
     direct: frozenset[str] = field(init=False, repr=False, compare=False)
     """The channels whose cell is their value."""
     replaced: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -163,6 +164,7 @@ class Program:
         object.__setattr__(self, "clearing", self._overriding("clear") - self._of_kind(_FLEETING))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
+        object.__setattr__(self, "storing", self._overriding("stored"))
         plain = frozenset(name for name, spec in self.channels.items() if _shows_its_cell(spec))
         object.__setattr__(self, "direct", plain)
         object.__setattr__(self, "replaced", frozenset(self._of_kind(_REPLACED)))
