@@ -40,13 +40,14 @@ SMALL = 256
 
 
 class Base(NamedTuple):
-    """A whole map of `size` bytes, the versions in it, and the numbers of its channels."""
+    """A whole map of `size` bytes, the versions in it, the latest of them, and the numbers of its channels."""
 
     key: int
     places: Places
     versions: Mapping[str, int]
     numbers: Mapping[str, int]
     size: int
+    latest: int
 
 
 class ChannelMap(NamedTuple):
@@ -85,13 +86,11 @@ class ChannelMap(NamedTuple):
         since = len(self.changes) / max(self.put, 1)
         if len(data) * since / 2 > base.size + SMALL:
             return True
-        named = self.changes.keys() - base.numbers.keys()
-        if not named:
+        names = sum([len(name) for name in self.changes if name not in base.numbers])
+        if not names:
             return False
-        names = sum(map(len, named))
         latest = max([place[0] for place in self.changes.values() if place is not None], default=0)
-        went_by = latest - max(base.versions.values(), default=latest)
-        return names * went_by > base.size + names + SMALL
+        return names * (latest - base.latest - 1) > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -134,7 +133,8 @@ class Bases:
             return found[1]
         places: Any = _unpacked(data, (), key)
         versions = {channel: place[0] for channel, place in places.items()}
-        base = Base(key, places, versions, {name: n for n, name in enumerate(places)}, len(data))
+        numbers = {name: n for n, name in enumerate(places)}
+        base = Base(key, places, versions, numbers, len(data), max(versions.values(), default=0))
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)

@@ -58,7 +58,9 @@ id has been named, and the last key."""
 
 _NAMED = f"INSERT INTO checkpoint (key, thread, namespace, id) VALUES ({_LAST} + 1, ?, ?, ?)"
 
-_PUT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NEW = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_PUT_AGAIN = _NEW.replace("INSERT", "INSERT OR REPLACE")
 
 _IS_PUT = f"SELECT body IS NOT NULL, {_LAST} FROM checkpoint WHERE key = ?"
 
@@ -161,7 +163,7 @@ def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -
         bases.keep(key, channels, made, parent_key)
     of = of if parent_key is None or of is None else parent_key
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
-    put(db, (key, thread, row.namespace, id, of, *described, channels, base))
+    put(db, (key, thread, row.namespace, id, of, *described, channels, base), again=known is not None)
 
 
 def _make_independent(db: Cursor, thread: int, key: int) -> bool:
@@ -174,9 +176,9 @@ def _make_independent(db: Cursor, thread: int, key: int) -> bool:
     return bool(found)
 
 
-def put(db: Cursor, columns: Sequence[Any]) -> None:
-    """Store all columns of a checkpoint but for its checksum, in place of what there is under its key."""
-    db.execute(_PUT, (*columns, checksum(columns)))
+def put(db: Cursor, columns: Sequence[Any], *, again: bool = True) -> None:
+    """Store the columns of a checkpoint with their checksum, in place of what there is under its key."""
+    db.execute(_PUT_AGAIN if again else _NEW, (*columns, checksum(columns)))
 
 
 def _parent(

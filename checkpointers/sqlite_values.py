@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from itertools import count
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -93,29 +92,40 @@ def put(
     Raises:
         SaverError: a value is put as a delta, and the parent has none.
     """
-    small = {
-        name: value
-        for name, (_, value, deltas) in row.values.items()
-        if value is not None and not deltas and len(value) < _SMALL and name in row.versions
-    }
-    members = dict(zip(dict.fromkeys(small.values()), count(first), strict=False))
     versions = row.versions
-    places: dict[str, Place] = {name: (versions[name], members[value]) for name, value in small.items()}
-    keys: dict[tuple[bytes, int | None], int] = {}
-    for name in [name for name in row.values if name not in small and name in versions]:
-        _, data, deltas = row.values[name]
-        onto = _changed(parent, row, name) if deltas else None
-        data = deltas[0] if deltas else data
-        places[name] = (
-            (versions[name],)
-            if data is None
-            else (versions[name], keys.setdefault((data, onto), first + len(members) + len(keys)))
-        )
-    rows = _shared_rows(first, [*members]) if members else []
-    rows += [_Row(key, data, onto, None, None) for (data, onto), key in keys.items()]
+    places: dict[str, Place] = {}
+    small: dict[bytes, int] = {}
+    single: list[tuple[str, bytes, int | None]] = []
+    for name, (_, value, deltas) in row.values.items():
+        if name not in versions:
+            continue
+        if deltas:
+            single.append((name, deltas[0], _changed(parent, row, name)))
+        elif value is None:
+            places[name] = (versions[name],)
+        elif len(value) < _SMALL:
+            places[name] = versions[name], small.setdefault(value, first + len(small))
+        else:
+            single.append((name, value, None))
+    rows = _shared_rows(first, [*small]) if small else []
+    if single:
+        rows += _single_rows(first + len(small), single, versions, places)
     if rows:
         _add(db, rows, parent_key)
     return places
+
+
+def _single_rows(
+    first: int,
+    values: Sequence[tuple[str, bytes, int | None]],
+    versions: Mapping[str, int],
+    places: dict[str, Place],
+) -> list[_Row]:
+    """Values, and changes of values, in a row each; `places` gets where they are."""
+    keys: dict[tuple[bytes, int | None], int] = {}
+    for name, data, onto in values:
+        places[name] = versions[name], keys.setdefault((data, onto), first + len(keys))
+    return [_Row(key, data, onto, None, None) for (data, onto), key in keys.items()]
 
 
 def _changed(parent: ChannelMap, row: CheckpointRow, name: str) -> int:

@@ -26,7 +26,6 @@ Cursor = sqlite3.Cursor
 _write = partial(tuple.__new__, WriteRow)
 """Makes a write of its parts, without a call of Python's."""
 
-_value = itemgetter(WriteRow._fields.index("value"))
 _of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
 
 _MOST = 1 << 20
@@ -88,14 +87,16 @@ def _rows(db: Cursor, checkpoint: int) -> list[tuple[int, bytes]]:
 
 def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
     """Writes as they are stored."""
-    if sum(map(len, map(_value, rows))) > _MOST and len(rows) > 1:
+    if not rows:
+        return []
+    tasks, indexes, channels, values, paths = zip(*rows, strict=True)
+    if len(rows) > 1 and sum(map(len, values)) > _MOST:
         half = len(rows) // 2
         return bundles(rows[:half]) + bundles(rows[half:])
-    groups = []
-    for (task, path), group in groupby(rows, _of):
-        _, indexes, channels, values, _ = zip(*group, strict=True)
-        groups.append((task, path, indexes, channels, values))
-    return [ormsgpack.packb(groups)] if groups else []
+    if tasks.count(tasks[0]) == len(rows) == paths.count(paths[0]):
+        return [ormsgpack.packb([(tasks[0], paths[0], indexes, channels, values)])]
+    groups = [(*of, *[*zip(*group, strict=True)][1:4]) for of, group in groupby(rows, _of)]
+    return [ormsgpack.packb(groups)]
 
 
 def writes_in(data: bytes) -> list[WriteRow]:

@@ -54,8 +54,12 @@ def body_of(row: CheckpointRow, serde: Deserializer) -> Body:
 
 def _follows(updated: Sequence[str], versions: Mapping[str, int], latest: int) -> bool:
     """Whether it's the channels of the latest version that were updated."""
-    number = [*versions.values()].count(latest)
-    return number == len(updated) > 0 and [versions.get(name) for name in updated].count(latest) == number
+    number = len(updated)
+    return (
+        number > 0
+        and [*versions.values()].count(latest) == number
+        and [*map(versions.get, updated)].count(latest) == number
+    )
 
 
 def _of_latest(versions: Mapping[str, int]) -> list[str]:

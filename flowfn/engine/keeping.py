@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 from flowfn.engine.record import CODE, ERROR, TIMED, Timing
-from flowfn.engine.rows import Encoded, encode_each
+from flowfn.engine.rows import Encoded, unstorable
+from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.channels import UntrackedValue
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
 
 _row = partial(tuple.__new__, WriteRow)
-"""Makes a row of its parts, without a call of Python's."""
+"""Makes one of its parts, without a call of Python's."""
 
 SOON = 0.001
 """Seconds: what ends sooner, at the first attempt, has no row of its own to say so, which would cost as much again."""
@@ -35,21 +35,21 @@ def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | Non
     Raises:
         SerializationError: a value can't be stored; says which node wrote it, and to which channel.
     """
-    known, writes = call.run.program.channels, call.writes or ()
-    kept = [index for index, write in enumerate(writes) if type(known.get(write[0])) is not UntrackedValue]
-    if not kept:
-        none = WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)
-        return [none, *_node_timing_rows(serde, call, now)]
-    channels, values = [writes[index][0] for index in kept], [writes[index][1] for index in kept]
-
-    def owner(place: int) -> str:
-        return f"the value of {channels[place]!r} that node {call.definition.name!r} wrote"
-
-    data = encode_each(serde, values, owner)
-    if encoded is not None:
-        encoded.update(zip(map(id, values), data, strict=True))
-    rows = zip(repeat(call.task), kept, channels, data, repeat(call.path), strict=False)
-    return [*map(_row, rows), *_node_timing_rows(serde, call, now)]
+    channels, dumps = call.run.program.channels, serde.dumps
+    task, path = call.task, call.path
+    rows = []
+    for index, (channel, value) in enumerate(call.writes or ()):
+        if type(channels.get(channel)) is not UntrackedValue:
+            try:
+                data = dumps(value)
+            except SerializationError as error:
+                owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
+                raise unstorable(error, value, owner) from None
+            if encoded is not None:
+                encoded[id(value)] = data
+            rows.append(_row((task, index, channel, data, path)))
+    rows = rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+    return rows + _node_timing_rows(serde, call, now)
 
 
 def failure_rows(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
@@ -21,7 +20,7 @@ from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
 
 Encoded = dict[int, bytes]
@@ -30,21 +29,6 @@ the checkpoint that they led to."""
 
 _versioned = partial(tuple.__new__, Versioned)
 """Makes one of its parts, without a call of Python's."""
-
-
-def encode_each(serde: Serializer, values: Sequence[Any], owner: Callable[[int], str]) -> list[bytes]:
-    """Bytes of each of some values; `owner` says whose the one of a place is.
-
-    Raises:
-        SerializationError: one can't be stored; says whose it is and where inside it the trouble lies.
-    """
-    try:
-        if len(values) > 1 and (each := getattr(serde, "dumps_each", None)) is not None:
-            found: list[bytes] = each(values)
-            return found
-        return [*map(serde.dumps, values)]
-    except SerializationError:
-        return [encode(serde, value, owner(place)) for place, value in enumerate(values)]
 
 
 def encode(serde: Serializer, value: Any, owner: str) -> bytes:
@@ -103,24 +87,22 @@ def _stored(
     serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    channels, storing = program.channels, program.storing
-    cells = zip(changed, map(checkpoint.values.get, changed, repeat(MISSING)), strict=True)
-    stored = [
-        channels[name].stored(cell) if name in storing and cell is not MISSING else cell
-        for name, cell in cells
-    ]
-    data = [*map(encoded.get, map(id, stored))]
-    if None in data:
-        new = {id(value): value for value in stored if id(value) not in encoded and value is not MISSING}
-
-        def owner(place: int) -> str:
-            one = [*new.values()][place]
-            name = next(name for name, value in zip(changed, stored, strict=True) if value is one)
-            return program.labels.get(name, f"the value of {name!r}")
-
-        made = dict(zip(new, encode_each(serde, [*new.values()], owner), strict=True))
-        data = [*map((encoded | made).get, map(id, stored))]
-    return dict(zip(changed, map(_versioned, zip(changed.values(), data, repeat(()))), strict=True))
+    values = {}
+    cells, channels, storing = checkpoint.values, program.channels, program.storing
+    for name, version in changed.items():
+        cell = cells.get(name, MISSING)
+        stored = channels[name].stored(cell) if name in storing and cell is not MISSING else cell
+        data = encoded.get(id(stored)) if stored is cell else None
+        if data is None and stored is not MISSING:
+            try:
+                data = serde.dumps(stored)
+            except SerializationError as error:
+                owner = program.labels.get(name, f"the value of {name!r}")
+                raise unstorable(error, stored, owner) from None
+            if stored is cell:
+                encoded[id(cell)] = data
+        values[name] = _versioned((version, data, ()))
+    return values
 
 
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:

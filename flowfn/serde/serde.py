@@ -8,7 +8,6 @@ whatsoever with a value or one of three errors. Shared references become copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ormsgpack import packb
@@ -55,6 +54,11 @@ class Serde:
 
     def dumps(self, value: Any) -> bytes:
         """The bytes of a value. Raises `SerializationError`, whose `path` is where inside the value."""
+        if type(value) in SCALARS and self._max_bytes is None:
+            try:
+                return _HEADER + packb(value, None, OPTIONS)
+            except TypeError:  # a text or number that msgpack can't hold
+                pass
         try:
             data = _HEADER + self._pack(value)
         except Exception as error:
@@ -65,15 +69,6 @@ class Serde:
                 "Store it elsewhere and keep its address, or raise max_bytes"
             )
         return data
-
-    def dumps_each(self, values: Sequence[Any]) -> list[bytes]:
-        """What `dumps` makes of each of some values, in a fraction of the time where they are plain."""
-        if self._max_bytes is None and SCALARS.issuperset(map(type, values)):
-            try:
-                return [_HEADER + packb(value, None, OPTIONS) for value in values]
-            except TypeError:  # a text or a number that msgpack can't hold
-                pass
-        return [*map(self.dumps, values)]
 
     def loads(self, data: bytes) -> Any:
         """The value of such bytes.
