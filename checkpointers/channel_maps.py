@@ -165,11 +165,18 @@ def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key
         return ormsgpack.packb([_encoded(part) if isinstance(part, str) else part for part in packed])
 
 
-def _runs(
-    changes: Mapping[str, Place | None], numbers: Mapping[str, int]
-) -> list[tuple[int, str | int, Place | None, int]]:
-    """How many channels are in each run, the first one's number or name and place, and the step from key to key."""
-    runs: list[tuple[int, str | int, Place | None, int]] = []
+_MANY = 64
+"""Channels under which a difference has no runs: looking for them costs more than they save."""
+
+_Run = tuple[int, str | int, Place | None, int]
+"""How many channels are in it, the first one's number or name and place, and the step from key to key."""
+
+
+def _runs(changes: Mapping[str, Place | None], numbers: Mapping[str, int]) -> list[_Run]:
+    """The runs of a difference whose channels mostly changed together; else each channel is one by itself."""
+    if len(changes) < _MANY or not numbers:
+        return [(1, numbers.get(name, name), place, 1) for name, place in changes.items()]
+    runs: list[_Run] = []
     count, last, step, due = 0, 0, 0, -1
     first: str | int = ""
     at: Place | None = None
