@@ -1,7 +1,7 @@
 """The saver that keeps threads in a Postgres database, shared by machines.
 
-Rule: a commit is one statement where it can be, and a group of commits one pipeline, and so one round trip, in one
-transaction. Each finds its thread by the lease's token and keeps its row locked until the end, so that whoever takes a
+Rule: a commit is one statement where it can be, those of one kind and several threads are one together, and a group of
+commits is one pipeline, and so one round trip, in one transaction. Each finds its thread by the lease's token and keeps its row locked until the end, so that whoever takes a
 thread over waits for a commit that is under way, and none of its former holder comes after.
 
 A lease counts while its process lives, if that is on this machine, and elsewhere until it expires by the
@@ -10,7 +10,7 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 
@@ -262,6 +262,8 @@ def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Comm
     try:
         return _send(db, bundles(commits, heads, new=True), heads)
     except psycopg.errors.UniqueViolation:
+        if len(commits) > 1:
+            raise
         db.rollback()
         return _send(db, bundles(commits, heads, new=False), heads)
 
@@ -279,27 +281,62 @@ def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
 
     Who looks waits for answers, and a pooler may hold those of a pipeline back until its end.
     """
-    if len(made) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
-        sent = [_sent(db, made[0], heads)]
+    alike = list(_alike(made))
+    if len(alike) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
+        heard = [_sent(db, alike[0], heads)]
     else:
         with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
             db.execute("BEGIN")
-            sent = [_sent(db, bundle, heads) for bundle in made]
+            heard = [_sent(db, some, heads) for some in alike]
             db.execute("COMMIT")
-    return [commit for bundle, held in zip(made, sent, strict=True) if held() for commit in bundle.commits]
+    held = {id(bundle) for hear in heard for bundle in hear()}
+    return [commit for bundle in made if id(bundle) in held for commit in bundle.commits]
 
 
-def _sent(db: Connection, bundle: Bundle, heads: Heads) -> Callable[[], bool]:
-    """Send what a bundle writes. What it returns is called once that is durable, and says whether the lease held."""
+def _alike(made: Sequence[Bundle]) -> Iterable[list[Bundle]]:
+    """Bundles that are written by one statement: of threads that differ, and so in any order."""
+    if len({bundle.commits[0].thread for bundle in made}) < len(made):
+        return [[bundle] for bundle in made]
+    alike: dict[object, list[Bundle]] = {}
+    for bundle in made:
+        single = bundle.statements[0].many if bundle.statements and len(bundle.statements) == 1 else None
+        alike.setdefault(single or id(bundle), []).append(bundle)
+    return alike.values()
+
+
+def _sent(db: Connection, alike: Sequence[Bundle], heads: Heads) -> Callable[[], list[Bundle]]:
+    """Send what bundles write. What it returns is called once that is durable, and gives those whose lease held."""
+    if len(alike) > 1:
+        return _sent_at_once(db, alike)
+    (bundle,) = alike
     if bundle.statements is None:
         (commit,) = bundle.commits
-        return postgres_looks.write(db, commit, heads)
-    answers = [db.execute(*statement[:2]) for statement in bundle.statements]
+        heard = postgres_looks.write(db, commit, heads)
+        return lambda: [bundle] if heard() else []
+    statements = bundle.statements
+    answers = [db.execute(*statement[:2]) for statement in statements]
 
-    def heard() -> bool:
-        for statement, answer in zip(bundle.statements or (), answers, strict=True):
+    def hear() -> list[Bundle]:
+        for statement, answer in zip(statements, answers, strict=True):
             if statement.tell is not None and (told := answer.fetchone()) is not None:
                 statement.tell(told)
-        return answers[0].rowcount > 0
+        return [bundle] if answers[0].rowcount > 0 else []
 
-    return heard
+    return hear
+
+
+def _sent_at_once(db: Connection, alike: Sequence[Bundle]) -> Callable[[], list[Bundle]]:
+    """As `_sent`, of bundles whose statements have one of all of them."""
+    statements = [statement for bundle in alike for statement in bundle.statements or ()]
+    columns = zip(*(statement.parameters for statement in statements), strict=True)
+    answer = db.execute(statements[0].many or "", [list(column) for column in columns])
+
+    def hear() -> list[Bundle]:
+        held = []
+        for nth, *told in answer.fetchall():
+            if (tell := statements[nth - 1].tell) is not None:
+                tell(tuple(told))
+            held.append(alike[nth - 1])
+        return held
+
+    return hear
