@@ -52,9 +52,7 @@ def test_each_commit_has_its_own_rows_and_answer(postgres_database: Database, se
     assert [type(refusal) for refusal in saver.commit(added)] == [type(None)] * 2 + [LeaseLost] + [
         type(None)
     ] * 3
-    assert (
-        len(sent) == 4 + 1
-    )  # they aren't known to be put where the lease was lost: two kinds, in a transaction
+    assert len(sent) == 4  # BEGIN, one for those that are known to be put, one for the one that isn't, COMMIT
 
     leases[NAMES[2]] = lost
     put(saver, rows[NAMES[2]], thread=NAMES[2], lease=lost)
