@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from psycopg.types.numeric import Int8
 
-from checkpointers.packing import NOTHING
 from checkpointers.postgres_forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
 from checkpointers.postgres_maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
@@ -257,7 +256,7 @@ def _single(commit: Commit, items: Sequence[Any], heads: Heads) -> Statement | N
         if under is None or len(list(_split(writes.rows))) > 1:
             return None
         more += (under.key, write_bytes(writes.rows))
-    made = mapped(row, base, NOTHING if last is None else last.other)
+    made = mapped(row, base) if last is None else mapped(row, base, last.other, last.small)
     if len(made.values) > _MOST_VALUES:
         return None
     kind = concerns_thread(commit), bool(before), len(made.values)
