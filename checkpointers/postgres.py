@@ -22,12 +22,15 @@ from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Held, Holder, label, listed
 from checkpointers.postgres_maps import Heads, Last
 from checkpointers.postgres_schema import SCHEMA
-from checkpointers.rules import END, lease_lost, paged, unknown_before
+from checkpointers.rules import END, PAGE, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
 from flowfn.recent import Recent
+
+_PAGE_OF_ALL = 16 * PAGE
+"""Of a listing of all threads: no index has their common order, and so each page looks at all that there is."""
 
 
 class PostgresSaver(CheckpointSaver):
@@ -241,7 +244,7 @@ class PostgresSaver(CheckpointSaver):
                 lambda db: postgres_reading.page(db, size, thread, namespace, end=before)
             )
 
-        return paged(read, end, limit)
+        return paged(read, end, limit, PAGE if thread is not None else _PAGE_OF_ALL)
 
     def places(self, thread: str) -> list[Place]:
         return self._database.run(lambda db: postgres_pruning.places(db, thread))
