@@ -1,8 +1,9 @@
 """The saver that keeps threads in a Postgres database, shared by machines.
 
-Rule: a commit is one statement where it can be, and a group of commits one pipeline, and so one round trip, in one
-transaction. Each finds its thread by the lease's token and keeps its row locked until the end, so that whoever takes a
-thread over waits for a commit that is under way, and none of its former holder comes after.
+Rule: a commit is one statement where it can be, those of one kind and several threads are one together, and a group of
+commits is one pipeline, and so one round trip, in one transaction. Each finds its thread by the lease's token and keeps
+its row locked until the end, so that whoever takes a thread over waits for a commit that is under way, and none of its
+former holder comes after.
 
 A lease counts while its process lives, if that is on this machine, and elsewhere until it expires by the
 server's clock, which a heartbeat pushes on: no session has to last, as it wouldn't behind a pooler.
@@ -10,26 +11,26 @@ server's clock, which a heartbeat pushes on: no session has to last, as it would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-import psycopg
-
-from checkpointers import postgres_leases, postgres_looks, postgres_pruning, postgres_reading
+from checkpointers import postgres_leases, postgres_pruning, postgres_reading, postgres_sending
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Held, Holder, label, listed
 from checkpointers.postgres_maps import Heads, Last
-from checkpointers.postgres_rows import Bundle, bundles
 from checkpointers.postgres_schema import SCHEMA
-from checkpointers.rules import END, lease_lost, paged, unknown_before
+from checkpointers.rules import END, PAGE, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
 from flowfn.recent import Recent
+
+_PAGE_OF_ALL = 16 * PAGE
+"""Of a listing of all threads: no index has their common order, and so each page looks at all that there is."""
 
 
 class PostgresSaver(CheckpointSaver):
@@ -96,6 +97,20 @@ class PostgresSaver(CheckpointSaver):
             if (lease := self._take(db, seen)) is not None:
                 return lease
 
+    def claim_free(self, threads: Sequence[str]) -> list[Lease | None]:
+        """Take the leases of those threads that are new, or that nobody has, by one statement."""
+        return self._database.run(lambda db: self._claim_free(db, threads))
+
+    def _claim_free(self, db: Connection, threads: Sequence[str]) -> list[Lease | None]:
+        wanted = dict.fromkeys(threads)
+        with ExitStack() as taking:
+            for thread in wanted:
+                taking.enter_context(self._holder.taking(thread))
+            leases = postgres_leases.take_all_free(db, wanted, self._holder.owner, self._holder.ttl)
+            for lease in leases.values():
+                self._holder.take(lease)
+        return [leases.pop(thread, None) for thread in threads]
+
     def _take(self, db: Connection, seen: Held, *run: str) -> Lease | None:
         """Take a thread of somebody dead, unless somebody was faster."""
         with self._holder.taking(seen.thread):
@@ -149,8 +164,8 @@ class PostgresSaver(CheckpointSaver):
         def work(db: Connection) -> list[Commit]:
             nonlocal again
             before, again = again, True
-            made = _write(db, mine, self._heads)
-            return [*made, *_made_before(db, mine, made)] if before else made
+            made = postgres_sending.write(db, mine, self._heads)
+            return [*made, *postgres_sending.made_before(db, mine, made)] if before else made
 
         try:
             made = self._database.commit(work) if mine else []
@@ -232,7 +247,7 @@ class PostgresSaver(CheckpointSaver):
                 lambda db: postgres_reading.page(db, size, thread, namespace, end=before)
             )
 
-        return paged(read, end, limit)
+        return paged(read, end, limit, PAGE if thread is not None else _PAGE_OF_ALL)
 
     def places(self, thread: str) -> list[Place]:
         return self._database.run(lambda db: postgres_pruning.places(db, thread))
@@ -244,51 +259,3 @@ class PostgresSaver(CheckpointSaver):
     def thread(self, thread: str) -> ThreadRow | None:
         rows = self._database.run(lambda db: postgres_reading.listing(db, 1, thread))
         return listed(*rows[0]) if rows else None
-
-
-def _write(db: Connection, commits: Sequence[Commit], heads: Heads) -> list[Commit]:
-    """Write commits in one transaction; returns those whose lease still held."""
-    try:
-        return _send(db, bundles(commits, heads, new=True), heads)
-    except psycopg.errors.UniqueViolation:
-        db.rollback()
-        return _send(db, bundles(commits, heads, new=False), heads)
-
-
-def _made_before(db: Connection, commits: Sequence[Commit], made: Sequence[Commit]) -> list[Commit]:
-    """Commits whose answer was lost with a connection, and that gave their lease back, which others have had since."""
-    kept = set(map(id, made))
-    releasing = {one.lease[:2]: one for one in commits if one.release and one.lease and id(one) not in kept}
-    leases = [one.lease for one in releasing.values() if one.lease is not None]
-    return [releasing[lease[:2]] for lease in postgres_leases.given_back(db, leases)] if leases else []
-
-
-def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
-    """Write bundles in one transaction; returns the commits whose lease still held.
-
-    Who looks waits for answers, and a pooler may hold those of a pipeline back until its end.
-    """
-    if len(made) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
-        sent = [_sent(db, made[0], heads)]
-    else:
-        with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
-            db.execute("BEGIN")
-            sent = [_sent(db, bundle, heads) for bundle in made]
-            db.execute("COMMIT")
-    return [commit for bundle, held in zip(made, sent, strict=True) if held() for commit in bundle.commits]
-
-
-def _sent(db: Connection, bundle: Bundle, heads: Heads) -> Callable[[], bool]:
-    """Send what a bundle writes. What it returns is called once that is durable, and says whether the lease held."""
-    if bundle.statements is None:
-        (commit,) = bundle.commits
-        return postgres_looks.write(db, commit, heads)
-    answers = [db.execute(*statement[:2]) for statement in bundle.statements]
-
-    def heard() -> bool:
-        for statement, answer in zip(bundle.statements or (), answers, strict=True):
-            if statement.tell is not None and (told := answer.fetchone()) is not None:
-                statement.tell(told)
-        return answers[0].rowcount > 0
-
-    return heard

@@ -6,7 +6,7 @@ Nothing that an index is of changes with a lease, so that its update stays withi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from checkpointers.leases import Held
@@ -31,6 +31,25 @@ _TAKE_FREE = f"""
     RETURNING token, thread.xmax = 0"""
 """What it tells besides the token is whether the row is new: one that was there had to be locked."""
 
+_TAKE_ALL_FREE = """
+    WITH free AS (
+        SELECT id FROM flowfn.thread WHERE id = ANY($1::text[]) AND owner IS NULL
+        FOR NO KEY UPDATE SKIP LOCKED),
+    taken AS (
+        UPDATE flowfn.thread SET
+            token = nextval('flowfn.tick'), owner = $2, updated_at = $4,
+            expires = clock_timestamp() + make_interval(secs => $3::float8)
+        FROM free WHERE thread.id = free.id RETURNING thread.id, token, false),
+    made AS (
+        INSERT INTO flowfn.thread (id, token, owner, expires, created_at, updated_at)
+        SELECT id, nextval('flowfn.tick'), $2, clock_timestamp() + make_interval(secs => $3::float8), $4, $4
+        FROM unnest($1::text[]) AS given (id)
+        WHERE NOT EXISTS (SELECT FROM flowfn.thread WHERE thread.id = given.id)
+        ON CONFLICT DO NOTHING RETURNING id, token, true)
+    SELECT * FROM taken UNION ALL SELECT * FROM made"""
+"""Takes the threads that are new or free; in the order of their ids, so that no two such statements wait for each
+other. Those of which somebody has the row in hand are skipped."""
+
 _TAKE = f"""
     UPDATE flowfn.thread SET
         token = nextval('flowfn.tick'), owner = $3, updated_at = $5,
@@ -49,6 +68,13 @@ def take_free(db: Connection, thread: str, owner: str, ttl: float, force: bool) 
     """Take a thread that is new, that nobody has, or by force; None if somebody has it."""
     found = db.execute(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
     return _lease(thread, found.fetchone())
+
+
+def take_all_free(db: Connection, threads: Iterable[str], owner: str, ttl: float) -> dict[str, Lease]:
+    """Take those of some threads that are new or free, by id."""
+    found = db.execute(_TAKE_ALL_FREE, (sorted(map(to_text, threads)), owner, ttl, now()))
+    leases = (Lease(from_text(id), token, new) for id, token, new in found)
+    return {lease.thread: lease for lease in leases}
 
 
 def lease_of(db: Connection, thread: str) -> Held | None:

@@ -95,7 +95,7 @@ def _sent(db: Connection, statement: Statement) -> Tell:
 
 def _put(db: Connection, commit: Commit, row: CheckpointRow, heads: Heads) -> Tell:
     spot = _spot(db, commit, row)
-    made = mapped(row, {} if shares_nothing(row) else _base(db, spot, row), NOTHING, spot.first)
+    made = mapped(row, {} if shares_nothing(row) else _base(db, spot, row), NOTHING, first=spot.first)
     if spot.former is not None and spot.former != spot.key:
         db.execute(_MOVE_WRITES, (spot.former, spot.key))
     first: tuple[Any, ...] = (None, None, None)

@@ -6,7 +6,7 @@ that reads nothing. Nobody else forgets the parent, or puts values in its place,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from checkpointers.packing import NOTHING, Other, is_packed, packed
@@ -15,11 +15,13 @@ from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow, Lease, Versioned
 from flowfn.recent import Recent
 
+_NONE: Mapping[bytes, int] = {}
+
 
 class Last(NamedTuple):
     """A checkpoint that was put, or read, under the lease of a token, and what values may be kept beside.
 
-    `places` are None where only its key is known.
+    `places` are None where only its key is known; `small` are values of it that others may share, by their bytes.
     """
 
     token: int
@@ -27,6 +29,7 @@ class Last(NamedTuple):
     key: int
     places: Places | None
     other: Other = NOTHING
+    small: Mapping[bytes, int] = _NONE
 
 
 class Heads:
@@ -51,6 +54,9 @@ class Heads:
         self._last.keep((thread, namespace), last, size)
 
 
+_SMALL = 8
+"""Bytes of a value that isn't kept again where the parent holds it as well: what triggers nodes is mostly None."""
+
 _PLACE_SIZE = 200
 """Bytes that a place takes in memory, about."""
 
@@ -72,6 +78,7 @@ class Made(NamedTuple):
     """The map of a checkpoint that is put, as words; and the values to add to it, the first one of number `first`.
 
     `own` has the numbers of its values by channel, `shared` the places of others; others may stand beside `longest`.
+    `small` are those of its parent's that it shares.
     """
 
     words: str
@@ -80,18 +87,31 @@ class Made(NamedTuple):
     own: dict[str, int]
     shared: Places
     longest: tuple[int, bytes] | None
+    small: Mapping[bytes, int]
 
 
-def mapped(row: CheckpointRow, base: Places, other: Other, first: int = 0) -> Made:
+def mapped(
+    row: CheckpointRow,
+    base: Places,
+    other: Other = NOTHING,
+    small: Mapping[bytes, int] = _NONE,
+    first: int = 0,
+) -> Made:
     """The map of a checkpoint that shares with its base what it isn't put with."""
     values: dict[Value, int] = {}
     own: dict[str, int] = {}
     shared: Places = {}
     fitting: list[tuple[int, int, bytes]] = []
+    still: dict[bytes, int] = {}
     words = []
     for channel, version in row.versions.items():
         put = row.values.get(channel)
         old, at = base.get(channel, (None, None))
+        if put is not None and put.value is not None and put.value in small:
+            still[put.value] = small[put.value]
+            shared[channel] = version, small[put.value]
+            words.append(shared_word(*shared[channel]))
+            continue
         data, beside = _bytes_of(put, other)
         if data is None:
             shared[channel] = version, at if put is None and old == version else None
@@ -106,7 +126,7 @@ def mapped(row: CheckpointRow, base: Places, other: Other, first: int = 0) -> Ma
         if put is not None and put.value is not None and not beside and is_packed(put.value):
             fitting.append((len(put.value), nth, put.value))
     longest = max(fitting)[1:] if fitting else None
-    return Made(spelled(words), first, list(values), own, shared, longest)
+    return Made(spelled(words), first, list(values), own, shared, longest, still)
 
 
 def keep(heads: Heads, lease: Lease, row: CheckpointRow, made: Made, key: int) -> None:
@@ -114,7 +134,13 @@ def keep(heads: Heads, lease: Lease, row: CheckpointRow, made: Made, key: int) -
     number = key * ROOM
     places = {**made.shared, **{name: (row.versions[name], number + nth) for name, nth in made.own.items()}}
     other = NOTHING if made.longest is None else Other(number + made.longest[0], made.longest[1])
-    heads.keep(lease.thread, row.namespace, Last(lease.token, row.id, key, places, other))
+    small = {
+        value.data: number + nth
+        for nth, value in enumerate(made.values, made.first)
+        if value.onto is None and len(value.data) <= _SMALL
+    }
+    last = Last(lease.token, row.id, key, places, other, {**made.small, **small})
+    heads.keep(lease.thread, row.namespace, last)
 
 
 def _bytes_of(put: Versioned | None, other: Other) -> tuple[bytes | None, int | None]:

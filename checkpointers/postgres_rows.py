@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import count, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from psycopg.types.numeric import Int8
 
-from checkpointers.packing import NOTHING
 from checkpointers.postgres_forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
 from checkpointers.postgres_maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
@@ -51,53 +50,80 @@ _MOST_VALUES = 16
 
 
 @cache
-def _put_new(settles: bool, adds: bool, values: int) -> str:
+def _put_new(settles: bool, adds: bool, values: int, many: bool = False) -> str:
     """Puts a checkpoint that nothing has named before, or fails; with what becomes of the run, or a row of writes.
 
     It locks the thread. What it then reads may be as old as the statement, and so it may not find that its checkpoint
-    has been named meanwhile: but then it fails. It tells the checkpoint's key.
+    has been named meanwhile: but then it fails. It tells the checkpoint's key. With `many`, it does so for each of the
+    threads in its parameters, which are arrays then, and tells their numbers as well; `values` are 1 then, or none.
     """
-    numbers = (f"${number}" for number in count(3))
-    described = ", ".join(islice(numbers, 4))
-    fence = f"SELECT thread.key FROM flowfn.thread WHERE {HOLDS} FOR NO KEY UPDATE"
+    types = ["text", "bigint", "text", "bytea", "bytea", "text"]
+    types += ["text", "text", "text", "boolean", "text"] * settles + ["bigint", "bytea"] * adds
+    types += ["bigint", "bigint", "bytea"] * values
+    numbers = iter(range(3, len(types) + 1))
+
+    def given(count: int, of: str = "here") -> list[str]:
+        return [f"{of}.p{n}" if many else f"${n}::{types[n - 1]}" for n in islice(numbers, count)]
+
+    described = given(4)
+    holds = "thread.id = given.p1 AND thread.token = given.p2" if many else HOLDS
+    told, others, also = (", given.*", ", given", "FROM given") if many else ("", "", "")
+    fence = f"SELECT thread.key{told} FROM flowfn.thread{others} WHERE {holds} FOR NO KEY UPDATE OF thread"
     if settles:
-        row = _SET.format(*islice(numbers, 5))
-        fence = f"UPDATE flowfn.thread SET {row} WHERE {HOLDS} RETURNING thread.key"
+        row = _SET.format(*given(5, "given"))
+        fence = f"UPDATE flowfn.thread SET {row} {also} WHERE {holds} RETURNING thread.key{told}"
     more = []
     if adds:
-        under, data = islice(numbers, 2)
-        more.append(f""",
-        wrote AS (INSERT INTO flowfn.write (checkpoint, data) SELECT {under}::bigint, {data}::bytea FROM fence)""")
-    given = (
-        (f"nullif({next(numbers)}, {_NONE})", f"nullif({next(numbers)}, {_NONE})", f"{next(numbers)}::bytea")
-        for _ in range(values)
-    )
-    onto, beside, data = next(given, ("NULL", "NULL", "NULL"))
-    first = f"{_there(onto)}, {_there(beside)}, {data}" if values else "NULL, NULL, NULL"
+        writes = ", ".join(given(2))
+        more.append(f", wrote AS (INSERT INTO flowfn.write (checkpoint, data) SELECT {writes} FROM here)")
+    put = [_value(given(3), described[0]) for _ in range(values)]
     if values > 1:
-        rows = ", ".join(f"({nth}, {', '.join(row)})" for nth, row in enumerate(given, 1))
-        more.append(f""",
-        added AS (
-            INSERT INTO flowfn.value (key, onto, beside, data)
-            SELECT here.key * {ROOM} + nth, {_there("given.onto")}, {_there("given.beside")}, data
-            FROM here, (VALUES {rows}) AS given (nth, onto, beside, data))""")
-    return f"""
-        WITH fence AS MATERIALIZED ({fence}),
-        here AS MATERIALIZED (SELECT key AS thread, nextval('flowfn.tick') AS key FROM fence){"".join(more)}
+        rows = " UNION ALL ".join(
+            f"SELECT here.key * {ROOM} + {nth}, {value} FROM here" for nth, value in enumerate(put[1:], 1)
+        )
+        more.append(f", added AS (INSERT INTO flowfn.value (key, onto, beside, data) {rows})")
+    each = (", ".join(f"fence.p{n}" for n in range(1, len(types) + 1)) + ", fence.nth") if many else ""
+    insert = f"""
         INSERT INTO flowfn.checkpoint (thread, key, namespace, id, said, places, onto, beside, data)
-        SELECT here.thread, here.key, {described}, {first} FROM here RETURNING key"""
-
-
-def _there(key: str) -> str:
-    """What a value stands on, unless it is gone: then it is refused."""
+        SELECT here.thread, here.key, {", ".join(described)}, {put[0] if put else "NULL, NULL, NULL"} FROM here"""
     return f"""
-        CASE WHEN {key} > 0 AND NOT EXISTS ({value_of("here.thread", "$3", key)}) THEN -1 ELSE {key} END"""
+        WITH {_given(types) + "," if many else ""} fence AS MATERIALIZED ({fence}),
+        here AS MATERIALIZED (
+            SELECT fence.key AS thread, nextval('flowfn.tick') AS key{each and ", " + each} FROM fence){"".join(more)}
+        {f", put AS ({insert}) SELECT nth, key FROM here" if many else f"{insert} RETURNING key"}"""
+
+
+def _given(types: Sequence[str]) -> str:
+    """SQL for parameters that are arrays as rows: columns `p1` and so on, and `nth`, which counts from 1."""
+    arrays = ", ".join(f"${n}::{type}[]" for n, type in enumerate(types, 1))
+    columns = ", ".join(f"p{n}" for n in range(1, len(types) + 1))
+    return f"given AS MATERIALIZED (SELECT * FROM unnest({arrays}) WITH ORDINALITY AS given ({columns}, nth))"
+
+
+def _value(columns: Sequence[str], namespace: str) -> str:
+    """SQL for a value: what it is onto and beside, and its data; where what it stands on is gone, it is refused."""
+    onto, beside, data = columns
+
+    def there(key: str) -> str:
+        stood_on = value_of("here.thread", namespace, key)
+        return f"nullif(CASE WHEN {key} > 0 AND NOT EXISTS ({stood_on}) THEN -1 ELSE {key} END, {_NONE})"
+
+    return f"{there(onto)}, {there(beside)}, {data}"
 
 
 _ADD_WRITES = f"""
     WITH fence AS MATERIALIZED (SELECT FROM flowfn.thread WHERE {HOLDS} FOR NO KEY UPDATE)
     INSERT INTO flowfn.write (checkpoint, data) SELECT $3::bigint, $4::bytea FROM fence"""
 """Adds a row of writes to the checkpoint of a key. It locks the thread first."""
+
+_ADD_MANY_WRITES = f"""
+    WITH {_given(["text", "bigint", "bigint", "bytea"])},
+    fence AS MATERIALIZED (
+        SELECT given.* FROM flowfn.thread, given WHERE thread.id = given.p1 AND thread.token = given.p2
+        FOR NO KEY UPDATE OF thread),
+    added AS (INSERT INTO flowfn.write (checkpoint, data) SELECT p3, p4 FROM fence)
+    SELECT nth FROM fence"""
+"""Does so for many threads; it tells the numbers of those whose lease holds."""
 
 _ADD_WRITES_TO = f"""
     WITH fence AS MATERIALIZED (
@@ -122,12 +148,20 @@ _MOST = 1 << 20
 """Bytes of values that one row of writes has, unless a single one is longer."""
 
 
+Tell = Callable[[tuple[Any, ...]], None]
+
+
 class Statement(NamedTuple):
-    """SQL, its parameters, and who is told the row that it answers with, if anybody."""
+    """SQL, its parameters, and who is told the row that it answers with, if anybody.
+
+    `many` is SQL for several such statements, of threads that differ: its parameters are arrays, and it answers for
+    each whose lease holds with its number and that row.
+    """
 
     query: str
     parameters: Sequence[Any]
-    tell: Callable[[tuple[Any, ...]], None] | None = None
+    tell: Tell | None = None
+    many: str | None = None
 
 
 @dataclass(slots=True)
@@ -222,16 +256,18 @@ def _single(commit: Commit, items: Sequence[Any], heads: Heads) -> Statement | N
         if under is None or len(list(_split(writes.rows))) > 1:
             return None
         more += (under.key, write_bytes(writes.rows))
-    made = mapped(row, base, NOTHING if last is None else last.other)
+    made = mapped(row, base) if last is None else mapped(row, base, last.other, last.small)
     if len(made.values) > _MOST_VALUES:
         return None
-    query = _put_new(concerns_thread(commit), bool(before), len(made.values))
+    kind = concerns_thread(commit), bool(before), len(made.values)
+    many = _put_new(*kind, many=True) if len(made.values) <= 1 else None
     described = (to_text(row.namespace), id_bytes(row.id), said_bytes(row), made.words)
     values = [part for value in made.values for part in _parts(value)]
-    return Statement(query, (*held_by(commit), *described, *more, *values), _told(commit, row, made, heads))
+    parameters = (*held_by(commit), *described, *more, *values)
+    return Statement(_put_new(*kind), parameters, _told(commit, row, made, heads), many)
 
 
-def _told(commit: Commit, row: CheckpointRow, made: Made, heads: Heads) -> Callable[[tuple[Any, ...]], None]:
+def _told(commit: Commit, row: CheckpointRow, made: Made, heads: Heads) -> Tell:
     lease = commit.lease
     assert lease is not None
 
@@ -272,7 +308,7 @@ def add_writes(commit: Commit, writes: Writes, heads: Heads) -> Iterator[Stateme
 
     for some in _split(rows):
         if last is not None:
-            yield Statement(_ADD_WRITES, (*holds, last.key, write_bytes(some)))
+            yield Statement(_ADD_WRITES, (*holds, last.key, write_bytes(some)), many=_ADD_MANY_WRITES)
         else:
             place = (to_text(namespace), id_bytes(id))
             yield Statement(_ADD_WRITES_TO, (*holds, *place, write_bytes(some)), tell)

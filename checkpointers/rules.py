@@ -52,14 +52,15 @@ def merged(rows: Iterable[WriteRow]) -> list[WriteRow]:
 
 
 def paged(
-    read: Callable[[int, int], tuple[list[Loaded], int]], end: int, limit: int | None
+    read: Callable[[int, int], tuple[list[Loaded], int]], end: int, limit: int | None, most: int = PAGE
 ) -> Iterator[Loaded]:
     """Checkpoints page by page: no lock is held, and no transaction open, while a caller looks.
 
-    `read(end, size)` gives up to `size` of those before place `end`, the last first, and the last one's place.
+    `read(end, size)` gives up to `size` of those before place `end`, the last first, and the last one's place; `most`
+    are read at once.
     """
     while limit is None or limit > 0:
-        size = PAGE if limit is None else min(limit, PAGE)
+        size = most if limit is None else min(limit, most)
         page, end = read(end, size)
         yield from page
         if len(page) < size:

@@ -232,6 +232,20 @@ class Saver(Protocol):
 
 
 @runtime_checkable
+class ClaimsTogether(Protocol):
+    """What a saver may do besides: take many leases at once."""
+
+    def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
+        """Take the leases of those threads that are new, or that nobody has; None for each other one.
+
+        It waits for nobody. A thread that is named twice is taken once.
+        """
+
+    def release(self, lease: Lease) -> None:
+        """As a saver's."""
+
+
+@runtime_checkable
 class SourceKeeper(Protocol):
     """What a saver may do besides: keep the source of functions, once per database, for reports to compare.
 
@@ -306,6 +320,9 @@ class Host(Protocol):
         """Call something of ours after what is due at once."""
 
     async def sleep(self, seconds: float) -> None: ...
+
+    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
+        """Claim a thread, together with others that are due; a lease that nobody waits for any more is given back."""
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         """Make one commit durable, together with others that are due."""

@@ -42,7 +42,7 @@ from flowfn.errors import (
 )
 from flowfn.events import RunSuspended
 from flowfn.logs import logger
-from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
+from flowfn.ports import Begin, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
@@ -96,10 +96,9 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
     """
     delay = FIRST_WAIT
     while True:
-        taken = await on_saver(saver, host, saver.claim, thread, force=on_busy == "cancel")
+        taken = await host.claim(saver, thread, force=on_busy == "cancel")
         if isinstance(taken, Lease):
             return taken
-        assert isinstance(taken, Busy)
         if on_busy == "reject":
             raise ThreadBusy(
                 f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "

@@ -18,17 +18,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
+from flowfn.errors import SaverError
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.branches import branch_number, branches_wait
+from flowfn.hosts.claims import Claimer
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
+from flowfn.ports import ClaimsTogether, Lease
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
-    from flowfn.ports import Commit, Saver
+    from flowfn.ports import Busy, Commit, Saver
 
 
 _TURNS = 4
@@ -51,6 +54,7 @@ class LoopHost:
         self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
+        self._claimer = _claimers.get(self.loop) or _claimers.setdefault(self.loop, Claimer())
         self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))
         self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
@@ -239,6 +243,23 @@ class LoopHost:
         if seconds > 0:
             await asyncio.sleep(seconds)
 
+    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
+        """Claim a thread, together with others that are due in the same turn where the saver can."""
+        if saver.inline:
+            return saver.claim(thread, force=force)
+        if not force and isinstance(saver, ClaimsTogether):
+            lease = await self._claimer.claim(saver, thread)
+            if lease is not None:
+                return lease
+
+        def give_back(taken: Lease | Busy) -> None:
+            if isinstance(taken, Lease):
+                with suppress(SaverError):
+                    saver.release(taken)
+
+        taken: Lease | Busy = await self.blocking(partial(saver.claim, thread, force=force), undo=give_back)
+        return taken
+
     async def commit(self, saver: Saver, commit: Commit) -> None:
         await self._committer.commit(saver, commit)
 
@@ -337,6 +358,7 @@ class Committer:
 _Due = tuple["Commit", "asyncio.Future[None]"]
 
 _in_place: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Iterator[int]] = weakref.WeakKeyDictionary()
+_claimers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Claimer] = weakref.WeakKeyDictionary()
 _committers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Committer] = weakref.WeakKeyDictionary()
 
 

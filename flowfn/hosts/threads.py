@@ -29,7 +29,7 @@ from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.hosts.loop import LoopHost
-    from flowfn.ports import Commit, Saver
+    from flowfn.ports import Busy, Commit, Lease, Saver
 
 MAX_WORKERS = 32
 """How many threads one run's tasks use at most. `max_concurrency` sets another limit per run."""
@@ -246,6 +246,9 @@ class ThreadHost:
     async def sleep(self, seconds: float) -> None:
         if seconds > 0:
             self.clock.sleep(seconds)
+
+    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
+        return saver.claim(thread, force=force)
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         error = saver.commit([commit])[0]

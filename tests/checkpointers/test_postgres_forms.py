@@ -229,6 +229,27 @@ HELD = """
 """How many values there are."""
 
 
+def test_a_small_value_that_the_parent_holds_is_not_kept_again(postgres_database: Database) -> None:
+    """Whatever channel holds it and in whatever version; another process reads it, and it outlives the parent."""
+    saver = postgres_database.saver()
+    lease = claimed(saver)
+    for number, value in enumerate([b"\xc0", b"\xc0", b"other", b"other", b"longer than eight", b"\xc0"], 1):
+        name = f"to:{number}"
+        held = {"count": Versioned(number, b"%d" % number), name: Versioned(number, value)}
+        put(
+            saver,
+            checkpoint(f"c{number}", f"c{number - 1}", versions=dict.fromkeys(held, number), values=held),
+            lease=lease,
+        )
+        with PostgresSaver(postgres_database.url, serde=saver.serde) as other:
+            assert loaded(other).checkpoint.values == held
+    assert postgres_database.execute(HELD) == [(6 + 4,)]
+    saver.release(lease)
+    saver.forget(THREAD, [("", f"c{number}") for number in (1, 3)])
+    assert loaded(saver, "", "c2").checkpoint.values["to:2"] == Versioned(2, b"\xc0")
+    assert loaded(saver, "", "c4").checkpoint.values["to:4"] == Versioned(4, b"other")
+
+
 def test_a_forgotten_checkpoint_stays_as_long_as_its_values_are_needed(postgres_database: Database) -> None:
     """Its row is gone when those are."""
     saver = postgres_database.saver()

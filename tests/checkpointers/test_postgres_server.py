@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from checkpointers import PostgresSaver, postgres
+from checkpointers import PostgresSaver, postgres_sending
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
 from flowfn import entrypoint, task
 from flowfn.errors import (
@@ -168,7 +168,7 @@ def test_an_answer_that_is_lost_with_its_connection(
     with open_saver(postgres_url) as saver, open_saver(postgres_url) as other:
         last = Commit("t", claimed(saver, "t"), [checkpoint("c1")], status="done", release=True)
         beside = Commit("u", claimed(saver, "u"), [checkpoint("c1")], status="done", release=True)
-        send, lost = postgres._send, []
+        send, lost = postgres_sending._send, []
 
         def losing(db: Any, made: Any, heads: Any) -> Any:
             if lost:
@@ -184,7 +184,7 @@ def test_an_answer_that_is_lost_with_its_connection(
                 meanwhile(third)
             raise psycopg.OperationalError("the connection is lost")
 
-        monkeypatch.setattr(postgres, "_send", losing)
+        monkeypatch.setattr(postgres_sending, "_send", losing)
         refusals = saver.commit([last, beside])
         monkeypatch.undo()
         told = not reached or meanwhile is is_taken_away
@@ -196,7 +196,7 @@ def test_an_answer_that_is_lost_with_its_connection(
 
 WRITER = """
 import sys
-from checkpointers import PostgresSaver, postgres
+from checkpointers import PostgresSaver, postgres_sending
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.ports import Begin, Commit
 saver = PostgresSaver(sys.argv[1], serde=PlainSerde())

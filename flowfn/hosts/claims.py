@@ -1,0 +1,81 @@
+"""The leases that runs of one event loop want at the same time.
+
+Rule: those of threads that are free are taken at once, on one worker; who finds somebody there claims by itself, so
+that nobody waits for another's thread. A lease that nobody waits for any more is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from flowfn.errors import SaverError
+from flowfn.hosts.workers import run_soon
+from flowfn.ports import ClaimsTogether, Lease
+
+_Due = tuple[str, "asyncio.Future[Lease | None]"]
+
+
+class Claimer:
+    """Gathers the claims that all runs of one event loop have due in one of its turns."""
+
+    def __init__(self) -> None:
+        self._due: dict[int, tuple[ClaimsTogether, list[_Due]]] = {}
+
+    async def claim(self, saver: ClaimsTogether, thread: str) -> Lease | None:
+        """The lease of a thread that is free; None where it has to be claimed by itself."""
+        loop = asyncio.get_running_loop()
+        taken: asyncio.Future[Lease | None] = loop.create_future()
+        due = self._due.get(id(saver))
+        if due is None:
+            self._due[id(saver)] = due = (saver, [])
+            loop.call_soon(self._flush, loop, id(saver))
+        due[1].append((thread, taken))
+        try:
+            return await taken
+        except asyncio.CancelledError:
+            if taken.done() and not taken.cancelled() and taken.exception() is None:
+                _give_back(saver, taken.result())
+            raise
+
+    def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
+        saver, due = self._due.pop(key)
+
+        def claim_and_tell() -> None:
+            leases: Sequence[Lease | None] | BaseException
+            try:
+                leases = saver.claim_free([thread for thread, _ in due])
+            except BaseException as error:
+                leases = error
+            try:
+                loop.call_soon_threadsafe(_tell, saver, due, leases)
+            except RuntimeError:  # the loop has ended, and nobody waits
+                for lease in () if isinstance(leases, BaseException) else leases:
+                    _give_back(saver, lease)
+
+        run_soon(claim_and_tell)
+
+
+def _tell(saver: ClaimsTogether, due: list[_Due], leases: Sequence[Lease | None] | BaseException) -> None:
+    if isinstance(leases, BaseException):
+        for _, taken in due:
+            if not taken.done():
+                taken.set_exception(leases)
+        return
+    for (_, taken), lease in zip(due, leases, strict=True):
+        if taken.done():
+            _give_back(saver, lease)
+        else:
+            taken.set_result(lease)
+
+
+def _give_back(saver: ClaimsTogether, lease: Lease | None) -> None:
+    if lease is not None:
+        run_soon(partial(_release, saver, lease))
+
+
+def _release(saver: ClaimsTogether, lease: Lease) -> None:
+    with suppress(SaverError):
+        saver.release(lease)

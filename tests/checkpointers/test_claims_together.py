@@ -1,0 +1,141 @@
+"""Runs of one event loop that start at once take their leases by one statement (G4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from checkpointers import PostgresSaver
+from checkpointers.conformance.rows import claimed, put, writes
+from flowfn import entrypoint
+from flowfn.errors import LeaseLost, SaverError
+from flowfn.hosts.loop import LoopHost
+from flowfn.ports import Busy, ClaimsTogether, Commit, Lease
+
+from ..postgres_database import Database
+
+
+def test_threads_that_are_free_are_taken(postgres_database: Database) -> None:
+    """New ones and ones that were given back, each once; not what is held. Who held one before is fenced off."""
+    saver = postgres_database.saver()
+    held, former = claimed(saver, "held"), claimed(saver, "free")
+    put(saver, writes("c1"), thread="free", lease=former, status="done", release=True)
+    leases = saver.claim_free(["a\\b\0", "free", "held", "new", "new"])
+    assert [lease and (lease.thread, lease.new) for lease in leases] == [
+        ("a\\b\0", True),
+        ("free", False),
+        None,
+        ("new", True),
+        None,
+    ]
+    taken = [lease for lease in leases if lease is not None]
+    assert min(lease.token for lease in taken) > held.token > 0
+    assert saver.commit([Commit(lease.thread, lease, status="running") for lease in taken]) == [None] * 3
+    (refusal,) = saver.commit([Commit("free", former, status="done")])
+    assert isinstance(refusal, LeaseLost)
+    assert isinstance(saver.claim("new"), Busy)
+    for lease in (held, *taken):
+        saver.release(lease)
+
+
+def test_a_thread_that_somebody_has_in_hand_is_passed_over(postgres_database: Database) -> None:
+    """Nobody waits for another's thread."""
+    saver = postgres_database.saver()
+    saver.release(claimed(saver, "locked"))
+    with postgres_database.connection.transaction():
+        postgres_database.execute("SELECT FROM flowfn.thread FOR NO KEY UPDATE")
+        locked, new = saver.claim_free(["locked", "new"])
+    assert locked is None
+    assert new is not None
+    saver.release(new)
+
+
+def test_runs_that_start_at_once_are_claimed_at_once(
+    postgres_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one call of the saver's; each on a thread of its own, and two of one thread one after the other."""
+    saver = postgres_database.saver()
+    asked: list[Sequence[str]] = []
+    claim_free = saver.claim_free
+
+    def counting(threads: Sequence[str]) -> Any:
+        asked.append(threads)
+        return claim_free(threads)
+
+    monkeypatch.setattr(saver, "claim_free", counting)
+
+    @entrypoint(checkpointer=saver)
+    async def count(number: int, *, previous: int = 0) -> int:
+        return previous + number
+
+    async def together() -> list[int]:
+        threads = [f"{number % 20}" for number in range(30)]
+        return await asyncio.gather(*(count.ainvoke(1, thread_id=thread) for thread in threads))
+
+    assert sorted(asyncio.run(together())) == [1] * 20 + [2] * 10
+    assert len(asked[0]) == 30
+    assert sum(map(len, asked[1:])) <= 200  # whoever waited asked again, with growing delays
+    assert [row.owner for row in saver.threads()] == [None] * 20
+
+
+class Slow:
+    """A saver whose claims take until they are let go; what becomes of its leases."""
+
+    inline = False
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.called, self.returned = asyncio.Event(), asyncio.Event()
+        self.go = asyncio.Event()
+        self.error: Exception | None = None
+
+    def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
+        self.loop.call_soon_threadsafe(self.called.set)
+        asyncio.run_coroutine_threadsafe(self.go.wait(), self.loop).result()
+        if self.error is not None:
+            raise self.error
+        return [Lease(thread, 1) for thread in threads]
+
+    def release(self, lease: Lease) -> None:
+        self.loop.call_soon_threadsafe(self.returned.set)
+
+
+def test_a_lease_that_nobody_waits_for_is_given_back() -> None:
+    """Of two that claim, the one that was cancelled; the other has its own."""
+
+    async def run() -> Any:
+        saver: Any = Slow()
+        assert isinstance(saver, ClaimsTogether)
+        host = LoopHost()
+        first, second = (asyncio.create_task(host.claim(saver, name)) for name in "ab")
+        await saver.called.wait()
+        first.cancel()
+        saver.go.set()
+        await saver.returned.wait()
+        return first.cancelled(), await second
+
+    assert asyncio.run(run()) == (True, Lease("b", 1))
+
+
+def test_an_error_is_of_all_who_claim() -> None:
+    """Who was cancelled hears nothing of it."""
+
+    async def run() -> Any:
+        saver: Any = Slow()
+        saver.error = SaverError("the server is gone")
+        host = LoopHost()
+        claims = [asyncio.create_task(host.claim(saver, name)) for name in "abc"]
+        await saver.called.wait()
+        claims[0].cancel()
+        saver.go.set()
+        return [type(end) for end in await asyncio.gather(*claims, return_exceptions=True)]
+
+    assert asyncio.run(run()) == [asyncio.CancelledError, SaverError, SaverError]
+
+
+def test_postgres_claims_together() -> None:
+    """And others needn't."""
+    assert issubclass(PostgresSaver, ClaimsTogether)
