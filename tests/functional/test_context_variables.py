@@ -48,4 +48,11 @@ def test_what_a_call_sets_is_seen_by_its_own_calls_alone(sync_world: World) -> N
         together = [sets(name) for name in ("Eve", "Joe", "Sue")]
         return [alone, tenant.get(), *[await sync_world.value(one) for one in together], tenant.get()]
 
-    assert sync_world.invoke(sync_world.entrypoint(each), thread_id="t") == ["Bob", "Ada", "Eve", "Joe", "Sue", "Ada"]
+    assert sync_world.invoke(sync_world.entrypoint(each), thread_id="t") == [
+        "Bob",
+        "Ada",
+        "Eve",
+        "Joe",
+        "Sue",
+        "Ada",
+    ]
