@@ -56,13 +56,11 @@ class GroupCommit:
         Raises:
             BlockingIOError: with `wait=False`, where another thread is writing; nothing was done.
         """
-        if not (wait and self._queue) and lock.acquire(blocking=False):
-            try:
-                return write(commits, wait=wait)
-            finally:
-                lock.release()
         if not wait:
-            raise BlockingIOError("another thread is writing")
+            return self._at_once(lock, write, commits)
+        if not (self._queue or lock.locked()):
+            with lock:  # and no `acquire`: between that and a `try` Ctrl-C would leave it locked for ever
+                return write(commits, wait=True)
         mine = _Waiting(commits)
         leads = self._enqueue(mine)
         try:
@@ -78,6 +76,15 @@ class GroupCommit:
             raise
         assert mine.refusals is not None
         return mine.refusals
+
+    def _at_once(self, lock: threading.Lock, write: Write, commits: Sequence[Commit]) -> Refusals:
+        """Write where nobody else does. An event loop's thread asks, where Ctrl-C is a cancellation."""
+        if not lock.acquire(blocking=False):
+            raise BlockingIOError("another thread is writing")
+        try:
+            return write(commits, wait=False)
+        finally:
+            lock.release()
 
     def _enqueue(self, mine: _Waiting) -> bool:
         """Join the queue; whether as the one who leads it."""

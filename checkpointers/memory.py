@@ -171,12 +171,10 @@ class MemorySaver(CheckpointSaver):
     # -- writing ----------------------------------------------------------------------------------
 
     def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
-        if not self._lock.acquire(blocking=wait):
+        if not wait and self._lock.locked():
             raise BlockingIOError("another thread is committing")
-        try:
+        with self._lock:  # and no `acquire`: between that and a `try` Ctrl-C would leave it locked for ever
             refusals = [self._commit(one) for one in commits]
-        finally:
-            self._lock.release()
         self._retain(commits)
         return refusals
 

@@ -12,6 +12,7 @@ import concurrent.futures
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
+from threading import get_ident
 from typing import Any, Generic, Protocol, TypeVar
 
 from flowfn.context import current_frame
@@ -103,6 +104,24 @@ class Future(UnlockedFuture[R], Generic[R]):
         return future
 
     # -- for whoever runs the job ---------------------------------------------------------------
+
+    taker: int | None = None
+    """The thread that took the job to run it in place, as it waited."""
+
+    def take_here(self) -> Job | None:
+        """`take`, for a thread that waits; should Ctrl-C come as it does, `left_behind` knows."""
+        if not self._job:
+            return None
+        self.taker = get_ident()
+        job = self.take()
+        if job is None:
+            self.taker = None
+        return job
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether this thread took the job, and is here all the same: nobody runs it."""
+        return self.taker == get_ident() and not self.done()
 
     def take(self) -> Job | None:
         """The job, for the first who asks; None for everybody else."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from flowfn.engine.journal import Journal
 from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.root import Ending, Fresh, Resume, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
-from flowfn.errors import Cancelled, FlowError, Suspended, UnknownThread
+from flowfn.errors import Cancelled, FlowError, SaverError, Suspended, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.hosts.threads import ThreadHost
 from flowfn.logs import logger
@@ -172,6 +173,8 @@ class Order:
     durability: Durability | None = None
     on_busy: OnBusy | None = None
     lease: Lease | None = None
+    journal: Journal | None = None
+    """The run's, once its lease is taken."""
     interrupt_before: Names = None
     interrupt_after: Names = None
     control: RunControl | None = None
@@ -249,7 +252,15 @@ def _settings(setup: Setup, order: Order) -> Settings:
 async def prepare(
     setup: Setup, order: Order, hosts: Hosts, watch: Any = None, started: Started | None = None
 ) -> Ending:
-    """Decide what the call is, take the lease, and lead the run."""
+    """Decide what the call is, take the lease, and lead the run; whatever fails on the way, the lease is given back."""
+    try:
+        return await _prepared(setup, order, hosts, watch, started)
+    except BaseException:
+        await _give_back(setup, order, hosts.own)
+        raise
+
+
+async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, started: Started | None) -> Ending:
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
     frame = current_frame.get()
@@ -294,6 +305,15 @@ async def prepare(
                 logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)
     finally:
         current_frame.reset(token)
+
+
+async def _give_back(setup: Setup, order: Order, host: Host) -> None:
+    """Give back the lease of a call that came to no run; a run does it itself, with the last that it writes."""
+    journal, saver = order.journal, setup.saver
+    lease = order.lease if journal is None else None if journal.released else journal.lease
+    if lease is not None and saver is not None:
+        with suppress(SaverError):
+            await on_saver(saver, host, saver.release, lease)
 
 
 async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
@@ -382,11 +402,7 @@ def _commanded(setup: Setup, command: Command[Any]) -> Resume:
 
 async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:
     """What a call makes of the thread that it has just taken; before that, another call could still change it."""
-    try:
-        row = await on_saver(saver, host, saver.thread, lease.thread)
-    except BaseException:
-        saver.release(lease)
-        raise
+    row = await on_saver(saver, host, saver.thread, lease.thread)
     if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
         return given
     return Resume(None) if (row.workflow, row.call) == given.begin else given
@@ -401,4 +417,5 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
     if lease is None:
         thread = order.config.thread_id or host.new_id()
         lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy)
-    return Journal(saver, lease, order.durability or setup.durability)
+    order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
+    return journal

@@ -7,8 +7,10 @@ so that a computation may take as long as it likes, and a killed process stands 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 import uuid
 from typing import Any
 
@@ -49,6 +51,8 @@ class Claim:
         self.cache = cache
         self.key = key
         self._owner = uuid.uuid4().hex
+        self._ends = math.inf
+        self._lapsed = False
 
     def take(self) -> bool:
         """Take it, and keep it until it is given back; False while somebody else has it."""
@@ -59,8 +63,17 @@ class Claim:
 
     def renew(self) -> bool:
         """Push its end on; False if it was lost."""
+        now = time.monotonic()
+        self._lapsed = self._lapsed or now >= self._ends
         renewed: bool = self.cache.claim(self.key, self._owner, self.cache.lease)
+        if renewed:
+            self._ends = now + self.cache.lease
         return renewed
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether somebody else may have had it since it was taken: this process was stopped, or the cache."""
+        return self._lapsed or time.monotonic() >= self._ends
 
     def give_back(self) -> None:
         """Let others compute."""

@@ -159,7 +159,9 @@ class Lookup:
         return MISSING
 
     async def keep(self, host: Host, value: Any) -> None:
-        """Keep a value for equal calls to come."""
+        """Keep a value for equal calls to come; where another process has kept its own meanwhile, that stands."""
+        if self._claim is not None and self._claim.lapsed and await self._kept(host) is not MISSING:
+            return
         call, now = self._call, host.now()
         try:
             made = self._key.made

@@ -157,6 +157,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     finally:
         if not journal.released:
             await _release(run, journal)
+            journal.released = True
 
 
 async def _release(run: Run, journal: Journal) -> None:

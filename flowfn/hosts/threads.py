@@ -95,7 +95,7 @@ class ThreadHost:
         frame = current_frame.get()
         if frame is not None and frame.depth % DEPTH == DEPTH - 1:
             self.start_now(future)
-        elif (job := future.take()) is not None:
+        elif (job := future.take_here()) is not None:
             _settle(future, job)
 
     def refuse_to_block(self) -> None:
@@ -137,8 +137,10 @@ class ThreadHost:
         for future in futures:
             if future.runner is not self and future.runner is not None and future.waiting:
                 future.runner.start(future)
-            elif (job := future.take()) is not None:
+            elif (job := future.take_here()) is not None:
                 _settle(future, job)
+            if future.left_behind:
+                future.abandon()
             _outcome_of(future)
 
     async def settle_within(
@@ -314,7 +316,9 @@ class _Waker:
         self._awake = False
         self._fresh = False
         self._lock = threading.Lock()
-        self._stir = threading.Event()
+        # No event: written in Python, it stays locked where Ctrl-C comes as it is set, and then for everybody.
+        self._stir = threading.Lock()
+        self._stir.acquire()
         self._thread: threading.Thread | None = None
 
     def watch(self, host: ThreadHost) -> None:
@@ -330,12 +334,12 @@ class _Waker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
                 self._thread.start()
-            self._stir.set()
+            if self._stir.locked():
+                self._stir.release()
 
     def _loop(self) -> None:
         while True:
-            self._stir.wait()
-            self._stir.clear()
+            self._stir.acquire()
             quiet = 0
             while quiet < self.QUIET_TICKS or not self._dozed_off():
                 self._fresh = False

@@ -132,6 +132,8 @@ class Database:
         with self.lock if self.in_memory else self._reading_lock:
             try:
                 cursor = self._connected().reader()
+                if cursor.connection.in_transaction:  # a signal got between a transaction and its end
+                    cursor.execute("ROLLBACK")
                 cursor.execute("BEGIN")
                 try:
                     yield cursor

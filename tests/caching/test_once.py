@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,10 @@ from typing import Any
 import pytest
 
 from flowfn import CachePolicy, MemoryCache, entrypoint, gather, task
-from flowfn.caching import open_cache
+from flowfn.caching import DiskCache, open_cache
+from flowfn.caching.entries import encode
+from flowfn.caching.keys import key_of
+from flowfn.serde import DEFAULT
 
 PROGRAM = """
 import os, sys, time
@@ -278,3 +282,22 @@ def test_a_forked_child_computes_for_itself() -> None:
 def test_the_same_folder_is_one_cache(tmp_path: Path) -> None:
     """Two tasks that name one folder share what it keeps in this process, and its queue."""
     assert open_cache(tmp_path / "c") is open_cache(str(tmp_path / "c"))
+
+
+def test_who_was_stopped_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its claim has lapsed, another process has kept a result, and others have used it; its caller gets its own."""
+    cache = DiskCache(tmp_path / "cache", lease=1000)
+    stopped = time.monotonic() + 2000
+    seen: list[str] = []
+
+    @task(cache=cache)
+    def fetch(x: int) -> str:
+        if seen:
+            return "never"
+        monkeypatch.setattr(time, "monotonic", lambda: stopped)
+        key = key_of(fetch._self_definition, (x,), {})
+        cache.set(key.text, encode(DEFAULT.dumps("the other's"), time.time(), key.made))
+        return "mine"
+
+    seen.append(fetch(1).result())
+    assert [*seen, fetch(1).result()] == ["mine", "the other's"]

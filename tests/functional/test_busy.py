@@ -1,6 +1,7 @@
 """One writer per thread: a second caller waits, is turned away or takes over (G4)."""
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from flowfn import (
     ThreadBusy,
 )
+from flowfn.ports import Lease
 
 from ..worlds import World
 
@@ -92,3 +94,23 @@ def test_ten_callers_of_one_thread_lose_no_update(world: World) -> None:
     )
     assert sorted(results) == list(range(1, 11))
     assert world.state(wf, "t").values == 10
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_call_that_comes_to_no_run_gives_its_thread_back(world: World, error: type[BaseException]) -> None:
+    """G4: what fails between the lease and the run, such as a context that doesn't fit, leaves nobody waiting."""
+
+    @dataclass
+    class Refused:
+        name: str
+
+        def __post_init__(self) -> None:
+            raise error(self.name)
+
+    async def nothing(x: int) -> int:
+        return x
+
+    workflow = world.entrypoint(context_schema=Refused)(nothing)
+    with pytest.raises(error):
+        world.invoke(workflow, 1, thread_id="t", context={"name": "Ada"})
+    assert isinstance(world.saver.claim("t"), Lease)
