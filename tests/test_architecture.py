@@ -178,7 +178,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.workflow",
     },
     "flowfn.stateful": NOUNS
-    | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.state"},
+    | {
+        "flowfn.config",
+        "flowfn.engine",
+        "flowfn.hosts.streams",
+        "flowfn.invocation",
+        "flowfn.ports",
+        "flowfn.state",
+    },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
