@@ -210,12 +210,14 @@ def blocking_hosts() -> Hosts:
 
 
 def loop_hosts() -> Hosts:
-    """The running event loop; inside a run that has one, that run's."""
+    """The running event loop; inside a run on that loop, that run's host of it."""
+    from asyncio import get_running_loop
+
     from flowfn.hosts.loop import LoopHost
 
     frame = current_frame.get()
-    if frame is not None and frame.run.hosts.loop is not None:
-        loop = frame.run.hosts.loop
+    loop: Any = None if frame is None else frame.run.hosts.loop
+    if frame is not None and loop is not None and loop.loop is get_running_loop():
         return Hosts(loop, frame.run.hosts.threads, loop)
     world = current_world.get()
     host = LoopHost() if world is None else world.loop_host()
@@ -354,7 +356,7 @@ async def nest(
     """Run as a part of the run that calls: on its thread, in a namespace of its own."""
     settings = _settings(setup, order)
     config = order.config.under(frame.run.config)
-    run = nested(setup.program, settings, frame, hosts.own, config, remembers=remembers, recorded=recorded)
+    run = nested(setup.program, settings, frame, hosts, config, remembers=remembers, recorded=recorded)
     _equip(run, order)
     token = current_frame.set(None)
     frame.step_aside()

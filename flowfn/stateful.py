@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Config, RunConfig, read_config
-from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer
+from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer, ThreadBusy
 from flowfn.values import StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
@@ -176,4 +176,11 @@ class Stateful:
         from flowfn.engine.root import on_saver
         from flowfn.invocation import loop_hosts
 
-        return await on_saver(self._saver(), loop_hosts().own, function, *args, **kwargs)
+        saver, host = self._saver(), loop_hosts().own
+        try:
+            return await on_saver(saver, host, function, *args, **kwargs)
+        except ThreadBusy:
+            from flowfn.hosts.streams import left_streams_end
+
+            await left_streams_end()
+            return await on_saver(saver, host, function, *args, **kwargs)

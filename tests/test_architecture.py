@@ -186,6 +186,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.changing",
         "flowfn.config",
         "flowfn.engine",
+        "flowfn.hosts.streams",
         "flowfn.invocation",
         "flowfn.ports",
         "flowfn.state",

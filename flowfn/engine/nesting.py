@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.ids import nested_namespace
-from flowfn.engine.run import Run, Settings
+from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
@@ -23,7 +23,7 @@ from flowfn.values import MISSING, Write
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
     from flowfn.engine.frame import Frame
-    from flowfn.ports import Host, Loaded
+    from flowfn.ports import Loaded
     from flowfn.pregel.program import Program
 
 
@@ -31,13 +31,16 @@ def nested(
     program: Program,
     settings: Settings,
     frame: Frame,
-    host: Host,
+    hosts: Hosts,
     config: RunConfig | None = None,
     *,
     remembers: bool = False,
     recorded: bool = True,
 ) -> Run:
-    """A run of another program inside one of a run's calls."""
+    """A run of another program inside one of a run's calls.
+
+    `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
+    """
     run = frame.run
     inherited = replace(
         settings,
@@ -48,7 +51,7 @@ def nested(
     )
     return Run(
         program,
-        replace(run.hosts, own=host),
+        replace(run.hosts, own=hosts.own) if hosts.loop is None else hosts,
         run.journal if recorded else None,
         run.config if config is None else config,
         inherited,

@@ -10,11 +10,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Semaphore
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.drive import drive
 from flowfn.errors import Cancelled
 from flowfn.hosts.workers import run_soon
+
+if TYPE_CHECKING:
+    from asyncio import Task
 
 _BOUNDARY: Any = object()
 """Between two supersteps: the run waits until its consumer has come this far."""
@@ -106,8 +109,29 @@ class LoopStream:
         finally:
             if not task.done():
                 leave()
+                _left.add(task)
+                task.add_done_callback(_left.discard)
                 task.cancel()
             await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()
         task.result()
+
+
+_left: set[Task[Any]] = set()
+"""The runs that nobody reads on, and that have not ended yet."""
+
+_TURNS = 10
+"""Of the event loop, until it closes a generator that was left, be it wrapped by a few others."""
+
+
+async def left_streams_end() -> None:
+    """Wait for the runs of streams that were left: the loop closes what `async for` broke out of, a few turns later."""
+    import asyncio
+
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    left = {task for task in _left if task.get_loop() is loop}
+    if left:
+        await asyncio.wait(left)

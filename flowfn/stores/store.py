@@ -59,9 +59,14 @@ class Store(BaseStore):
         self.index_config = index
         self.ttl_config = ttl
         self._index = None if index is None else Index(index)
-        self._serde = serde if serde is not None else _default_serde()
+        self._serde = serde if serde is not None else self._default_serde()
         self._clock = clock
         self._sweeper = Sweeper(self, clock)
+
+    def _default_serde(self) -> Serializer:
+        from flowfn.serde import DEFAULT
+
+        return DEFAULT
 
     @abstractmethod
     def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
@@ -197,9 +202,3 @@ def _row(place: Place, kept: _Kept, old: Row | None, now: float) -> Row:
     created = now if old is None else old.created
     expires = None if kept.ttl is None else now + kept.ttl * 60
     return Row(*place, kept.value, created, now, kept.ttl, expires)
-
-
-def _default_serde() -> Serializer:
-    from flowfn.serde import DEFAULT
-
-    return DEFAULT

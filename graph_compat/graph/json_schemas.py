@@ -20,6 +20,8 @@ from typing import (
 )
 from uuid import UUID
 
+from typing_extensions import ReadOnly
+
 from graph_compat.graph.schema import has_fields
 from graph_compat.langchain import is_installed
 
@@ -39,7 +41,7 @@ def model_of(schema: Any, name: str) -> type[BaseModel]:
         return cast("type[BaseModel]", create_model(name, __base__=base, root=(_plain(schema), None)))
     title = schema.__name__ if _is_typed_dict(schema) else name
     hints = get_type_hints(schema, include_extras=True)
-    made = {key: (_plain(hint), _default(schema, key)) for key, hint in hints.items()}
+    made = {key: (_plain(hint), _default(schema, key, hint)) for key, hint in hints.items()}
     doc = schema.__doc__ if _is_typed_dict(schema) else None
     return create_model(title, __config__=ConfigDict(arbitrary_types_allowed=True), __doc__=doc, **made)
 
@@ -48,9 +50,11 @@ def _is_typed_dict(schema: Any) -> bool:
     return hasattr(schema, "__required_keys__")
 
 
-def _default(schema: Any, key: str) -> Any:
+def _default(schema: Any, key: str, hint: Any) -> Any:
     if _is_typed_dict(schema):
-        return ... if key in schema.__required_keys__ else _may_be_absent()
+        _, said = _unqualified(hint)  # a class whose annotations are text takes every key for a required one
+        required = key in schema.__required_keys__ if said is None else said is Required
+        return ... if required else _may_be_absent()
     if not is_dataclass(schema):
         return getattr(schema, key, ...)
     field = next(field for field in fields(schema) if field.name == key)
@@ -71,8 +75,7 @@ def _may_be_absent() -> Any:
 
 def _plain(hint: Any) -> Any:
     """An annotation without its reducer; of messages, with the types of messages that there are."""
-    while get_origin(hint) in (Required, NotRequired):
-        (hint,) = get_args(hint)
+    hint, _ = _unqualified(hint)
     if get_origin(hint) is not Annotated:
         return hint
     inner, *extras = get_args(hint)
@@ -81,6 +84,21 @@ def _plain(hint: Any) -> Any:
 
         return list[AnyMessage]
     return _plain(inner)
+
+
+def _unqualified(hint: Any) -> tuple[Any, Any]:
+    """An annotation without `Required`, `NotRequired` and `ReadOnly`, and which of the first two it had."""
+    said = None
+    while True:
+        inner, extras = (
+            (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+        )
+        kind = get_origin(inner)
+        if kind not in (Required, NotRequired, ReadOnly):
+            return hint, said
+        said = said if kind is ReadOnly else kind
+        (inner,) = get_args(inner)
+        hint = Annotated[(inner, *extras)] if extras else inner
 
 
 def context_schema(schema: Any) -> dict[str, Any] | None:

@@ -82,6 +82,7 @@ INSTEAD = {
     ): "steps: [('loop', 2), ('loop', 1), ('loop', 0), ('input', -1)]",
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
+    Name("updates", "an_update_under_a_run"): "thread '1' is held by a live run",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",
     Name(
         "migrations", "the_next_node_is_removed"

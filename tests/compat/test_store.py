@@ -11,6 +11,7 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,6 +101,20 @@ def test_items_come_and_go() -> None:
         return [*found, outcome(steps[1]), outcome(steps[0]), outcome(steps[1])]
 
     assert len(same(program, BOTH)) == 6
+
+
+def test_items_have_what_a_function_made() -> None:
+    """In memory a value may be of a class that is made inside a function."""
+
+    @dataclass
+    class Point:
+        x: int
+
+    def program(lib: Any, store: Any) -> Any:
+        store.put(HERE, "k", {"point": Point(1)})
+        return store.get(HERE, "k").value
+
+    assert same(program, MEMORY) == {"point": Point(1)}
 
 
 def test_items_can_be_printed() -> None:
@@ -436,6 +451,7 @@ def test_every_public_name_is_there(module: str) -> None:
 DIFFERENT: dict[str, tuple[Callable[[Any, Any], Any], list[str]]] = {
     "a string as namespace": (lambda lib, store: outcome(lambda: store.put("user1", "k", {})), BOTH),
     "a value that isn't shared": (lambda lib, store: _changed_after_put(store), MEMORY),
+    "a value that is no data": (lambda lib, store: outcome(lambda: store.put(HERE, "k", {"f": len})), MEMORY),
     "created_at of a second put": (lambda lib, store: _created_is_kept(store), MEMORY),
     "a get that leaves a trace": (
         lambda lib, store: (store.get(("x",), "k"), store.list_namespaces()),

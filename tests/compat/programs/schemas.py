@@ -2,6 +2,7 @@
 
 import dataclasses
 import operator
+import warnings
 from typing import Annotated, Any, NotRequired, Required
 
 from langgraph.channels import (
@@ -18,7 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps
 from langgraph.types import Overwrite
 from pydantic import BaseModel, Field, field_validator
-from typing_extensions import TypedDict
+from typing_extensions import ReadOnly, TypedDict
 
 from ..parts import ONE, State, edges, nodes
 from ..trace import Trace, differs
@@ -513,9 +514,19 @@ async def json_schemas_of_optional_keys(t: Trace) -> None:
         b: Annotated[list[int], operator.add]
         c: str
 
-    graph = edges(StateGraph(Some, context_schema=Some).add_node("a", lambda state: None), ". a .").compile()
-    t.note("input", graph.get_input_jsonschema())
-    t.note("context", graph.get_context_jsonschema())
+    class Spelled(TypedDict):
+        a: "NotRequired[Annotated[int, operator.add]]"
+        b: "Annotated[NotRequired[list[int]], operator.add]"
+        c: "ReadOnly[str]"
+        d: NotRequired[ReadOnly[int]]
+
+    for schema in (Some, Spelled):
+        builder = StateGraph(schema, context_schema=Some).add_node("a", lambda state: None)
+        graph = edges(builder, ". a .").compile()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pydantic's, that it doesn't guard what is read only
+            t.note("input", graph.get_input_jsonschema())
+        t.note("context", graph.get_context_jsonschema())
 
 
 async def an_input_of_a_local_class(t: Trace) -> None:

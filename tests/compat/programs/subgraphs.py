@@ -1,5 +1,6 @@
 """Graphs inside graphs: how they are called, what they see and what they give back (behaviour of section 2.25)."""
 
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -322,3 +323,22 @@ async def a_graph_that_calls_itself(t):
     graph = chain(t, ("node", t.node(node))).compile()
     await t.invoke(graph, {"x": []})
     await t.stream(graph, {"x": []}, stream_mode="updates", subgraphs=True)
+
+
+async def a_graph_in_a_loop_of_its_own(t):
+    """A node that isn't async runs an async graph with `asyncio.run`, whoever called the graph around."""
+
+    async def says_so(state):
+        await asyncio.sleep(0)
+        return {"x": ["inside"]}
+
+    builder = StateGraph(State).add_node("a", says_so).add_edge(START, "a")
+    inner, keeps = builder.compile(), builder.compile(checkpointer=InMemorySaver())
+
+    def node(state):
+        own = {"configurable": {"thread_id": "its own"}}
+        return {"x": [asyncio.run(inner.ainvoke({"x": []})), asyncio.run(keeps.ainvoke({"x": []}, own))]}
+
+    for options in ({}, {"checkpointer": InMemorySaver()}):
+        graph = StateGraph(State).add_node("n", node).add_edge(START, "n").compile(**options)
+        await t.invoke(graph, {"x": ["i"]}, {"configurable": {"thread_id": "1"}})

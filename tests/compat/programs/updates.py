@@ -328,3 +328,30 @@ async def update_before_a_join_that_is_due(t):
     await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
     await t.state(graph, THREAD)
     await t.invoke(graph, None, THREAD)
+
+
+async def update_after_a_stream_that_is_left(t):
+    """Whoever breaks out of a stream may update its thread at once: the run has ended, or is about to."""
+    graph = chain(t, "a", "b", "c")
+    if t.asyncio:
+        async for _ in graph.astream({"x": ["i"]}, THREAD, durability="sync"):
+            break
+    else:
+        for _ in graph.stream({"x": ["i"]}, THREAD, durability="sync"):
+            break
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    t.note("next", (await t.call(graph, "get_state", THREAD)).next)
+    await t.invoke(graph, None, THREAD)
+
+
+@differs("a thread has one writer")
+async def an_update_under_a_run(t):
+    """Somebody updates a thread whose run is under way."""
+    graph = chain(t, "a", "b")
+    if t.asyncio:
+        async for _ in graph.astream({"x": ["i"]}, THREAD):
+            await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    else:
+        for _ in graph.stream({"x": ["i"]}, THREAD):
+            await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
+    t.note("kept", (await t.call(graph, "get_state", THREAD)).values)
