@@ -86,11 +86,11 @@ class ChannelMap(NamedTuple):
         since = len(self.changes) / max(self.put, 1)
         if len(data) * since / 2 > base.size + SMALL:
             return True
-        names = sum([len(name) for name in self.changes if name not in base.numbers])
-        if not names:
+        named = [name for name in self.changes if name not in base.numbers]
+        versions = [place[0] for name in named if (place := self.changes[name]) is not None]
+        if not versions:
             return False
-        latest = max([place[0] for place in self.changes.values() if place is not None], default=0)
-        return names * (latest - base.latest - 1) > base.size + SMALL
+        return sum(map(len, named)) * (max(versions) - base.latest - 1) > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
