@@ -292,6 +292,9 @@ class Host(Protocol):
     def start(self, future: Any) -> None:
         """Have the job run concurrently, unless somebody who waits takes it first."""
 
+    async def apart(self, coroutine: Any) -> Any:
+        """Run a coroutine in place, in a context of its own: what it sets in context variables ends with it."""
+
     async def settle(self, futures: Any) -> None:
         """Wait until each future has ended, whatever came of it; run what nobody has taken."""
 

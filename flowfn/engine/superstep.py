@@ -175,10 +175,14 @@ async def _settle(
 
 
 async def _settle_alone(run: Run, call: Call) -> BaseException | None:
-    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with."""
+    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
+
+    What a node sets in context variables is its own: the next one may run in another process. The code of an opaque
+    program is the caller's own, who sees what it sets.
+    """
     if run.hosts_itself(call.definition):
         try:
-            call.value = await attempt(call)
+            call.value = await (attempt(call) if run.program.opaque else run.host.apart(attempt(call)))
         except BaseException as error:
             return error
         return None

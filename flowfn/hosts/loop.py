@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.errors import SaverError
 from flowfn.futures import BLOCKS, Future, Job
+from flowfn.hosts.apart import Apart
 from flowfn.hosts.branches import branch_number, branches_wait
 from flowfn.hosts.claims import Claimer
 from flowfn.hosts.clock import SYSTEM, Clock
@@ -179,6 +180,10 @@ class LoopHost:
     def abort(self, future: Future[Any]) -> bool:
         task = self._tasks.get(future) or self._awaiting.pop(future, None)
         return task is not None and task.cancel()
+
+    async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Await a coroutine in a context of its own."""
+        return await Apart(coroutine)
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; a lone one runs in this very task.

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -131,6 +131,10 @@ class ThreadHost:
 
     def abort(self, future: Future[Any]) -> bool:
         return future.stop is not None and future.stop()
+
+    async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine to its end in a context of its own."""
+        return copy_context().run(drive, coroutine)
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; run in place what nobody has taken."""

@@ -1,6 +1,7 @@
 """Running a graph: supersteps, the order of writes, Sends, Commands and limits (sections 2.3 to 2.15 and 2.22)."""
 
 import operator
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -38,6 +39,26 @@ async def parallel_nodes_see_the_state_before_them(t: Trace) -> None:
 
     builder = nodes(t, StateGraph(State), a=count, b=count, c=count)
     await t.invoke(edges(builder, ". a c .", ". b c").compile(), {"x": ["i"]})
+
+
+async def what_a_node_sets_in_context_variables_is_its_own(t: Trace) -> None:
+    """Neither a later node, which may run in another process, nor a parallel one, a subgraph or the caller sees it."""
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+    def sets(state: State) -> Any:
+        tenant.set("ada")
+        return {"x": [tenant.get()]}
+
+    def sees(state: State) -> Any:
+        return {"x": [tenant.get()]}
+
+    nested = edges(nodes(t, StateGraph(State), c=sets, d=sees), ". c d").compile()
+    builder = nodes(t, StateGraph(State), a=sets, b=sees, e=sees, f=sets)
+    builder.add_node("nested", nested)
+    await t.invoke(edges(builder, ". a b nested e", "b f e").compile(), {"x": []})
+    t.note("caller", tenant.get())
+    tenant.set("bob")
+    await t.invoke(edges(nodes(t, StateGraph(State), a=sees), ". a").compile(), {"x": []})
 
 
 async def what_a_node_may_return(t: Trace) -> None:
