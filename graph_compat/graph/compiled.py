@@ -7,7 +7,7 @@ import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from checkpointers.foreign_methods import SaverRaised
 from flowfn.config import Config, Durability, RunConfig, read_config
@@ -16,23 +16,19 @@ from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
-from flowfn.workflow import Workflow
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
-from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config, with_own_keys
-from graph_compat.graph.json_schemas import model_of_config
 from graph_compat.graph.node import Step
 from graph_compat.graph.schema import maker
+from graph_compat.graph.surface import Surface
 from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.messages import load_classes
-from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
-from graph_compat.left_out import EVENTS
-from graph_compat.types import All, GraphOutput
+from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
@@ -49,7 +45,7 @@ _NO_THREAD = (
 )
 
 
-class CompiledGraph(AsRunnable, Workflow[Any, Any]):
+class CompiledGraph(Surface):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
     `checkpointer`, `store`, `cache`, `name`, `stream_mode`, `context_schema` and `step_timeout` (seconds that a
@@ -80,7 +76,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
         self.config = config
         self.step_timeout = step_timeout
         self._program = program
-        self._made: tuple[tuple[Any, ...], Setup] | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -229,12 +224,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
             return None
         return found._self_setup
 
-    def _graph_in(self, node: str) -> Workflow[Any, Any] | None:
-        found = self._program.nodes.get(node)
-        step = getattr(getattr(found, "run", None), "function", None)
-        action: Action | None = getattr(getattr(step, "__self__", None), "action", None)
-        return None if action is None else action.graph
-
     def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
         """The durability of a call, which may come by its old name."""
         during = others.pop("checkpoint_during", None)
@@ -340,163 +329,6 @@ class CompiledGraph(AsRunnable, Workflow[Any, Any]):
     def _inputs(self) -> Any:
         """The channels that an input is written to, as an error names them."""
         return START
-
-    # -- LangGraph's other methods ----------------------------------------------------------------
-
-    @property
-    def interrupt_before_nodes(self) -> Any:
-        """The nodes that a run stops before, or "*"; may be set."""
-        return _names(self._program.interrupt_before)
-
-    @interrupt_before_nodes.setter
-    def interrupt_before_nodes(self, names: All | Sequence[str]) -> None:
-        self._program, self._made = replace(self._program, interrupt_before=_stops(names)), None
-
-    @property
-    def interrupt_after_nodes(self) -> Any:
-        """The nodes that a run stops after, or "*"; may be set."""
-        return _names(self._program.interrupt_after)
-
-    @interrupt_after_nodes.setter
-    def interrupt_after_nodes(self, names: All | Sequence[str]) -> None:
-        self._program, self._made = replace(self._program, interrupt_after=_stops(names)), None
-
-    @property
-    def stream_channels(self) -> Any:
-        """The channels that streams show: a name where it is one value."""
-        return self.stream_channels_asis
-
-    @property
-    def stream_channels_list(self) -> list[str]:
-        """The channels that streams show."""
-        return list(self._program.stream_channels)
-
-    @property
-    def stream_channels_asis(self) -> Any:
-        """The channels that streams show: a name where it is one value."""
-        return self._program.stream_channels[0] if self._program.lone else list(self._program.stream_channels)
-
-    def stream_events(
-        self,
-        input: Any,
-        config: Mapping[str, Any] | None = None,
-        *,
-        version: Literal["v1", "v2", "v3"] = "v2",
-        transformers: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """LangChain's events of a run, where it is installed.
-
-        Raises:
-            NotImplementedError: version "v3".
-        """
-        _refuse_events(version, transformers)
-        return self.__getattr__("stream_events")(input, config, version=version, **kwargs)
-
-    def astream_events(
-        self,
-        input: Any,
-        config: Mapping[str, Any] | None = None,
-        *,
-        version: Literal["v1", "v2", "v3"] = "v2",
-        transformers: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """`stream_events` for asyncio."""
-        _refuse_events(version, transformers)
-        return self.__getattr__("astream_events")(input, config, version=version, **kwargs)
-
-    def validate(self) -> Any:
-        """The graph: it was checked when it was made."""
-        return self
-
-    def config_schema(self, *, include: Sequence[str] | None = None) -> Any:
-        """A pydantic model of its configuration: the context as `configurable`, and the keys of `include`.
-
-        Deprecated in favour of `get_context_jsonschema()`.
-        """
-        warn(
-            "`config_schema` is deprecated. Use `get_context_jsonschema` for the relevant schema instead.",
-            LangGraphDeprecatedSinceV10,
-        )
-        return self._config_model(include)
-
-    def get_config_jsonschema(self, *, include: Sequence[str] | None = None) -> dict[str, Any]:
-        """The JSON schema of `config_schema`; as deprecated."""
-        warn(
-            "`get_config_jsonschema` is deprecated. Use `get_context_jsonschema` instead.",
-            LangGraphDeprecatedSinceV10,
-        )
-        found: dict[str, Any] = self._config_model(include).model_json_schema()
-        return found
-
-    def _config_model(self, include: Sequence[str] | None) -> Any:
-        return model_of_config(self.get_name("Config"), self.context_schema, include or ())
-
-    def copy(self, update: Mapping[str, Any] | None = None) -> Any:
-        """A copy with other attributes."""
-        new = self.__class__.__new__(self.__class__)
-        new.__dict__.update(self.__dict__)
-        new.__dict__.update(update or {})
-        new._made = None
-        return new
-
-    def with_config(self, config: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        """A copy that every call of which has this configuration, unless the call says otherwise."""
-        return self.copy({"config": merged_config(self.config, {**(config or {}), **kwargs})})
-
-    def get_subgraphs(
-        self, *, namespace: str | None = None, recurse: bool = False
-    ) -> Iterator[tuple[str, Any]]:
-        """The graphs nested in nodes, by node; with `recurse` also those nested in them."""
-        for node in self._program.nodes:
-            if namespace is not None and not (namespace == node or namespace.startswith(f"{node}|")):
-                continue
-            graph = self._graph_in(node)
-            if graph is None or getattr(graph, "checkpointer", None) is False:
-                continue
-            if namespace in (None, node):
-                yield node, graph
-            if recurse and namespace != node and isinstance(graph, CompiledGraph):
-                rest = None if namespace is None else namespace[len(node) + 1 :]
-                for name, inner in graph.get_subgraphs(namespace=rest, recurse=True):
-                    yield f"{node}|{name}", inner
-
-    async def aget_subgraphs(
-        self, *, namespace: str | None = None, recurse: bool = False
-    ) -> AsyncIterator[tuple[str, Any]]:
-        """`get_subgraphs` for asyncio."""
-        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
-            yield found
-
-    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
-        """Forget what nodes have cached.
-
-        Raises:
-            ValueError: the graph has no cache.
-        """
-        if self.cache is None:
-            raise ValueError("No cache is set for this graph. Cannot clear cache.")
-        for name, node in self._program.nodes.items():
-            if nodes is None or name in nodes:
-                port_of(self.cache).clear(f"{node.run.qualified}:")  # type: ignore[attr-defined]
-
-    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
-        """`clear_cache` for asyncio."""
-        self.clear_cache(nodes)
-
-
-def _names(stops: str | Sequence[str]) -> str | list[str]:
-    return stops if isinstance(stops, str) else list(stops)
-
-
-def _stops(names: All | Sequence[str]) -> All | tuple[str, ...]:
-    return "*" if names == "*" else tuple(names)
-
-
-def _refuse_events(version: str, transformers: Any) -> None:
-    if version == "v3" or transformers:
-        raise NotImplementedError(f"version={version!r} of stream_events() is left out: {EVENTS}")
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:
