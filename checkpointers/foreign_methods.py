@@ -11,18 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from flowfn.errors import FlowError, SaverError
+from checkpointers.foreign_errors import MethodMissing, SaverRaised
+from flowfn.errors import FlowError
 
 TWIN: Final = "a"
 """What the name of a method's asyncio twin begins with."""
-
-
-class SaverRaised(SaverError):
-    """A saver written for LangGraph raised; `__cause__` is what."""
-
-
-class MethodMissing(SaverError, NotImplementedError):
-    """A saver written for LangGraph lacks a method, or the twin of it that could be called here."""
 
 
 class Methods:

@@ -38,6 +38,11 @@ def test_importing_the_savers_loads_no_driver(run_python: Any) -> None:
     assert loaded(run_python, "import checkpointers\nfrom checkpointers import MemorySaver, open_saver") == []
 
 
+def test_importing_graphs_loads_no_heavy_library(run_python: Any) -> None:
+    """What a graph's messages, callbacks or savers need is loaded when one is met."""
+    assert loaded(run_python, "from graph_compat.graph import END, START, StateGraph") == []
+
+
 def test_the_engine_loads_with_the_first_run(run_python: Any) -> None:
     """A program that only decorates functions doesn't wait for the engine, the serializer or a saver."""
     code = "from flowfn import entrypoint, task\ntask(len)\nentrypoint(len)\nimport sys\n"
