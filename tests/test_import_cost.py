@@ -10,7 +10,6 @@ HEAVY = (
     "langchain_core",
     "langgraph",
     "numpy",
-    "pathlib",
     "psycopg",
     "pydantic",
     "rich",
