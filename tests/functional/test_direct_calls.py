@@ -196,7 +196,7 @@ def test_a_call_on_a_thread_decides_once_it_has_the_thread(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another call left there while this one waited for the lease is gone on with, not begun anew (G1)."""
-    wf, claim = flaky(world), world.saver.claim
+    wf = flaky(world)
 
     def fail() -> None:
         another = World(world.kind, world.saver)
@@ -204,12 +204,19 @@ def test_a_call_on_a_thread_decides_once_it_has_the_thread(
             another.call(wf.thread("t"), 1)
         another.close()
 
-    def late(thread: str, **options: Any) -> Any:
-        monkeypatch.setattr(world.saver, "claim", claim)
-        with ThreadPoolExecutor(1) as elsewhere:
-            elsewhere.submit(fail).result()
-        return claim(thread, **options)
+    def be_late(method: str) -> None:
+        claim = getattr(world.saver, method)
 
-    monkeypatch.setattr(world.saver, "claim", late)
+        def late(*args: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            with ThreadPoolExecutor(1) as elsewhere:
+                elsewhere.submit(fail).result()
+            return claim(*args, **options)
+
+        monkeypatch.setattr(world.saver, method, late)
+
+    for method in ("claim", "claim_free"):
+        if hasattr(world.saver, method):
+            be_late(method)
     assert world.call(wf.thread("t"), 1) == 3
     assert world.ran == [1, 2]
