@@ -234,8 +234,11 @@ def test_a_task_is_one_statement_to_postgres(postgres_saver: PostgresSaver, aske
         return number
 
     workflow.invoke(1, config("first"))
-    few, many = (asked(partial(workflow.invoke, size, config(size))) for size in (10, 110))
-    assert many - few == 100
+
+    def least(size: int) -> int:  # a heartbeat may come between
+        return min(asked(partial(workflow.invoke, size, config(f"{size} {nth}"))) for nth in range(5))
+
+    assert least(110) - least(10) == 100
 
 
 def test_a_turn_asks_the_same_of_postgres_after_many(postgres_saver: PostgresSaver, asked: Any) -> None:
