@@ -324,8 +324,9 @@ class Host(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
-    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
-        """Claim a thread, together with others that are due; a lease that nobody waits for any more is given back."""
+    async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
+        """Take the lease of a free thread together with others that are due; one that nobody waits for any more is
+        given back. None where it isn't free, or leases are taken one by one."""
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         """Make one commit durable, together with others that are due."""

@@ -42,7 +42,7 @@ from flowfn.errors import (
 )
 from flowfn.events import RunSuspended
 from flowfn.logs import logger
-from flowfn.ports import Begin, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
+from flowfn.ports import Begin, Busy, CheckpointRow, Host, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
@@ -94,11 +94,14 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
     Raises:
         ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
     """
-    delay = FIRST_WAIT
+    delay, force = FIRST_WAIT, on_busy == "cancel"
     while True:
-        taken = await host.claim(saver, thread, force=on_busy == "cancel")
+        taken: Lease | Busy | None = None if force else await host.claim_free(saver, thread)
+        if taken is None:
+            taken = await on_saver(saver, host, saver.claim, thread, force=force)
         if isinstance(taken, Lease):
             return taken
+        assert isinstance(taken, Busy)
         if on_busy == "reject":
             raise ThreadBusy(
                 f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "

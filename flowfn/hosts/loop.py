@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
-from flowfn.errors import SaverError
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.apart import Apart
 from flowfn.hosts.branches import branch_number, branches_wait
@@ -28,11 +27,11 @@ from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
-from flowfn.ports import ClaimsTogether, Lease
+from flowfn.ports import ClaimsTogether
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
-    from flowfn.ports import Busy, Commit, Saver
+    from flowfn.ports import Commit, Lease, Saver
 
 
 _TURNS = 4
@@ -248,22 +247,11 @@ class LoopHost:
         if seconds > 0:
             await asyncio.sleep(seconds)
 
-    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
-        """Claim a thread, together with others that are due in the same turn where the saver can."""
-        if saver.inline:
-            return saver.claim(thread, force=force)
-        if not force and isinstance(saver, ClaimsTogether):
-            lease = await self._claimer.claim(saver, thread)
-            if lease is not None:
-                return lease
-
-        def give_back(taken: Lease | Busy) -> None:
-            if isinstance(taken, Lease):
-                with suppress(SaverError):
-                    saver.release(taken)
-
-        taken: Lease | Busy = await self.blocking(partial(saver.claim, thread, force=force), undo=give_back)
-        return taken
+    async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
+        """Take a lease together with the others that are due in the same turn of the loop."""
+        if saver.inline or not isinstance(saver, ClaimsTogether):
+            return None
+        return await self._claimer.claim(saver, thread)
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         await self._committer.commit(saver, commit)

@@ -29,7 +29,7 @@ from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.hosts.loop import LoopHost
-    from flowfn.ports import Busy, Commit, Lease, Saver
+    from flowfn.ports import Commit, Lease, Saver
 
 MAX_WORKERS = 32
 """How many threads one run's tasks use at most. `max_concurrency` sets another limit per run."""
@@ -253,8 +253,9 @@ class ThreadHost:
         if seconds > 0:
             self.clock.sleep(seconds)
 
-    async def claim(self, saver: Saver, thread: str, *, force: bool = False) -> Lease | Busy:
-        return saver.claim(thread, force=force)
+    async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
+        """None: whoever blocks claims alone."""
+        return None
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         error = saver.commit([commit])[0]

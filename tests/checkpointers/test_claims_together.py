@@ -110,7 +110,7 @@ def test_a_lease_that_nobody_waits_for_is_given_back() -> None:
         saver: Any = Slow()
         assert isinstance(saver, ClaimsTogether)
         host = LoopHost()
-        first, second = (asyncio.create_task(host.claim(saver, name)) for name in "ab")
+        first, second = (asyncio.create_task(host.claim_free(saver, name)) for name in "ab")
         await saver.called.wait()
         first.cancel()
         saver.go.set()
@@ -127,7 +127,7 @@ def test_an_error_is_of_all_who_claim() -> None:
         saver: Any = Slow()
         saver.error = SaverError("the server is gone")
         host = LoopHost()
-        claims = [asyncio.create_task(host.claim(saver, name)) for name in "abc"]
+        claims = [asyncio.create_task(host.claim_free(saver, name)) for name in "abc"]
         await saver.called.wait()
         claims[0].cancel()
         saver.go.set()
