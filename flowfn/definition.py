@@ -295,10 +295,8 @@ def _held(function: Any) -> dict[str, Any]:
     if isinstance(function, partial):
         try:
             bound = inspect.signature(function.func).bind_partial(*function.args, **function.keywords)
-        except (
-            TypeError,
-            ValueError,
-        ):  # they don't fit, as calls will say, or nothing is known of its parameters
+        except (TypeError, ValueError):
+            # They don't fit, as calls will say, or nothing is known of its parameters.
             return {"partial": (function.args, function.keywords)}
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         kinds = {p.name: p.kind for p in bound.signature.parameters.values()}

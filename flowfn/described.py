@@ -2,9 +2,9 @@
 
 Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
 the latest of the versions, and with the nodes that are due where there are any to be seen; `updated` is True where it
-is the channels of the latest version; metadata leave out `source`
-and `step`, and are no bytes at all where they say only that there are no parents. Both are dicts where somebody put
-the checkpoint under LangGraph's names, or an older flowfn did.
+is the channels of the latest version. Metadata leave out `source` and `step`, and are no bytes at all where they say
+only that there are no parents. Both are dicts where somebody put the checkpoint under LangGraph's names, or an older
+flowfn did.
 """
 
 from __future__ import annotations

@@ -37,16 +37,12 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     @property
     def channels(self) -> Mapping[str, Any]:
         """The channels, those of edges and the managed values included."""
-        return shown_channels(self.builder)
+        return shown_channels(self.builder, self._program)
 
     @property
     def trigger_to_nodes(self) -> Mapping[str, Sequence[str]]:
         """By channel, the nodes that a write to it runs."""
-        found: dict[str, list[str]] = {}
-        for name, node in self._program.nodes.items():
-            for trigger in node.triggers:
-                found.setdefault(trigger, []).append(name)
-        return found
+        return {channel: list(names) for channel, names in self._program.subscribers.items()}
 
     @property
     def input_channels(self) -> str:

@@ -5,12 +5,12 @@ Rule: it is made when somebody looks; no run uses it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from flowfn.pregel.ways import edge, join
+from flowfn import pregel
 from flowfn.values import Send
 from graph_compat.channels import (
     EphemeralValue,
@@ -19,7 +19,7 @@ from graph_compat.channels import (
     NamedBarrierValueAfterFinish,
     Topic,
 )
-from graph_compat.constants import END, SENDS, START
+from graph_compat.constants import START
 from graph_compat.graph.action import Action
 from graph_compat.injection import wanted_by
 from graph_compat.langchain import is_installed
@@ -136,18 +136,24 @@ def _bound(action: Action) -> Any:
     return RunnableCallable(action.source, name=name, trace=False)
 
 
-def shown_channels(builder: StateGraph[Any, Any, Any, Any]) -> dict[str, Any]:
+def shown_channels(builder: StateGraph[Any, Any, Any, Any], program: Program) -> dict[str, Any]:
     """The channels by name, those of edges and the managed values included."""
     channels: dict[str, Any] = {}
-    for key, channel in builder.channels.items():
-        channels[key] = copy(channel)
-        channels[key].key = key
+    for name, spec in program.channels.items():
+        if name in builder.channels:
+            channels[name] = copy(builder.channels[name])
+            channels[name].key = name
+        else:
+            channels[name] = _AS_CHANNEL[type(spec)](spec)
     channels[START] = EphemeralValue(builder.input_schema)
-    for name, spec in builder.nodes.items():
-        channels[edge(name)] = LastValueAfterFinish(Any) if spec.defer else EphemeralValue(Any, guard=False)
-    for sources, target in sorted(builder.waiting_edges):
-        deferred = target != END and builder.nodes[target].defer
-        kind = NamedBarrierValueAfterFinish if deferred else NamedBarrierValue
-        channels[join(sources, target)] = kind(str, set(sources))
-    channels[SENDS] = Topic(Send)
     return {**channels, **builder.managed}
+
+
+_AS_CHANNEL: dict[type[pregel.Channel], Callable[[Any], Any]] = {
+    pregel.EphemeralValue: lambda spec: EphemeralValue(Any, guard=spec.guard),
+    pregel.LastValueAfterFinish: lambda spec: LastValueAfterFinish(Any),
+    pregel.NamedBarrier: lambda spec: NamedBarrierValue(str, set(spec.names)),
+    pregel.NamedBarrierAfterFinish: lambda spec: NamedBarrierValueAfterFinish(str, set(spec.names)),
+    pregel.Topic: lambda spec: Topic(Send),
+}
+"""What LangGraph shows of a channel that is no key of the state: of an edge, a join or the Sends."""
