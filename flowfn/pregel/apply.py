@@ -117,8 +117,7 @@ def peek(
     """The values as a task sees them after its own writes and before everybody else's."""
     changed = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
     cells = {**checkpoint.values, **changed}
-    for name in _emptied(changed):
-        del cells[name]
+    _forget_emptied(changed, cells)
     return View(program.channels, cells, managed, program.direct)
 
 
@@ -133,8 +132,7 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
     )  # faster than `{**…}` after deletions
     values.update(changes.cells)
     versions.update(dict.fromkeys(changes.cells, changes.version))
-    for name in _emptied(changes.cells):
-        del values[name], versions[name]
+    _forget_emptied(changes.cells, values, versions)
     return Checkpoint(
         checkpoint.id,
         checkpoint.parent,
@@ -151,8 +149,12 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
     )
 
 
-def _emptied(cells: Mapping[str, Any]) -> list[str]:
-    return [name for name, cell in cells.items() if cell is MISSING]
+def _forget_emptied(cells: Mapping[str, Any], *held: dict[str, Any]) -> None:
+    """Take the channels that became empty out of mappings that have them."""
+    for name, cell in cells.items():
+        if cell is MISSING:
+            for mapping in held:
+                del mapping[name]
 
 
 def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]:
