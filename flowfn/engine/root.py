@@ -96,7 +96,8 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
     while True:
-        taken: Lease | Busy | None = None if force else await host.claim_free(saver, thread)
+        alone = force or saver.inline
+        taken: Lease | Busy | None = None if alone else await host.claim_free(saver, thread)
         if taken is None:
             taken = await on_saver(saver, host, saver.claim, thread, force=force)
         if isinstance(taken, Lease):

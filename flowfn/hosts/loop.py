@@ -249,9 +249,7 @@ class LoopHost:
 
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """Take a lease together with the others that are due in the same turn of the loop."""
-        if saver.inline or not isinstance(saver, ClaimsTogether):
-            return None
-        return await self._claimer.claim(saver, thread)
+        return await self._claimer.claim(saver, thread) if isinstance(saver, ClaimsTogether) else None
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         await self._committer.commit(saver, commit)
