@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 from flowfn.engine.record import CODE, ERROR, TIMED, Timing
 from flowfn.engine.rows import Encoded, unstorable
 from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow
-from flowfn.pregel.channels import UntrackedValue
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 
 if TYPE_CHECKING:
@@ -35,20 +35,24 @@ def write_rows(serde: Serializer, call: Call, now: float, encoded: Encoded | Non
     Raises:
         SerializationError: a value can't be stored; says which node wrote it, and to which channel.
     """
-    channels, dumps = call.run.program.channels, serde.dumps
-    task, path = call.task, call.path
-    rows = []
-    for index, (channel, value) in enumerate(call.writes or ()):
-        if type(channels.get(channel)) is not UntrackedValue:
-            try:
-                data = dumps(value)
-            except SerializationError as error:
-                owner = f"the value of {channel!r} that node {call.definition.name!r} wrote"
-                raise unstorable(error, value, owner) from None
-            if encoded is not None:
-                encoded[id(value)] = data
-            rows.append(_row((task, index, channel, data, path)))
-    rows = rows or [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+    untracked, writes = call.run.program.untracked, call.writes or ()
+    if untracked:
+        writes = [write for write in writes if write.channel not in untracked]
+    if not writes:
+        rows = [WriteRow(call.task, 0, NO_WRITES, serde.dumps(None), call.path)]
+    else:
+        channels, values = zip(*writes, strict=True)
+        data: list[bytes] = []
+        try:
+            for value in values:
+                data.append(serde.dumps(value))
+        except SerializationError as error:
+            at = len(data)
+            owner = f"the value of {channels[at]!r} that node {call.definition.name!r} wrote"
+            raise unstorable(error, values[at], owner) from None
+        if encoded is not None:
+            encoded.update(zip(map(id, values), data, strict=True))
+        rows = [*map(_row, zip(repeat(call.task), count(), channels, data, repeat(call.path), strict=False))]
     return rows + _node_timing_rows(serde, call, now)
 
 

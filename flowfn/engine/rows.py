@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
@@ -87,22 +88,33 @@ def _stored(
     serde: Serializer, checkpoint: Checkpoint, changed: Mapping[str, int], program: Program, encoded: Encoded
 ) -> dict[str, Versioned]:
     """The values of channels, as bytes; what two of them hold is encoded once."""
-    values = {}
-    cells, channels, storing = checkpoint.values, program.channels, program.storing
-    for name, version in changed.items():
-        cell = cells.get(name, MISSING)
-        stored = channels[name].stored(cell) if name in storing and cell is not MISSING else cell
-        data = encoded.get(id(stored)) if stored is cell else None
-        if data is None and stored is not MISSING:
-            try:
-                data = serde.dumps(stored)
-            except SerializationError as error:
-                owner = program.labels.get(name, f"the value of {name!r}")
-                raise unstorable(error, stored, owner) from None
-            if stored is cell:
-                encoded[id(cell)] = data
-        values[name] = _versioned((version, data, ()))
-    return values
+    cells, storing = checkpoint.values, program.storing
+    held = [*map(cells.get, changed, repeat(MISSING))]
+    data = [*map(encoded.get, map(id, held))]
+    if storing or None in data:
+        for nth, (name, cell) in enumerate(zip(changed, held, strict=True)):
+            if cell is not MISSING and (data[nth] is None or name in storing):
+                data[nth] = _bytes(serde, name, cell, program, encoded)
+    return dict(
+        zip(changed, map(_versioned, zip(changed.values(), data, repeat(()), strict=False)), strict=True)
+    )
+
+
+def _bytes(serde: Serializer, name: str, cell: Any, program: Program, encoded: Encoded) -> bytes | None:
+    """The bytes of what a channel stores of its cell, which `encoded` has then too; None where it stores nothing."""
+    stored = program.channels[name].stored(cell) if name in program.storing else cell
+    if stored is MISSING:
+        return None
+    data = encoded.get(id(stored)) if stored is cell else None
+    if data is None:
+        try:
+            data = serde.dumps(stored)
+        except SerializationError as error:
+            owner = program.labels.get(name, f"the value of {name!r}")
+            raise unstorable(error, stored, owner) from None
+        if stored is cell:
+            encoded[id(cell)] = data
+    return data
 
 
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:

@@ -113,7 +113,7 @@ class Thinning:
         self._places[row.namespace] = _Place(row.id, values)
         made = {name: stored for name, stored in values.items() if stored.parts[1]}
         if made:
-            size = sum(2 * len(stored.data) for stored in made.values())
+            size = 2 * sum([len(stored.data) for stored in made.values()])
             _RECENT.keep((self._thread, row.namespace), made, size)
 
     def _values_of(self, namespace: str, checkpoint: str | None) -> dict[str, _Stored]:

@@ -15,6 +15,7 @@ from ..values import MISSING, Checkpoint, Write
 from .channels import UNCHANGED, Channel
 from .plan import due
 from .program import CONTROL, INPUT, INTERRUPT, Program
+from .selection import MANY
 from .view import View
 
 _NO_VERSIONS: Mapping[str, int] = {}
@@ -201,6 +202,8 @@ class _Superstep:
 
     def write(self, tasks: Sequence[Written]) -> None:
         """Merge the writes of all tasks, channel by channel."""
+        if len(tasks) == 1 and len(writes := tasks[0].writes or ()) >= MANY and self._replace(writes):
+            return
         replaced, cells = self.program.replaced, self.cells
         for name, writes in self._grouped(tasks).items():
             if name in replaced and len(writes) == 1:  # as almost always
@@ -212,6 +215,15 @@ class _Superstep:
             if name in self.program.placed and self.before.id:
                 channel = channel.at(f"{self.before.id}:{name}")
             self._put_and_note(name, channel, channel.update(name, self._cell(name), writes))
+
+    def _replace(self, writes: Sequence[Write]) -> bool:
+        """Take many writes at once, each of which is what becomes of its channel; whether they are like that."""
+        cells = dict(writes)
+        if len(cells) < len(writes) or not cells.keys() <= self.program.replaced:
+            return False
+        self.cells.update(cells)
+        self.updated.update([name for name, cell in cells.items() if cell is not MISSING])
+        return True
 
     def clear(self) -> None:
         """Tell each available channel that was not updated that a superstep went by."""

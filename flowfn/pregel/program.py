@@ -153,6 +153,8 @@ class Program:
     """Those of them whose only write becomes their cell."""
     fleeting: Set[str] = field(init=False, repr=False, compare=False)
     """Those of them that a superstep without a write empties."""
+    untracked: Set[str] = field(init=False, repr=False, compare=False)
+    """The channels of which nothing is recorded."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
 
@@ -169,6 +171,7 @@ class Program:
         object.__setattr__(self, "direct", plain)
         object.__setattr__(self, "replaced", frozenset(self._of_kind(_REPLACED)))
         object.__setattr__(self, "fleeting", self._of_kind(_FLEETING))
+        object.__setattr__(self, "untracked", self._of_kind({UntrackedValue}))
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
 
     def _of_kind(self, kinds: Set[type[Channel]]) -> set[str]:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from ..values import MISSING
 
-_MANY: Final = 16
-"""From how many names on a copy pays."""
+MANY: Final = 16
+"""From how many names on it pays to take them all at once."""
 
 
 class Selection(tuple[str, ...]):
@@ -29,7 +29,7 @@ class Selection(tuple[str, ...]):
 
     def is_most(self, cells: Mapping[str, Any]) -> bool:
         """Whether copying the cells whole is cheaper than looking each name up."""
-        return len(self) >= _MANY and len(cells) <= 2 * len(self)
+        return len(self) >= MANY and len(cells) <= 2 * len(self)
 
     def beyond(self, direct: frozenset[str]) -> tuple[str, ...]:
         """Those whose value isn't simply what is in the cell."""
