@@ -120,18 +120,15 @@ class Definition:
         return tuple(p for p in self.signature.parameters.values() if p.name not in self.injected)
 
     @cached_property
-    def _plain(self) -> tuple[tuple[str, ...], frozenset[str], int] | None:
-        """Names by position, names by keyword, and how many are required; None if it takes `*args` or such."""
-        kinds = {p.kind for p in self.signature.parameters.values()}
-        if not kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}:
+    def _plain(self) -> tuple[tuple[str, ...], dict[str, None], frozenset[str]] | None:
+        """Names by position, all names in their order, and those that a caller must fill; None if it takes `*args` or
+        such."""
+        parameters = self.signature.parameters
+        if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values()):
             return None
-        by_position = tuple(
-            p.name for p in self.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD
-        )
-        required = [p for p in self.parameters if p.default is p.empty]
-        if set(by_position[: len(required)]) != {p.name for p in required}:
-            return None
-        return by_position, frozenset(self.signature.parameters), len(required)
+        by_position = tuple(name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD)
+        required = frozenset(p.name for p in self.parameters if p.default is p.empty)
+        return by_position, dict.fromkeys(parameters), required
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter name, without defaults.
@@ -140,11 +137,16 @@ class Definition:
             InvalidInput: they don't fit the signature.
         """
         plain = self._plain
-        if plain is not None and not kwargs:
-            names, _, required = plain
-            if required <= len(args) <= len(names):
-                return dict(zip(names, args, strict=False))
-        return self._bind_slowly(args, kwargs)
+        if plain is None or len(args) > len(plain[0]):
+            return self._bind_slowly(args, kwargs)
+        by_position, names, required = plain
+        bound = dict(zip(by_position, args, strict=False))
+        if kwargs:
+            if not (kwargs.keys() <= names.keys() and bound.keys().isdisjoint(kwargs)):
+                return self._bind_slowly(args, kwargs)
+            bound |= kwargs
+            bound = {name: bound[name] for name in names if name in bound}
+        return bound if required <= bound.keys() else self._bind_slowly(args, kwargs)
 
     def _bind_slowly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         lent = {name: None for name in self.injected if name not in kwargs}

@@ -1,11 +1,15 @@
 """An entrypoint may have any signature; what the engine fills, the caller needn't (section 3)."""
 
+import inspect
 from collections.abc import Callable
+from itertools import chain, combinations, product
 from typing import Any
 
 import pytest
 
 from flowfn import Runtime, current, get_config, get_stream_writer
+from flowfn.definition import define
+from flowfn.errors import InvalidInput
 
 from ..worlds import World
 
@@ -227,3 +231,26 @@ def test_task_arguments_must_fit(world: World) -> None:
 
     with pytest.raises(TypeError, match=r"double.*y.*2"):
         world.invoke(wf, thread_id="t")
+
+
+def _arguments(function: Callable[..., Any], args: tuple[int, ...], kwargs: dict[str, int]) -> Any:
+    """What Python itself makes of arguments, in the order of the parameters; None where they don't fit."""
+    try:
+        return [*inspect.signature(function).bind(*args, **kwargs).arguments.items()]
+    except TypeError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "function", [none, one, several, positional_only, keyword_only, variadic, mixed, defaults]
+)
+def test_arguments_are_bound_as_python_binds_them(function: Callable[..., Any]) -> None:
+    """By position or by name, too many, too few or twice: what fits and what doesn't is what Python says."""
+    definition = define(function)
+    for count, names in product(range(5), chain.from_iterable(combinations("xyzk", r) for r in range(4))):
+        args, kwargs = tuple(range(count)), dict.fromkeys(names, 7)
+        try:
+            bound = [*definition.bind(args, kwargs).items()]
+        except InvalidInput:
+            bound = None
+        assert bound == _arguments(function, args, kwargs), (args, kwargs)
