@@ -5,12 +5,13 @@ stored as its difference from that of an earlier checkpoint, its base, whose own
 what changed since its base, and is read with one more. When a difference has become long, the map is stored whole
 and becomes the base of those that follow.
 
-A place is `(version, key of value)`, or `(version,)` where the channel is empty; None in a difference says that
-the channel is gone. Stored, a map is a msgpack array: of each channel its name, or in a difference its number in the
-base; its version, or nil where it is gone; how many checkpoints ago its value was put, or nil where it is empty; and
-which one of that checkpoint's it was. In a difference, the channels of a run have one version, and values of which each
-has the next key, or all the same one: of a run there is less than nothing, as many as it has; then what there is of the
-first of them; then the step from key to key.
+A place is `(version, key of value)`, or `(version, value)` of a value that is shorter than a row, or `(version,)` where
+the channel is empty; None in a difference says that the channel is gone. Stored, a map is a msgpack array: of each
+channel its name, or in a difference its number in the base; its version, or nil where it is gone; the bytes of its
+value, or nil where it is empty, or how many checkpoints ago its value was put and which one of that checkpoint's it
+was. In a difference, the channels of a run have one version, and values of which each has the next key, or all the same
+one: of a run there is less than nothing, as many as it has; then what there is of the first of them; then the step from
+key to key.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def span(checkpoint: int) -> tuple[int, int]:
     return checkpoint * ROOM, checkpoint * ROOM + ROOM - 1
 
 
-Place = tuple[int, ...]
+Place = tuple[int] | tuple[int, int | bytes]
 """No list: a tuple of numbers is nothing to the garbage collector, and many are kept."""
 Places = Mapping[str, Place]
 
@@ -146,15 +147,22 @@ def read(key: int, data: bytes, base: Base | None) -> ChannelMap:
     return ChannelMap(_unpacked(data, () if base is None else tuple(base.places), key), base)
 
 
+def key_of(place: Place | None) -> int | None:
+    """The key of the value that is at a place; None where there is none, and where it is the value itself."""
+    return place[1] if place is not None and len(place) == 2 and isinstance(place[1], int) else None
+
+
 def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key: int) -> bytes:
     packed: list[Any] = []
     for count, name, place, step in _runs(changes, numbers):
         if place is None:
             packed += (name, None)
-        elif len(place) < 2:
+        elif len(place) == 1:
             packed += (name, place[0], None)
+        elif isinstance(at := place[1], bytes):
+            packed += (name, place[0], at)
         else:
-            put, nth = divmod(place[1], ROOM)
+            put, nth = divmod(at, ROOM)
             if count == 1:
                 packed += (name, place[0], key - put, nth)
             else:
@@ -182,16 +190,17 @@ def _runs(changes: Mapping[str, Place | None], numbers: Mapping[str, int]) -> li
     at: Place | None = None
     for name, place in changes.items():
         number = numbers.get(name, name)
-        if number == due and place is not None and at is not None and len(place) > 1 and place[0] == at[0]:
-            by = place[1] - last
+        value = key_of(place)
+        if number == due and value is not None and place is not None and at is not None and place[0] == at[0]:
+            by = value - last
             if by == step or (count == 1 and by == 0):
-                count, last, step, due = count + 1, place[1], by, due + 1
+                count, last, step, due = count + 1, value, by, due + 1
                 continue
         if count:
             runs.append((count, first, at, step))
         count, first, at, step, due = 1, number, place, 1, -1
-        if place is not None and len(place) > 1:
-            last = place[1]
+        if value is not None:
+            last = value
             due = number + 1 if isinstance(number, int) else -1
     if count:
         runs.append((count, first, at, step))
@@ -208,8 +217,8 @@ def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place 
         version = next(parts)
         ago = None if version is None else next(parts)
         name = names[part] if isinstance(part, int) else _decoded(part)
-        if ago is None:
-            places[name] = None if version is None else (version,)
+        if ago is None or isinstance(ago, bytes):
+            places[name] = None if version is None else (version,) if ago is None else (version, ago)
             continue
         at = (key - ago) * ROOM + next(parts)
         places[name] = version, at

@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections.abc import Collection
 
-from checkpointers.channel_maps import Bases, ChannelMap, span
+from checkpointers.channel_maps import Bases, ChannelMap, key_of, span
 from checkpointers.housekeeping import Place
 from checkpointers.short_forms import long_id
 from checkpointers.sqlite_rows import channel_map, columns_of, forget_keys, put
@@ -80,7 +80,7 @@ def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
     for key in kept:
         columns = [*columns_of(db, key)]
         whole = channel_map(db, columns, bases).whole()
-        values |= {place[1] for place in whole.values() if len(place) > 1}
+        values |= {value for place in whole.values() if (value := key_of(place)) is not None}
         if columns[_BASE] in doomed or columns[_PARENT] in doomed:
             if columns[_BASE] in doomed:
                 columns[_CHANNELS], columns[_BASE] = ChannelMap(whole).as_bytes(key)

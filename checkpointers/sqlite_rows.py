@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkpointers import channel_maps, sqlite_values, sqlite_writes
-from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, span
+from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, key_of, span
 from checkpointers.checksums import check, checksum
 from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, now, strange_item
@@ -385,7 +385,7 @@ def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> 
     try:
         check(columns, crc)
         held = channel_map(db, columns, Bases()).whole()
-        keys = {channel: place[1] for channel, place in held.items() if len(place) > 1}
+        keys = {channel: value for channel, place in held.items() if (value := key_of(place)) is not None}
         parts = values.read(db, keys)
         writes = sqlite_writes.read(db, key)
     except Damaged as error:
@@ -401,7 +401,7 @@ def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> 
         metadata,
         {channel: place[0] for channel, place in held.items()},
         {
-            channel: Versioned(place[0], *parts[channel]) if channel in parts else Versioned(place[0], None)
+            channel: Versioned(place[0], *(parts.get(channel) or place[1:] or (None,)))
             for channel, place in held.items()
         },
     )

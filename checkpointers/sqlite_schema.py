@@ -2,10 +2,10 @@
 
 - `thread`: one row each, with its last run and its lease. `touched` orders listings; the clock doesn't.
 - `checkpoint`: `key` is the order of commits. `id`, `parent` and `created_at` have a short spelling
-  (`short_forms.py`), and a parent that is there is its key. `channels` maps each channel to a version and the key
-  of a value, without a key where it is empty, so that a checkpoint shares what did not change with its parent,
-  whatever other branch gave the same number to its own version; or it has what differs from the map of
-  the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
+  (`short_forms.py`), and a parent that is there is its key. `channels` maps each channel to a
+  version and the key of a value, or a value of a few bytes, or nothing where it is empty, so that a checkpoint shares
+  what did not change with its parent, whatever other branch gave the same number to its own version; or it has what
+  differs from the map of the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
   writes alone so far, or was forgotten (`sqlite_pruning.py`).
 - `value`: what channels held: whole, or what changed in the value of key `onto`; deflated where `beside` isn't NULL;
   as many small ones in a row as `members` says (`sqlite_values.py`). `write`: what tasks wrote, a log that is merged
@@ -155,8 +155,13 @@ def _bundle(*write: Any) -> bytes:
     return data
 
 
+_TINY = """
+SELECT 'a map may have values in it';
+"""
+"""What there is already is read as before; a flowfn that expects keys alone must not read what comes."""
+
 SCHEMA = Schema(
-    (_TABLES, _DELTAS, _SOURCES, _SHORT, _BUNDLES),
+    (_TABLES, _DELTAS, _SOURCES, _SHORT, _BUNDLES, _TINY),
     functions={
         "bundle": _bundle,
         "checksum": lambda *columns: checksum(columns),

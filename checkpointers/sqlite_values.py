@@ -1,6 +1,7 @@
 """How values are kept in a file, and read from it.
 
-Rule: the values that a checkpoint is put with have keys that follow each other. Those that are small and whole share
+Rule: what is shorter than a row takes is in the checkpoint's map itself (`channel_maps.py`), unless a checkpoint is put
+with many. The other values that it is put with have keys that follow each other. Those that are small and whole share
 rows, each of which has the key of its first value and says how many there are; any other has a row of its own. What was
 read of a key once stays right: it never stands for another value. A row's bytes are as `packing` made them.
 """
@@ -30,6 +31,11 @@ Parts = tuple[bytes, tuple[bytes, ...]]
 _SMALL = 128
 """Bytes under which a value shares a row: one of its own takes some 20 more, and as long to write as many in one."""
 
+_TINY = 12
+"""Bytes up to which a value is its own place: a number, a word, None."""
+_MANY = 16
+"""From how many values on those that are tiny share rows too: there they are deflated together."""
+
 _COLUMNS = "{0}.key, {0}.data, {0}.onto, {0}.beside, {0}.members, {0}.crc"
 _VALUE, _PART, _OTHER = (_COLUMNS.format(name) for name in ("value", "part", "other"))
 
@@ -51,6 +57,10 @@ _CHAIN = f"""
 _WHOLE = f"""
     SELECT {_VALUE} FROM value
     WHERE key BETWEEN ? AND ? AND onto IS NULL AND coalesce(beside, 0) = 0 LIMIT 4"""
+
+
+_Single = tuple[str, bytes, int | bytes | None]
+"""A channel, its value or a change, and for a change the key of what it changes, or that itself."""
 
 
 class _Row(NamedTuple):
@@ -95,7 +105,8 @@ def put(
     versions = row.versions
     places: dict[str, Place] = {}
     small: dict[bytes, int] = {}
-    single: list[tuple[str, bytes, int | None]] = []
+    single: list[_Single] = []
+    tiny = _TINY if len(row.values) < _MANY else -1
     for name, (_, value, deltas) in row.values.items():
         if name not in versions:
             continue
@@ -103,6 +114,8 @@ def put(
             single.append((name, deltas[0], _changed(parent, row, name)))
         elif value is None:
             places[name] = (versions[name],)
+        elif len(value) <= tiny:
+            places[name] = versions[name], value
         elif len(value) < _SMALL:
             places[name] = versions[name], small.setdefault(value, first + len(small))
         else:
@@ -116,22 +129,24 @@ def put(
 
 
 def _single_rows(
-    first: int,
-    values: Sequence[tuple[str, bytes, int | None]],
-    versions: Mapping[str, int],
-    places: dict[str, Place],
+    first: int, values: Sequence[_Single], versions: Mapping[str, int], places: dict[str, Place]
 ) -> list[_Row]:
-    """Values, and changes of values, in a row each; `places` gets where they are."""
+    """Values, and changes of values, in a row each; `places` gets where they are.
+
+    A value that was its own place gets a row when it is changed.
+    """
     keys: dict[tuple[bytes, int | None], int] = {}
     for name, data, onto in values:
+        if isinstance(onto, bytes):
+            onto = keys.setdefault((onto, None), first + len(keys))
         places[name] = versions[name], keys.setdefault((data, onto), first + len(keys))
     return [_Row(key, data, onto, None, None) for (data, onto), key in keys.items()]
 
 
-def _changed(parent: ChannelMap, row: CheckpointRow, name: str) -> int:
-    """The key of the value that a delta changes."""
+def _changed(parent: ChannelMap, row: CheckpointRow, name: str) -> int | bytes:
+    """The key of the value that a delta changes, or that value."""
     old = parent.get(name)
-    if old is None or len(old) < 2:
+    if old is None or len(old) == 1:
         raise nothing_to_change(row, name)
     return old[1]
 

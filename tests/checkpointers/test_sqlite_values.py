@@ -213,6 +213,31 @@ def test_a_value_that_is_put_again_goes_behind_those_that_share_a_row(
     assert first == {name: Versioned(1, b"x" + name.encode()) for name in "abc"}
 
 
+def test_a_value_of_a_few_bytes_takes_no_row(savers: tuple[SqliteSaver, SqliteSaver]) -> None:
+    """G6: a number or a word is in the map of the checkpoints that have it, and outlives the one that put it."""
+    saver, other = savers
+    for turn in range(1, 4):
+        parent = f"c{turn - 1}" if turn > 1 else None
+        values = {"a": Versioned(turn, b"%d" % turn), **({"b": Versioned(1, b"")} if turn == 1 else {})}
+        put(saver, checkpoint(f"c{turn}", parent, versions={"a": turn, "b": 1}, values=values))
+    saver.forget(THREAD, [("", "c1")])
+    assert loaded(other).checkpoint.values == {"a": Versioned(3, b"3"), "b": Versioned(1, b"")}
+    with closing(sqlite3.connect(saver.path)) as db:
+        assert db.execute("SELECT count(*) FROM value").fetchone() == (0,)
+
+
+def test_a_value_of_a_few_bytes_may_change(savers: tuple[SqliteSaver, SqliteSaver]) -> None:
+    """What is put as a change of a value that has no row is a change of that one, in two channels too."""
+    saver, other = savers
+    old, grown = b"some words", b"some words and more"
+    put(saver, checkpoint("c1", versions={"a": 1, "b": 1}, values=dict.fromkeys("ab", Versioned(1, old))))
+    change = Versioned(2, None, (made(old, grown),))
+    put(saver, checkpoint("c2", "c1", versions={"a": 2, "b": 2}, values=dict.fromkeys("ab", change)))
+    saver.forget(THREAD, [("", "c1")])
+    for found in (loaded(saver), loaded(other)):
+        assert found.checkpoint.values == dict.fromkeys("ab", Versioned(2, old, change.deltas))
+
+
 def test_a_small_value_may_change(savers: tuple[SqliteSaver, SqliteSaver]) -> None:
     """What is put as a change of a value that shares a row is a change of that one."""
     saver, other = savers
@@ -288,7 +313,7 @@ def test_a_row_in_anothers_place_is_noticed(tmp_path: Path, table: str) -> None:
     """G2: such as of another page, whose own bytes are as they were written."""
     with SqliteSaver(tmp_path / "runs.db", serde=PlainSerde()) as saver:
         for thread in ("one", "two"):
-            value = {"a": Versioned(1, thread.encode())}
+            value = {"a": Versioned(1, thread.encode() * 10)}
             put(
                 saver,
                 checkpoint("c", versions={"a": 1}, values=value),
@@ -336,6 +361,7 @@ names = st.text(st.characters(exclude_categories=()), max_size=8)
 places = st.one_of(
     st.tuples(st.integers(0, 1 << 40)),
     st.tuples(st.integers(0, 1 << 40), st.integers(1 << 32, 1 << 50)),
+    st.tuples(st.integers(0, 1 << 40), st.binary(max_size=12)),
 )
 
 
