@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.names import qualified_name
+from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 
 if TYPE_CHECKING:
-    from flowfn.dependencies import Dependencies
+    from flowfn.identity.dependencies import Dependencies
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
@@ -201,7 +201,7 @@ class Definition:
         """The version that the author gave it, or the fingerprint of its code: 16 hex digits."""
         if self.version is not None:
             return f"version {self.version}"
-        from flowfn.fingerprint import fingerprint
+        from flowfn.identity.fingerprint import fingerprint
 
         digest: str = fingerprint(self.author_function).digest[:16]
         return digest
@@ -211,7 +211,7 @@ class Definition:
         """The code and the constants behind the function, as of now."""
         known: Dependencies | None = self.__dict__.get("_dependencies")
         if known is None or not known.hold:
-            from flowfn.dependencies import Dependencies
+            from flowfn.identity.dependencies import Dependencies
 
             known = self.__dict__["_dependencies"] = Dependencies(self.author_function)
         return known

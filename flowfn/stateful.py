@@ -40,7 +40,7 @@ class Stateful:
             UnknownCheckpoint: the thread has no checkpoint of that id.
             NoCheckpointer: the workflow keeps no past.
         """
-        from flowfn.state import snapshot
+        from flowfn.history.state import snapshot
 
         return snapshot(self._self_setup, self._saver(), self._coordinates(config, thread_id), subgraphs)
 
@@ -63,7 +63,7 @@ class Stateful:
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
         """The thread's checkpoints, newest first; `filter` compares metadata, `before` names a checkpoint."""
-        from flowfn.state import history
+        from flowfn.history.state import history
 
         end = None if before is None else read_config(before).checkpoint_id
         where = self._coordinates(config, thread_id)
@@ -124,7 +124,7 @@ class Stateful:
         Raises:
             EmptyUpdate: there is no superstep, or one without updates.
         """
-        from flowfn.changing import apply_updates
+        from flowfn.history.changing import apply_updates
 
         where = self._coordinates(config, thread_id)
         saver, setup = self._saver(), self._self_setup

@@ -142,7 +142,7 @@ class Thread(Generic[P, R]):
             UnknownThread: nobody has used the thread.
         """
         from flowfn.drawing.journey import journey
-        from flowfn.reading import view
+        from flowfn.history.reading import view
 
         return journey(view(self._saver, self._row()), xray)
 
@@ -153,7 +153,7 @@ class Thread(Generic[P, R]):
             UnknownThread: nobody has used the thread.
         """
         from flowfn.drawing.timeline import timeline
-        from flowfn.reading import view
+        from flowfn.history.reading import view
 
         return timeline(view(self._saver, self._row()))
 
@@ -172,7 +172,7 @@ class Thread(Generic[P, R]):
     @property
     def report(self) -> Report:
         """How the last resumed run of the thread differed from its record; empty if none was resumed."""
-        from flowfn.state import last_report
+        from flowfn.history.state import last_report
 
         return last_report(self._saver, self.id)
 
@@ -200,8 +200,8 @@ class Thread(Generic[P, R]):
             UnknownCall: `before` is no call of the run, or several.
             InvalidInput: the new thread exists already.
         """
-        from flowfn.changing import copy_to
         from flowfn.config import RunConfig
+        from flowfn.history.changing import copy_to
         from flowfn.hosts.ids import new_id
 
         name = new_id() if thread_id is None else thread_id
@@ -217,7 +217,7 @@ class Thread(Generic[P, R]):
         Raises:
             UnknownThread: nobody has used the thread.
         """
-        from flowfn.changing import cancel
+        from flowfn.history.changing import cancel
 
         if not cancel(self._saver, self.id):
             raise UnknownThread(f"thread {self.id!r} is unknown: check the thread_id")

@@ -30,30 +30,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.names": set(),
+    "flowfn.identity": NOUNS | {"flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
-    "flowfn.wording": set(),
-    "flowfn.volatile": {"flowfn.glance", "flowfn.wording"},
-    "flowfn.glance": {"flowfn.wording"},
     "flowfn.rendering": set(),
-    "flowfn.canonical": {
-        "flowfn.fingerprint",
-        "flowfn.glance",
-        "flowfn.names",
-        "flowfn.volatile",
-        "flowfn.wording",
-    },
-    "flowfn.digest": NOUNS
-    | {"flowfn.canonical", "flowfn.glance", "flowfn.names", "flowfn.rendering", "flowfn.volatile"},
-    "flowfn.source": {"flowfn.names"},
-    "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
-    "flowfn.dependencies": {"flowfn.digest", "flowfn.fingerprint", "flowfn.names"},
-    "flowfn.definition": NOUNS
-    | {"flowfn.dependencies", "flowfn.doubt", "flowfn.fingerprint", "flowfn.names", "flowfn.options"}
-    | {"flowfn.policies"},
+    "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
-    "flowfn.forms": {"flowfn.rendering", "flowfn.report"},
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
@@ -62,8 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.serde": NOUNS | {"flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
-    | {"flowfn.ports", "flowfn.definition", "flowfn.digest", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.lazy", "flowfn.names"},
+    | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
+    | {"flowfn.context", "flowfn.lazy"},
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
@@ -73,13 +55,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
     | {
-        "flowfn.digest",
+        "flowfn.identity",
         "flowfn.definition",
         "flowfn.doubt",
-        "flowfn.fingerprint",
-        "flowfn.forms",
         "flowfn.kinds",
-        "flowfn.names",
         "flowfn.report",
         "flowfn.events",
     }
@@ -132,64 +111,43 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.options",
         "flowfn.pregel",
     },
-    "flowfn.rewinding": NOUNS | {"flowfn.engine.ledger", "flowfn.engine.record", "flowfn.ports"},
-    "flowfn.state": NOUNS
-    | {"flowfn.config", "flowfn.engine", "flowfn.ports", "flowfn.pregel"}
-    | {"flowfn.invocation", "flowfn.report", "flowfn.streams"},
-    "flowfn.changing": NOUNS
-    | {"flowfn.config", "flowfn.engine", "flowfn.hosts.ids", "flowfn.ports", "flowfn.pregel"}
-    | {"flowfn.invocation", "flowfn.rewinding", "flowfn.state", "flowfn.streams"},
-    "flowfn.reading": NOUNS
-    | {
-        "flowfn.described",
-        "flowfn.engine.ids",
-        "flowfn.engine.ledger",
-        "flowfn.engine.record",
-        "flowfn.engine.answers",
-        "flowfn.ports",
-    }
-    | {"flowfn.report", "flowfn.state", "flowfn.streams", "flowfn.supersteps"},
-    "flowfn.supersteps": NOUNS
-    | {"flowfn.described", "flowfn.engine.ids", "flowfn.engine.ledger", "flowfn.engine.record"}
-    | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering"},
-    "flowfn.moments": {"flowfn.described", "flowfn.engine.ledger", "flowfn.ports", "flowfn.reading"},
+    "flowfn.history": NOUNS
+    | {"flowfn.config", "flowfn.described", "flowfn.engine", "flowfn.hosts.ids", "flowfn.invocation"}
+    | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering", "flowfn.report", "flowfn.streams"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},
     "flowfn.watching.calls": NOUNS
-    | {"flowfn.events", "flowfn.engine.call", "flowfn.pregel", "flowfn.reading", "flowfn.rendering"},
+    | {"flowfn.events", "flowfn.engine.call", "flowfn.pregel", "flowfn.history", "flowfn.rendering"},
     "flowfn.watching.lines": NOUNS
     | {"flowfn.engine.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
     "flowfn.watching.telemetry": NOUNS
     | {"flowfn.engine.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
     "flowfn.watching.progress": NOUNS | {"flowfn.events", "flowfn.rendering", "flowfn.watching"},
-    "flowfn.watching.tree": {"flowfn.reading", "flowfn.rendering"},
+    "flowfn.watching.tree": {"flowfn.history", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
-    "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.fingerprint", "flowfn.functional.recorded"},
-    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
-    "flowfn.drawing.timeline": {"flowfn.drawing", "flowfn.reading", "flowfn.rendering"},
-    "flowfn.drawing.waits": {"flowfn.reading", "flowfn.rendering"},
+    "flowfn.drawing.sketch": {"flowfn.drawing", "flowfn.identity", "flowfn.functional.recorded"},
+    "flowfn.drawing.journey": {"flowfn.drawing", "flowfn.history", "flowfn.rendering"},
+    "flowfn.drawing.timeline": {"flowfn.drawing", "flowfn.history", "flowfn.rendering"},
+    "flowfn.drawing.waits": {"flowfn.history", "flowfn.rendering"},
     "flowfn.thread": NOUNS
     | {
-        "flowfn.changing",
+        "flowfn.history",
         "flowfn.config",
         "flowfn.drawing",
         "flowfn.hosts.ids",
         "flowfn.ports",
-        "flowfn.reading",
         "flowfn.report",
-        "flowfn.state",
         "flowfn.workflow",
     },
     "flowfn.stateful": NOUNS
     | {
-        "flowfn.changing",
+        "flowfn.history",
         "flowfn.config",
         "flowfn.engine",
         "flowfn.hosts.streams",
         "flowfn.invocation",
         "flowfn.ports",
-        "flowfn.state",
     },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
@@ -197,7 +155,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
-    | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
+    | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
     | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
@@ -220,7 +178,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.functional.task"}
-    | {"flowfn.caching", "flowfn.moments", "flowfn.reading", "flowfn.report"}
+    | {"flowfn.caching", "flowfn.history", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}
     | {
@@ -228,7 +186,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.drawing",
         "flowfn.hosts.ids",
         "flowfn.rendering",
-        "flowfn.changing",
+        "flowfn.history",
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
@@ -251,7 +209,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.postgres",
     },
     "graph_compat": NOUNS
-    | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.names"}
+    | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}
     | {"flowfn.events", "flowfn.functional.task", "flowfn.logs", "flowfn.runtime", "flowfn.streams"}
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
@@ -259,7 +217,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS
     | {
-        "flowfn.digest",
+        "flowfn.identity",
         "flowfn.engine.answers",
         "flowfn.engine.ids",
         "flowfn.engine.interrupts",

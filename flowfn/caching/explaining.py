@@ -17,7 +17,7 @@ from flowfn.caching.listing import kept
 from flowfn.caching.sources import sources
 from flowfn.definition import Definition
 from flowfn.errors import FlowError
-from flowfn.names import qualified_name
+from flowfn.identity.names import qualified_name
 
 
 @dataclass(frozen=True, slots=True)

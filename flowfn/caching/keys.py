@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from flowfn.caching.entries import Made
 from flowfn.definition import Definition
-from flowfn.digest import exact, render
+from flowfn.identity.digest import exact, render
 
 
 class Key(NamedTuple):

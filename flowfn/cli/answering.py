@@ -12,8 +12,8 @@ from typing import Any
 from flowfn.cli.asking import filled
 from flowfn.cli.failures import Usage
 from flowfn.cli.showing import question_text, shown
+from flowfn.history.reading import Unreadable, status_of
 from flowfn.ports import ThreadRow
-from flowfn.reading import Unreadable, status_of
 from flowfn.values import Interrupt
 
 

@@ -30,7 +30,7 @@ from flowfn.cli.options import Db, Json, Script, ThreadId
 from flowfn.cli.outcome import go_on
 from flowfn.cli.showing import now, thread_page
 from flowfn.cli.terminal import errors, output, print_json, printable
-from flowfn.reading import open_questions, view
+from flowfn.history.reading import open_questions, view
 from flowfn.values import Command
 
 app = typer.Typer(

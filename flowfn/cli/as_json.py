@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from flowfn.history.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
-from flowfn.reading import CallView, ThreadView, Unreadable, describe, status_of
 from flowfn.values import Interrupt
 
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from flowfn.changing import cancel as cancel_thread
-from flowfn.changing import copy_to
 from flowfn.cli.database import choose, find_thread, writing
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.terminal import output, print_json, printable
 from flowfn.config import RunConfig
+from flowfn.history.changing import cancel as cancel_thread
+from flowfn.history.changing import copy_to
+from flowfn.history.reading import status_of
 from flowfn.hosts.ids import new_id
-from flowfn.reading import status_of
 
 
 def fork(

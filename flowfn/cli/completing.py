@@ -12,7 +12,7 @@ import typer
 from flowfn.cli.database import VARIABLE, choose, reading
 from flowfn.cli.terminal import printable
 from flowfn.errors import FlowError
-from flowfn.reading import status_of
+from flowfn.history.reading import status_of
 
 _MOST = 50
 

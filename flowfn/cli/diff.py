@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flowfn.cli.terminal import printable
-from flowfn.reading import ThreadView
+from flowfn.history.reading import ThreadView
 from flowfn.report import CallSummary, Difference, Edit, Report
 
 _STYLES = {"doubt": "red", "forbidden": "red", "orphan": "yellow", "in_doubt": "yellow"}

@@ -19,8 +19,8 @@ from flowfn.cli.housekeeping import age
 from flowfn.cli.options import Db, Json
 from flowfn.cli.showing import Questions, now, thread_table
 from flowfn.cli.terminal import output, print_json
+from flowfn.history.reading import open_questions, status_of
 from flowfn.ports import Saver, ThreadRow
-from flowfn.reading import open_questions, status_of
 
 STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
 

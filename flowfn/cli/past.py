@@ -13,7 +13,7 @@ from flowfn.cli.failures import Usage
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import shown
 from flowfn.cli.terminal import output, print_json, printable
-from flowfn.moments import Moment, moment, moments
+from flowfn.history.moments import Moment, moment, moments
 
 Namespace = Annotated[
     str, typer.Option("--ns", help="The namespace of a nested workflow. Default: the thread's own.")

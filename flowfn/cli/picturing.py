@@ -16,7 +16,7 @@ from flowfn.cli.terminal import output, print_json, printable
 from flowfn.drawing.graph import Graph
 from flowfn.drawing.journey import journey
 from flowfn.drawing.timeline import Timeline, timeline
-from flowfn.reading import view
+from flowfn.history.reading import view
 
 
 class Form(StrEnum):

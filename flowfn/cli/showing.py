@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from flowfn.cli.terminal import printable
+from flowfn.history.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
-from flowfn.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.report import Report
 from flowfn.values import Interrupt
 from flowfn.watching.tree import call_tree, status_text

@@ -15,7 +15,7 @@ from flowfn.cli.failures import FAILED, WAITS
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import thread_ending, thread_head, thread_page
 from flowfn.cli.terminal import output, print_json
-from flowfn.reading import CallView, ThreadView, status_of, view
+from flowfn.history.reading import CallView, ThreadView, status_of, view
 from flowfn.watching.tree import call_text
 
 CODES = {"done": 0, "interrupted": WAITS}

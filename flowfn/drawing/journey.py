@@ -17,7 +17,7 @@ from flowfn.drawing.waits import Waits, critical, uses
 from flowfn.rendering import duration
 
 if TYPE_CHECKING:
-    from flowfn.reading import CallView, ThreadView
+    from flowfn.history.reading import CallView, ThreadView
 
 __all__ = ["journey"]
 

@@ -13,8 +13,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from flowfn.drawing.graph import Edge, Graph, Node
-from flowfn.fingerprint import fingerprint, function_of, is_project_code, resolver
 from flowfn.functional.recorded import interrupt
+from flowfn.identity.fingerprint import fingerprint, function_of, is_project_code, resolver
 
 __all__ = ["sketch"]
 

@@ -14,7 +14,7 @@ from flowfn.drawing.waits import critical
 from flowfn.rendering import duration, printable
 
 if TYPE_CHECKING:
-    from flowfn.reading import CallView, ThreadView
+    from flowfn.history.reading import CallView, ThreadView
 
 __all__ = ["Bar", "Line", "Timeline", "timeline"]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from flowfn.rendering import render
 
 if TYPE_CHECKING:
-    from flowfn.reading import CallView
+    from flowfn.history.reading import CallView
 
 __all__ = ["Waits", "critical", "uses"]
 

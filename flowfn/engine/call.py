@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.digest import Digest, render
 from flowfn.engine.ids import task_uuid
 from flowfn.engine.record import CallInfo, Record
+from flowfn.identity.digest import Digest, render
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
-from flowfn.digest import digest, render
 from flowfn.engine.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
-from flowfn.engine.identity import Same, judge
 from flowfn.engine.ids import instance_id
+from flowfn.engine.matching import Same, judge
 from flowfn.engine.record import ANSWER, QUESTION, CallInfo, Record
 from flowfn.errors import InvalidAnswer, Suspended
+from flowfn.identity.digest import digest, render
 from flowfn.kinds import spelled
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING, Interrupt

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowfn.digest import Digest
 from flowfn.engine.drive import drive
-from flowfn.engine.identity import Same, judge
+from flowfn.engine.matching import Same, judge
 from flowfn.engine.record import RETURN, CallInfo
+from flowfn.identity.digest import Digest
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame

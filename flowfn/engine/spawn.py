@@ -12,15 +12,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.digest import digest
 from flowfn.engine import failing
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
-from flowfn.engine.identity import Doubt, New, Same, Verdict, judge
+from flowfn.engine.matching import Doubt, New, Same, Verdict, judge
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
+from flowfn.identity.digest import digest
 from flowfn.report import CallSummary, Kind
 
 if TYPE_CHECKING:

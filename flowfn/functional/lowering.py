@@ -13,13 +13,13 @@ from typing import Any
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.definition import Definition
-from flowfn.digest import exact
 from flowfn.engine.drive import drive
 from flowfn.engine.root import Ending, Fresh, on_saver
 from flowfn.engine.run import PREVIOUS, Hosts, Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
+from flowfn.identity.digest import exact
 from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
 from flowfn.logs import logger
 from flowfn.ports import Begin, Lease

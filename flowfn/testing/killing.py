@@ -102,7 +102,13 @@ def main(folder: Path) -> None:
 
 def _warm_up() -> None:
     """Import once what each life would import after its fork."""
-    for name in ("asyncio", "cloudpickle", "flowfn.fingerprint", "flowfn.state", "flowfn.testing.witness"):
+    for name in (
+        "asyncio",
+        "cloudpickle",
+        "flowfn.identity.fingerprint",
+        "flowfn.history.state",
+        "flowfn.testing.witness",
+    ):
         importlib.import_module(name)
 
 

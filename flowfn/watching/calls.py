@@ -18,8 +18,8 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
+from flowfn.history.reading import CallView
 from flowfn.pregel.program import HIDDEN, PUSH
-from flowfn.reading import CallView
 from flowfn.rendering import render, render_value
 
 if TYPE_CHECKING:

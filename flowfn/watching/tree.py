@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from rich.tree import Tree
 
-from flowfn.reading import CallView, describe
+from flowfn.history.reading import CallView, describe
 from flowfn.rendering import duration, printable
 
 __all__ = ["STYLES", "call_text", "call_tree", "status_text"]

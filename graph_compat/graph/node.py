@@ -15,7 +15,7 @@ from typing import Any
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition
-from flowfn.names import qualified_name
+from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, View, peek
 from flowfn.values import MISSING, Checkpoint, Write

@@ -11,8 +11,8 @@ from checkpointers import SqliteSaver
 from flowfn import entrypoint, task
 from flowfn.cli import tailing
 from flowfn.cli.tailing import ended, watched
+from flowfn.history.reading import ThreadView, view
 from flowfn.ports import ThreadRow
-from flowfn.reading import ThreadView, view
 
 
 def test_each_call_that_ended_has_a_line(flowfn: Any, shop: Path) -> None:

@@ -8,8 +8,8 @@ from checkpointers import MemorySaver
 from flowfn import Thread, UnknownThread, entrypoint, interrupt, task
 from flowfn.drawing.journey import journey
 from flowfn.drawing.waits import critical
+from flowfn.history.reading import CallView, ThreadView
 from flowfn.ports import ThreadRow
-from flowfn.reading import CallView, ThreadView
 
 from .shapes import arrows
 

@@ -8,8 +8,8 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import UnknownThread, entrypoint, interrupt, task
 from flowfn.drawing.timeline import Timeline, timeline
+from flowfn.history.reading import CallView, ThreadView
 from flowfn.ports import ThreadRow
-from flowfn.reading import CallView, ThreadView
 
 
 def call(

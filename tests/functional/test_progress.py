@@ -10,7 +10,7 @@ import pytest
 
 from flowfn import CachePolicy, MemoryCache, RetryPolicy, entrypoint, interrupt, task
 from flowfn.events import RunEnded, RunStarted
-from flowfn.reading import CallView
+from flowfn.history.reading import CallView
 from flowfn.watching import watched_by
 from flowfn.watching.calls import Heard
 from flowfn.watching.progress import NotebookScreen, screen

@@ -117,7 +117,7 @@ def test_a_call_is_known_by_its_id(world: World) -> None:
     digest = workflow(world)
     world.invoke(digest, ["a", "b"], thread_id="t")
     world.ran.clear()
-    from flowfn.reading import view
+    from flowfn.history.reading import view
 
     row = world.saver.thread("t")
     assert row is not None

@@ -8,7 +8,7 @@ import pytest
 from flowfn import RetryPolicy
 from flowfn.engine.keeping import timing_rows
 from flowfn.engine.record import Timing
-from flowfn.reading import view
+from flowfn.history.reading import view
 from flowfn.serde import DEFAULT
 
 from ..worlds import World

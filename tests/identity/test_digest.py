@@ -33,7 +33,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowfn.digest import Digest, digest, exact, qualified_name, render
+from flowfn.identity.digest import Digest, digest, exact, qualified_name, render
 
 SINCE = 1_790_000_000.25  # 2026-09-21T13:33:20.25Z
 NOW = SINCE + 600
@@ -289,7 +289,7 @@ class TestExact:
         """A resumed run is another process, whose sets iterate in another order."""
         program = (
             "import sys; sys.path[:0] = sys.argv[1:]\n"
-            "from flowfn.digest import digest\n"
+            "from flowfn.identity.digest import digest\n"
             "value = [{'a', 'b', ('d', 1)}, dict.fromkeys({'x', 'y', 'z', 3}, 1), frozenset('hello'), len]\n"
             "print(digest({'x': value}, since=0, now=lambda: 0).exact.hex())"
         )
@@ -584,7 +584,7 @@ class TestNames:
         """Functions, methods, classes, built-ins and modules; anything else by its type."""
         named = [digest, TestNames.test_a_script_has_its_own_name, Point, os, len, str.upper, Colour.RED]
         assert [qualified_name(each).removeprefix(f"{__name__}.") for each in named] == [
-            "flowfn.digest.digest",
+            "flowfn.identity.digest.digest",
             "TestNames.test_a_script_has_its_own_name",
             "Point",
             "os",
@@ -597,7 +597,7 @@ class TestNames:
     def test_a_script_has_its_own_name(self, tmp_path: Path, command: list[str]) -> None:
         """`__main__` resolves to the script's module name, so that a script and `flowfn resume` agree."""
         (tmp_path / "script.py").write_text(
-            "from flowfn.digest import qualified_name\ndef work(): ...\nprint(qualified_name(work))"
+            "from flowfn.identity.digest import qualified_name\ndef work(): ...\nprint(qualified_name(work))"
         )
         paths = os.pathsep.join([str(Path(__file__).parents[2]), str(tmp_path)])
         run = subprocess.run(

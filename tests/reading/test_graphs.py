@@ -14,7 +14,7 @@ from checkpointers.foreign import adapted
 from flowfn import RetryPolicy, entrypoint, task
 from flowfn.drawing.journey import journey
 from flowfn.drawing.timeline import timeline
-from flowfn.reading import CallView, Unreadable, view
+from flowfn.history.reading import CallView, Unreadable, view
 from flowfn.watching import watched_by
 from flowfn.watching.calls import Heard
 from graph_compat.graph import END, START, StateGraph

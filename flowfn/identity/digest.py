@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import ormsgpack
 from ormsgpack import Ext, packb
 
-from flowfn.canonical import Detector, Field, Walk, pack, tagged, text_form, without_addresses
-from flowfn.glance import is_ordinary
-from flowfn.names import qualified_name
+from flowfn.identity.canonical import Detector, Field, Walk, pack, tagged, text_form, without_addresses
+from flowfn.identity.glance import is_ordinary
+from flowfn.identity.names import qualified_name
+from flowfn.identity.volatile import Kind, Window, in_text
 from flowfn.rendering import render
-from flowfn.volatile import Kind, Window, in_text
 
 __all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
 

@@ -17,8 +17,8 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from flowfn.glance import is_ordinary_text
-from flowfn.wording import DIGITS, looks_random, usual_pairs
+from flowfn.identity.glance import is_ordinary_text
+from flowfn.identity.wording import DIGITS, looks_random, usual_pairs
 
 __all__ = [
     "Kind",

@@ -17,11 +17,11 @@ from flowfn.engine.ids import task_uuid
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
+from flowfn.history.state import RecordedCall, recorded_calls
+from flowfn.history.supersteps import NodeTask, leads_to, node_tasks
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
-from flowfn.state import RecordedCall, recorded_calls
 from flowfn.streams import gathered
-from flowfn.supersteps import NodeTask, leads_to, node_tasks
 from flowfn.values import Interrupt, Write
 
 RESULT = "__end__"

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from flowfn.definition import OnDivergence
 
 if TYPE_CHECKING:
-    from flowfn.digest import Digest
     from flowfn.engine.ledger import Ledger
     from flowfn.engine.record import Record
+    from flowfn.identity.digest import Digest
 
 
 @dataclass(frozen=True, slots=True)

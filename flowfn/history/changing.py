@@ -17,6 +17,8 @@ from flowfn.engine.lost import forget_ways
 from flowfn.engine.record import RUN_TASK
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
+from flowfn.history.rewinding import rewound
+from flowfn.history.state import amended, load, part_at
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
     UNFINISHED,
@@ -35,8 +37,6 @@ from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, apply
 from flowfn.pregel.plan import due, is_over
 from flowfn.pregel.program import Program
-from flowfn.rewinding import rewound
-from flowfn.state import amended, load, part_at
 from flowfn.streams import located
 from flowfn.values import Checkpoint, StateUpdate, Write
 

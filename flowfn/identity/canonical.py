@@ -28,9 +28,9 @@ from weakref import WeakKeyDictionary
 import ormsgpack
 from ormsgpack import Ext, packb
 
-from flowfn.glance import is_ordinary_float, is_ordinary_text
-from flowfn.names import qualified_name
-from flowfn.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
+from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
+from flowfn.identity.names import qualified_name
+from flowfn.identity.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
 
 __all__ = ["ELEMENT", "Field", "Walk", "pack", "tagged"]
 
@@ -285,7 +285,7 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; local functions and lambdas, which share names, also by code and closure."""
     if "<" not in value.__qualname__:
         return _by_name(walk, value)
-    from flowfn.fingerprint import fingerprint
+    from flowfn.identity.fingerprint import fingerprint
 
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
     return tagged("function", qualified_name(value), fingerprint(value).digest, captured)

@@ -23,9 +23,9 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 from uuid import UUID
 
-from flowfn.digest import exact, render
-from flowfn.fingerprint import read
-from flowfn.names import qualified_name
+from flowfn.identity.digest import exact, render
+from flowfn.identity.fingerprint import read
+from flowfn.identity.names import qualified_name
 
 __all__ = ["Dependencies"]
 

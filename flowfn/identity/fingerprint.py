@@ -19,10 +19,10 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.names import qualified_name
+from flowfn.identity.names import qualified_name
 
 if TYPE_CHECKING:
-    from flowfn.source import Chain, Unit
+    from flowfn.identity.source import Chain, Unit
 
 __all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "read", "resolver"]
 
@@ -238,7 +238,7 @@ class _Walk:
                 continue
 
     def _function(self, function: FunctionType) -> None:
-        from flowfn.source import code_unit
+        from flowfn.identity.source import code_unit
 
         code = function.__code__
         unit = self.units[function] = code_unit(code, code.co_filename)
@@ -251,7 +251,7 @@ class _Walk:
         self.follow(_attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:
-        from flowfn.source import class_unit
+        from flowfn.identity.source import class_unit
 
         members = vars(cls)
         unit = self.units[cls] = class_unit(
@@ -363,7 +363,7 @@ def _is_own_file(filename: str) -> bool:
 @lru_cache(maxsize=1)
 def _foreign_folders() -> tuple[str, ...]:
     """Python's own library, and the packages of this distribution."""
-    here = os.path.dirname(os.path.realpath(__file__))
+    here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     siblings = (os.path.join(os.path.dirname(here), name) for name in ("checkpointers", "graph_compat"))
     library = (os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
     return tuple(os.path.join(folder, "") for folder in (here, *siblings, *library))

@@ -10,8 +10,8 @@ from typing import Any
 
 from flowfn.described import metadata_of
 from flowfn.engine.ledger import Ledger
+from flowfn.history.reading import CHANNELS, is_shown, or_unreadable, value_of
 from flowfn.ports import Loaded, Saver, Serializer
-from flowfn.reading import CHANNELS, is_shown, or_unreadable, value_of
 
 __all__ = ["Moment", "moment", "moments"]
 
