@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
-from checkpointers.foreign_errors import SaverRaised
+from checkpointers.foreign.errors import SaverRaised
 from flowfn.errors import (
     AmbiguousAnswer,
     EmptyChannelError,

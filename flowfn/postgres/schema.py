@@ -1,6 +1,6 @@
 """The tables of a database, and how an older database becomes a current one.
 
-Rule: a schema is the sum of the numbered files in a package's `postgres_migrations/`, which are only ever added to;
+Rule: a schema is the sum of the numbered files in a folder of a package, which are only ever added to;
 its table `migration` has a row for each that a database has had.
 """
 
@@ -27,13 +27,14 @@ _FOUND = """
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema of Postgres's by its `name`, and the `package` that has its migrations.
+    """A schema of Postgres's by its `name`, and the `folder` of a `package` that has its migrations.
 
     Without `create`, a database that isn't up to date is refused and left as it is.
     """
 
     name: str
     package: str
+    folder: str
     create: bool = True
 
     def bring_up_to_date(self, connection: Connection, database: str) -> None:
@@ -43,7 +44,7 @@ class Schema:
             DatabaseVersion: a newer flowfn wrote it; or an older one, and it is to be left as it is.
             NotADatabase: its schema of this name is another application's, or there is none and none is to be made.
         """
-        scripts = _migrations(self.package)
+        scripts = _migrations(self.package, self.folder)
         version = self._version(connection, database)
         if version == len(scripts):
             return
@@ -76,7 +77,7 @@ class Schema:
             return 0 if schema else None
         query = f"SELECT coalesce(max(number), 0) FROM {self.name}.migration"
         ((version,),) = connection.execute(query).fetchall()
-        known = len(_migrations(self.package))
+        known = len(_migrations(self.package, self.folder))
         if version > known:
             raise DatabaseVersion(
                 f"{database} has format {version}, and this flowfn knows formats up to {known}."
@@ -104,10 +105,10 @@ def _unready(database: str, version: int | None, known: int) -> SaverError:
 
 
 @cache
-def _migrations(package: str) -> tuple[str, ...]:
+def _migrations(package: str, folder: str) -> tuple[str, ...]:
     """The scripts, in the order of their numbers."""
-    folder = resources.files(package) / "postgres_migrations"
-    scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda f: f.name)
+    files = (resources.files(package) / folder).iterdir()
+    scripts = sorted((file for file in files if file.name.endswith(".sql")), key=lambda f: f.name)
     numbers = [int(file.name.partition("_")[0]) for file in scripts]
     assert numbers == list(range(1, len(scripts) + 1)), f"migrations are numbered {numbers}"
     return tuple(file.read_text("utf-8") for file in scripts)

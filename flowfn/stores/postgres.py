@@ -29,7 +29,7 @@ from flowfn.stores.sweeper import SYSTEM, Clock
 
 T = TypeVar("T")
 
-SCHEMA = Schema("flowfn_store", "flowfn.stores")
+SCHEMA = Schema("flowfn_store", "flowfn.stores", "postgres_migrations")
 
 _LOCK = 0x53544F5245
 """`STORE`: the advisory lock of those who write."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from checkpointers.foreign_errors import SaverRaised
+from checkpointers.foreign.errors import SaverRaised
 from flowfn.config import Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart

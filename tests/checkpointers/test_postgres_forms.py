@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import THREAD, checkpoint, claimed, loaded, made, put, write, writes
-from checkpointers.postgres_forms import (
+from checkpointers.postgres.forms import (
     id_bytes,
     id_of,
     own_word,
@@ -27,9 +27,9 @@ from checkpointers.postgres_forms import (
     write_bytes,
     writes_of,
 )
-from checkpointers.postgres_looks import _BASE, _LAST, _LOOK
-from checkpointers.postgres_reading import _query
-from checkpointers.postgres_rows import _ADD_WRITES_TO
+from checkpointers.postgres.looks import _BASE, _LAST, _LOOK
+from checkpointers.postgres.reading import _query
+from checkpointers.postgres.rows import _ADD_WRITES_TO
 from flowfn import entrypoint
 from flowfn.errors import LeaseLost, SaverError, SerializationError
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow

@@ -17,8 +17,9 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from checkpointers import PostgresSaver, postgres_sending
+from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
+from checkpointers.postgres import sending as postgres_sending
 from flowfn import entrypoint, task
 from flowfn.errors import (
     DatabaseForbidden,
@@ -196,7 +197,8 @@ def test_an_answer_that_is_lost_with_its_connection(
 
 WRITER = """
 import sys
-from checkpointers import PostgresSaver, postgres_sending
+from checkpointers import PostgresSaver
+from checkpointers.postgres import sending as postgres_sending
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.ports import Begin, Commit
 saver = PostgresSaver(sys.argv[1], serde=PlainSerde())

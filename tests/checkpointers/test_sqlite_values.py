@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpointers import SqliteSaver
-from checkpointers.channel_maps import Bases, ChannelMap, read
 from checkpointers.conformance.rows import (
     THREAD,
     PlainSerde,
@@ -30,6 +29,7 @@ from checkpointers.conformance.rows import (
 )
 from checkpointers.packing import NOTHING, Other, packed, unpacked
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
+from checkpointers.sqlite.channel_maps import Bases, ChannelMap, read
 from flowfn import entrypoint
 from flowfn.errors import CorruptDataError, SerializationError
 from flowfn.ports import Versioned

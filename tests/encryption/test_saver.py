@@ -13,9 +13,9 @@ import ormsgpack
 import pytest
 
 from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
-from checkpointers.channel_maps import ChannelMap
-from checkpointers.checksums import checksum
-from checkpointers.sqlite_writes import bundles, writes_in
+from checkpointers.sqlite.channel_maps import ChannelMap
+from checkpointers.sqlite.checksums import checksum
+from checkpointers.sqlite.writes import bundles, writes_in
 from flowfn import delta
 from flowfn.encryption import DecryptionError, KeyRing, PlaintextError, UnknownKeyError
 from flowfn.errors import InvalidInput

@@ -56,7 +56,7 @@ def leave(name: str, file: Path) -> None:
 
 def make_anonymous(connection: sqlite3.Connection) -> None:
     """Take out what tells of the machine that records: owners, and paths in tracebacks, for others as long."""
-    from checkpointers.checksums import checksum
+    from checkpointers.sqlite.checksums import checksum
 
     connection.execute("UPDATE thread SET owner = '1@0@000000000000@golden@golden' WHERE owner IS NOT NULL")
     places = [place.encode() for place in (str(REPO), sys.prefix, sys.base_prefix)]

@@ -17,7 +17,7 @@ import pytest
 
 from checkpointers import PostgresSaver
 from checkpointers.packing import NOTHING, packed
-from checkpointers.postgres_forms import write_bytes
+from checkpointers.postgres.forms import write_bytes
 from checkpointers.short_forms import short_time
 from flowfn import delta, entrypoint
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow
@@ -34,7 +34,7 @@ TURNS = 5
 
 def create_older(database: Database, number: int) -> None:
     """The tables of a format, as its release made them."""
-    folder = resources.files("checkpointers") / "postgres_migrations"
+    folder = resources.files("checkpointers.postgres") / "migrations"
     database.execute("CREATE SCHEMA flowfn")
     database.execute("CREATE TABLE flowfn.migration (number integer PRIMARY KEY, at timestamptz NOT NULL)")
     for script in sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))[:number]:

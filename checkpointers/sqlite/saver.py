@@ -11,15 +11,16 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from checkpointers import sqlite_pruning, sqlite_rows
 from checkpointers.base import CheckpointSaver
-from checkpointers.channel_maps import Bases
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, busy, lease_lost, paged, unknown_before
-from checkpointers.sqlite_schema import SCHEMA
-from checkpointers.sqlite_values import Values
+from checkpointers.sqlite import pruning as sqlite_pruning
+from checkpointers.sqlite import rows as sqlite_rows
+from checkpointers.sqlite.channel_maps import Bases
+from checkpointers.sqlite.schema import SCHEMA
+from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.sqlite.database import Database, Fsync

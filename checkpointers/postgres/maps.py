@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from checkpointers.packing import NOTHING, Other, is_packed, packed
-from checkpointers.postgres_forms import ROOM, Places, own_word, shared_word, spelled
+from checkpointers.postgres.forms import ROOM, Places, own_word, shared_word, spelled
 from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow, Lease, Versioned
 from flowfn.recent import Recent

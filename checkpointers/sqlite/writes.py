@@ -15,9 +15,9 @@ from operator import itemgetter
 
 import ormsgpack
 
-from checkpointers.channel_maps import ROOM, span
-from checkpointers.checksums import CHANGED, checksum
 from checkpointers.rules import merged
+from checkpointers.sqlite.channel_maps import ROOM, span
+from checkpointers.sqlite.checksums import CHANGED, checksum
 from flowfn.ports import WriteRow
 from flowfn.sqlite.errors import Damaged
 

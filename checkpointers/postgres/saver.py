@@ -15,13 +15,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from checkpointers import postgres_leases, postgres_pruning, postgres_reading, postgres_sending
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import TTL, Held, Holder, label, listed
-from checkpointers.postgres_maps import Heads, Last
-from checkpointers.postgres_schema import SCHEMA
+from checkpointers.postgres import leases as postgres_leases
+from checkpointers.postgres import pruning as postgres_pruning
+from checkpointers.postgres import reading as postgres_reading
+from checkpointers.postgres import sending as postgres_sending
+from checkpointers.postgres.maps import Heads, Last
+from checkpointers.postgres.schema import SCHEMA
 from checkpointers.rules import END, PAGE, lease_lost, paged, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow

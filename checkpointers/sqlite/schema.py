@@ -6,10 +6,10 @@
   version and the key of a value, or a value of a few bytes, or nothing where it is empty, so that a checkpoint shares
   what did not change with its parent, whatever other branch gave the same number to its own version; or it has what
   differs from the map of the checkpoint of key `base` (`channel_maps.py`). A row whose `body` is NULL is named by
-  writes alone so far, or was forgotten (`sqlite_pruning.py`).
+  writes alone so far, or was forgotten (`pruning.py`).
 - `value`: what channels held: whole, or what changed in the value of key `onto`; deflated where `beside` isn't NULL;
-  as many small ones in a row as `members` says (`sqlite_values.py`). `write`: what tasks wrote, a log that is merged
-  when read (`sqlite_writes.py`). Their `key` is the key of the checkpoint that they were put with times 2**32, plus
+  as many small ones in a row as `members` says (`values.py`). `write`: what tasks wrote, a log that is merged
+  when read (`writes.py`). Their `key` is the key of the checkpoint that they were put with times 2**32, plus
   a place under it: a checkpoint's rows lie side by side, need no index, and a commit of writes dirties a single page.
 - `source`: the code of functions by its digest, which is of all threads.
 - `crc`: in these three, the checksum of the row (`checksums.py`).
@@ -22,10 +22,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from checkpointers.channel_maps import Bases, ChannelMap
-from checkpointers.checksums import checksum
 from checkpointers.short_forms import short_id, short_time
-from checkpointers.sqlite_writes import bundles
+from checkpointers.sqlite.channel_maps import Bases, ChannelMap
+from checkpointers.sqlite.checksums import checksum
+from checkpointers.sqlite.writes import bundles
 from flowfn.ports import WriteRow
 from flowfn.sqlite.schema import Schema
 

@@ -10,14 +10,16 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from checkpointers import channel_maps, sqlite_values, sqlite_writes
-from checkpointers.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, key_of, span
-from checkpointers.checksums import check, checksum
 from checkpointers.leases import Held
 from checkpointers.rules import concerns_thread, lease_lost, now, strange_item
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
-from checkpointers.sqlite_schema import IS_UNFINISHED
-from checkpointers.sqlite_values import Values
+from checkpointers.sqlite import channel_maps
+from checkpointers.sqlite import values as sqlite_values
+from checkpointers.sqlite import writes as sqlite_writes
+from checkpointers.sqlite.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, key_of, span
+from checkpointers.sqlite.checksums import check, checksum
+from checkpointers.sqlite.schema import IS_UNFINISHED
+from checkpointers.sqlite.values import Values
 from flowfn.ports import (
     CheckpointRow,
     Commit,

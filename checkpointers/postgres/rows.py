@@ -3,7 +3,7 @@
 Rule: a commit is a list of statements, mostly of one, that ask for no answer before the next, so that a whole group of
 commits goes out as one pipeline. The first one locks the thread, and its row count says whether the lease still
 holds; each of the others finds its thread by id and token again, and so does nothing where that failed. A commit that
-has to look at what is there first has none (`postgres_looks.py`).
+has to look at what is there first has none (`looks.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from psycopg.types.numeric import Int8
 
-from checkpointers.postgres_forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
-from checkpointers.postgres_maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
+from checkpointers.postgres.forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
+from checkpointers.postgres.maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, WriteRow, Writes
 from flowfn.postgres.text import to_text

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from checkpointers.packing import unpacked
-from checkpointers.postgres_forms import (
+from checkpointers.postgres.forms import (
     HAS_VALUE,
     OWN,
     STORED,
@@ -24,7 +24,7 @@ from checkpointers.postgres_forms import (
     value_of,
     writes_of,
 )
-from checkpointers.postgres_leases import HELD, held
+from checkpointers.postgres.leases import HELD, held
 from checkpointers.rules import merged
 from flowfn.ports import Loaded, Versioned, WriteRow
 from flowfn.postgres.schema import Connection

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from checkpointers.foreign_errors import MethodMissing, SaverRaised
+from checkpointers.foreign.errors import MethodMissing, SaverRaised
 from flowfn.errors import FlowError
 
 TWIN: Final = "a"

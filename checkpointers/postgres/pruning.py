@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 from checkpointers.housekeeping import Place
 from checkpointers.leases import label
-from checkpointers.postgres_forms import HAS_VALUE, ROOM, STORED, WORDS, by_names, id_bytes, id_of, value_of
-from checkpointers.postgres_leases import HELD, held
+from checkpointers.postgres.forms import HAS_VALUE, ROOM, STORED, WORDS, by_names, id_bytes, id_of, value_of
+from checkpointers.postgres.leases import HELD, held
 from checkpointers.rules import busy
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text

@@ -3,8 +3,8 @@
 - `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. A listing
   sorts the rows by `touched`: an index of it would cost each run two entries.
 - `checkpoint`: `key` is the order of commits; a row whose `said` is NULL is named by writes alone so far, or was
-  forgotten (`postgres_pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
-  (`postgres_forms.py`), and the first value that it was put with; it shares what did not change with its parent.
+  forgotten (`pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
+  (`forms.py`), and the first value that it was put with; it shares what did not change with its parent.
 - `value`: the others that a checkpoint was put with. A value is whole, or what changed in the value of key `onto`; its
   bytes are as `packing.py` keeps them. Its key says with which checkpoint it was put, and so needs no index of those.
 - `write`: what tasks wrote, a log that is merged when read; a row has all that a commit adds under a checkpoint.
@@ -18,4 +18,4 @@ from __future__ import annotations
 
 from flowfn.postgres.schema import Schema
 
-SCHEMA = Schema("flowfn", "checkpointers")
+SCHEMA = Schema("flowfn", "checkpointers.postgres", "migrations")

@@ -21,8 +21,8 @@ from itertools import count
 from typing import Any, TypeGuard
 
 from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
-from checkpointers.foreign_methods import TWIN, Methods
-from checkpointers.foreign_rows import (
+from checkpointers.foreign.methods import TWIN, Methods
+from checkpointers.foreign.rows import (
     CALL,
     RECORD,
     Entry,

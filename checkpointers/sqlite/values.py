@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import ormsgpack
 
-from checkpointers.channel_maps import ChannelMap, Place, span
-from checkpointers.checksums import check, checksum
 from checkpointers.packing import LONG, NOTHING, Other, is_packed, packed, unpacked
 from checkpointers.rules import nothing_to_change
+from checkpointers.sqlite.channel_maps import ChannelMap, Place, span
+from checkpointers.sqlite.checksums import check, checksum
 from flowfn.ports import CheckpointRow
 from flowfn.recent import Recent
 from flowfn.sqlite.errors import Damaged

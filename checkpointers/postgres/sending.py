@@ -11,9 +11,10 @@ from contextlib import nullcontext
 
 import psycopg
 
-from checkpointers import postgres_leases, postgres_looks
-from checkpointers.postgres_maps import Heads
-from checkpointers.postgres_rows import Bundle, bundles
+from checkpointers.postgres import leases as postgres_leases
+from checkpointers.postgres import looks as postgres_looks
+from checkpointers.postgres.maps import Heads
+from checkpointers.postgres.rows import Bundle, bundles
 from flowfn.ports import Commit
 from flowfn.postgres.schema import Connection
 

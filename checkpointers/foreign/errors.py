@@ -1,4 +1,4 @@
-"""What goes wrong with a saver that was written for LangGraph; importing it brings no event loop along."""
+"""What goes wrong with a saver that was written for LangGraph."""
 
 from __future__ import annotations
 
