@@ -247,16 +247,14 @@ def keep_sources(db: Connection, sources: Mapping[str, bytes]) -> None:
     """Add the texts that aren't there, in an order in which no two processes wait for each other."""
     digests = sorted(sources)
     db.execute(
-        "INSERT INTO flowfn.identity.source SELECT * FROM unnest($1::text[], $2::bytea[]) ON CONFLICT DO NOTHING",
+        "INSERT INTO flowfn.source SELECT * FROM unnest($1::text[], $2::bytea[]) ON CONFLICT DO NOTHING",
         ([to_text(digest) for digest in digests], [sources[digest] for digest in digests]),
     )
 
 
 def source(db: Connection, digest: str) -> bytes | None:
     """The kept text of a digest."""
-    found = db.execute(
-        "SELECT data FROM flowfn.identity.source WHERE digest = $1", (to_text(digest),)
-    ).fetchone()
+    found = db.execute("SELECT data FROM flowfn.source WHERE digest = $1", (to_text(digest),)).fetchone()
     return None if found is None else bytes(found[0])
 
 
