@@ -4,8 +4,8 @@ Rule: rows are sealed on their way in and opened on their way out; in between is
 and needs no key. Each piece is bound to its place: a write to its checkpoint, task, index and channel; a
 value to its channel and version; a delta to the very bytes that it changes as well; a checkpoint to all that
 its row says and to the values that it holds, empty ones too. So a row that was changed, moved, swapped or
-put there is refused, and so is one that is missing from a checkpoint. What a whole older copy of a thread
-can't be told from is that thread.
+put there is refused, and so is one that is missing from a checkpoint. An older copy of a whole thread, put in its
+place, isn't noticed.
 """
 
 from __future__ import annotations

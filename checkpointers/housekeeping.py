@@ -102,7 +102,7 @@ class Housekeeping(ABC):
             ThreadBusy: a live run holds a thread; those before it in the list are done.
         """
         if strategy not in ("keep_latest", "delete"):
-            raise InvalidInput(f'strategy={strategy!r} is none. Pass "keep_latest" or "delete".')
+            raise InvalidInput(f'strategy={strategy!r} is unknown. Pass "keep_latest" or "delete".')
         for thread in thread_ids:
             if strategy == "delete":
                 self.delete_unused(thread)

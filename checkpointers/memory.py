@@ -71,7 +71,7 @@ class _Value(NamedTuple):
 class _Kept:
     """A checkpoint, what its channels hold, and its writes; `row` is None while only writes name it.
 
-    The mappings of the row are whoever's put it: what they said is in `values`.
+    The row's mappings may be the caller's; `values` is the saver's own.
     """
 
     row: CheckpointRow | None = None

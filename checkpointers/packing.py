@@ -1,8 +1,8 @@
 """How the bytes of a value are kept in a database: as they are, deflated, or deflated beside another's.
 
 Rule: what changed in a value is often what another channel was just given: a value is deflated with the bytes of
-another one, `beside` it, where that makes it shorter. Of what a row is beside there is a number: none where its bytes
-are as they are, 0 where they are deflated alone, else the key of the other.
+another one, where that makes it shorter. `beside` says how a row is kept: None, as it is; 0, deflated alone; else the
+key of the row that it was deflated with.
 """
 
 from __future__ import annotations

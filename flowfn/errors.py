@@ -41,11 +41,11 @@ class AsyncInBlockingRun(FlowError, TypeError):
 
 
 class InvalidNamespaceError(FlowError, ValueError):
-    """What was passed as the namespace of a store is none."""
+    """What was passed as the namespace of a store isn't valid."""
 
 
 class InvalidFilter(FlowError, ValueError):
-    """A filter of a store, or a condition on namespaces, is none that could be met."""
+    """A filter of a store, or a condition on namespaces, could never be met."""
 
 
 class NoCheckpointer(FlowError, RuntimeError):

@@ -21,7 +21,6 @@ from flowfn.errors import Suspended
 from flowfn.unlocked import UnlockedFuture
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 
 Job = Callable[[], Coroutine[Any, Any, Any]]
 """Makes the coroutine that yields the future's result."""

@@ -3,7 +3,7 @@
 A *saver* keeps bytes: it never sees a value, a task or a policy, and it never decides anything
 but who may write. The journal (`engine/journal.py`) makes the rows, orders them and reads them.
 
-The contract of a saver, beyond the signatures (`checkpointers/conformance.py` tests it):
+The contract of a saver, beyond the signatures (`checkpointers/conformance/` tests it):
 
 - `commit` is atomic: all rows of one `Commit` become visible and durable together, or none does,
   and its lease is checked in the same transaction.
@@ -98,7 +98,7 @@ class Loaded(NamedTuple):
 class Lease(NamedTuple):
     """The right to write to a thread until a higher `token` is given out.
 
-    `new`: the thread came to be with it, so that nothing is stored of it; a saver needn't say so.
+    `new`: the lease created the thread, so nothing is stored under it yet; False says nothing.
     """
 
     thread: str

@@ -42,7 +42,7 @@ class Thread(Generic[P, R]):
         Raises:
             Interrupted: the run waits for answers.
         """
-        result: R = self.workflow._call_on(self.id, args, kwargs)  # type: ignore[attr-defined]
+        result: R = self.workflow._call_on(self.id, args, kwargs)
         return result
 
     def invoke(self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any) -> Any:
@@ -77,7 +77,7 @@ class Thread(Generic[P, R]):
         """A caller's config on this thread.
 
         Raises:
-            InvalidInput: it is none, or names another thread.
+            InvalidInput: it isn't valid, or names another thread.
         """
         if config is None:
             return self.config

@@ -29,6 +29,10 @@ R = TypeVar("R")
 class Workflow(Stateful, Generic[P, R]):
     """A program with a way to be called. Made by `@entrypoint`."""
 
+    def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A direct call on a thread."""
+        raise TypeError(f"a graph isn't called like a function: write thread({thread!r}).invoke(input)")
+
     # -- calling --------------------------------------------------------------------------------
 
     def invoke(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flowfn.engine.answers import Pending
 from flowfn.engine.ids import call_id, node_path, node_scope, task_uuid
 from flowfn.engine.interrupts import NAME
-from flowfn.engine.record import CALL, QUESTION, RUN_TASK, CallInfo
+from flowfn.engine.record import CALL, QUESTION, RUN_TASK, CallInfo, one_row
 from flowfn.identity.digest import digest, render
 from flowfn.ports import WriteRow, Writes
 from flowfn.pregel.program import INTERRUPT, NO_WRITES, PULL, PUSH, RESUME
@@ -104,7 +104,7 @@ class Unfinished:
         taken.waiting, taken.questions = len(waiting), len(asked) - len(waiting)
         if waiting:
             data = self._dumps([tuple(pending) for pending in waiting])
-            taken.items.append(Writes("", heads[""], [WriteRow(RUN_TASK, -3, QUESTION, data)]))
+            taken.items.append(Writes("", heads[""], [one_row(RUN_TASK, QUESTION, data)]))
         return taken
 
     def _add_finished(self, taken: Taken, rows: Sequence[Wrote]) -> None:
@@ -143,7 +143,7 @@ class Unfinished:
         )  # fmt: skip
         rows = [
             WriteRow(task, 0, CALL, self._dumps(list(info))),
-            WriteRow(task, -3, QUESTION, self._dumps(interrupt)),
+            one_row(task, QUESTION, self._dumps(interrupt)),
         ]
         taken.items.append(Writes(namespace, asker.checkpoint, rows))
         return Pending(interrupt, namespace, asker.checkpoint, task, under)

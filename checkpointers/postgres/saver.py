@@ -47,7 +47,7 @@ class PostgresSaver(CheckpointSaver):
     kept when a run ends; None keeps all.
 
     Raises:
-        InvalidInput: the URL is none.
+        InvalidInput: the URL isn't valid.
         DatabaseUnreachable: nobody answers, or not to this user, or there is no such database.
         DatabaseVersion, NotADatabase, DatabaseForbidden: it answers, and can't be used.
     """

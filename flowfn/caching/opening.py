@@ -57,7 +57,7 @@ def checked(cache: Any) -> Any:
     named = isinstance(cache, str | os.PathLike)
     if named or all(callable(getattr(cache, name, None)) for name in ("get", "set", "clear")):
         return cache
-    raise InvalidInput(f"cache={cache!r} is none. {_EXPECTED}")
+    raise InvalidInput(f"cache={cache!r} is not a cache. {_EXPECTED}")
 
 
 def default_cache() -> Any:

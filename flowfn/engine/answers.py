@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK
+from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
 from flowfn.kinds import read
 from flowfn.ports import Loaded, WriteRow, Writes
@@ -84,7 +84,7 @@ def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: f
     who = {"by": by, "at": datetime.fromtimestamp(at, UTC)}
     return [
         WriteRow(task, journal.next_order(), ANSWER, value),
-        WriteRow(task, -7, ANSWERED_BY, journal.serde.dumps(who)),
+        one_row(task, ANSWERED_BY, journal.serde.dumps(who)),
     ]
 
 
@@ -94,7 +94,7 @@ def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: f
 def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
     """The list of waiting questions, as a row that replaces the last one."""
     data = journal.encode([tuple(question) for question in pending], "interrupt()")
-    return Writes("", checkpoint, [WriteRow(RUN_TASK, -3, QUESTION, data)])
+    return Writes("", checkpoint, [one_row(RUN_TASK, QUESTION, data)])
 
 
 def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:

@@ -18,7 +18,7 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.ids import instance_id
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows
-from flowfn.engine.record import DECISION, DOUBT, RETURN
+from flowfn.engine.record import DECISION, DOUBT, RETURN, one_row
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING
@@ -137,7 +137,7 @@ async def _recorded(call: Call, host: Host, decided: Done | NotDone) -> Any:
     assert record is not None
     who = "a human" if call.definition.in_doubt == "ask" else _name_of(call.definition.in_doubt)
     said = "done" if isinstance(decided, Done) else "not done"
-    decision = WriteRow(call.task, -6, DECISION, journal.serde.dumps(f"{said}, said {who}"))
+    decision = one_row(call.task, DECISION, journal.serde.dumps(f"{said}, said {who}"))
     if not isinstance(decided, Done):
         journal.ride(note.namespace, note.checkpoint, [decision])
         return MISSING

@@ -1,8 +1,8 @@
 """Which recorded calls the error that ended a run came from: nobody has acted on it, so they run again.
 
 Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
-ended the run are the calls whose error it is, contains or came from. An error may also have been raised beside
-another one, in the code that handles it: that of a call came from the calls under this call, and from no others.
+ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
+was handled: then only calls made under its own call count as where it came from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from flowfn.engine.record import FAILED
+from flowfn.engine.record import FAILED, one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
 
@@ -50,7 +50,7 @@ def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
 
 
 def _row(journal: Journal, recorded: Recorded) -> WriteRow:
-    return WriteRow(recorded.place[1], -4, FAILED, journal.serde.dumps(recorded.order))
+    return one_row(recorded.place[1], FAILED, journal.serde.dumps(recorded.order))
 
 
 def _causes(

@@ -151,7 +151,7 @@ class Frame:
     def identity(self, name: str, digest: bytes, *, own: bool = False) -> tuple[str, int, int]:
         """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
 
-        A record that is another call's already, by its place or but for the clock, counts as a call that came before.
+        A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
         With `own` so does one of another branch, while the code is unchanged.
         """
         self.steps += 1

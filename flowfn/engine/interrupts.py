@@ -16,11 +16,10 @@ from flowfn.definition import OnDivergence
 from flowfn.engine.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
 from flowfn.engine.ids import instance_id
 from flowfn.engine.matching import Same, judge
-from flowfn.engine.record import ANSWER, QUESTION, CallInfo, Record
+from flowfn.engine.record import ANSWER, QUESTION, CallInfo, Record, one_row
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import digest, render
 from flowfn.kinds import spelled
-from flowfn.ports import WriteRow
 from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:
@@ -253,4 +252,4 @@ async def record_questions(frame: Frame, host: Host) -> None:
         if not asked.known:
             interrupt = asked.pending.interrupt
             data = journal.encode(interrupt, f"the question {interrupt.value!r} of interrupt()")
-            await journal.append(host, asked.note, WriteRow(asked.pending.task, -3, QUESTION, data))
+            await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))

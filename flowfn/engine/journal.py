@@ -24,7 +24,7 @@ from flowfn.config import Durability
 from flowfn.engine.backlog import Backlog, Item
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
-from flowfn.engine.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo
+from flowfn.engine.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, one_row
 from flowfn.engine.rows import decode_checkpoint, encode
 from flowfn.engine.thinning import Thinning
 from flowfn.errors import SerializationError
@@ -136,7 +136,7 @@ class Journal:
         task = note.row.task
         rows = [WriteRow(task, self.next_order(), STARTED, self.serde.dumps(at))]
         if waited:
-            rows.append(WriteRow(task, -2, SUSPENDED, self.serde.dumps(False)))
+            rows.append(one_row(task, SUSPENDED, self.serde.dumps(False)))
         await self.append(host, note, *rows)
         await self._write_backlog(host)
 
@@ -184,7 +184,7 @@ class Journal:
         """The divergence report of a resumed run, as a row that replaces the last one."""
         if not report.resumed:
             return []
-        return [Writes("", checkpoint, [WriteRow(RUN_TASK, -5, REPORT, self.serde.dumps(report.to_data()))])]
+        return [Writes("", checkpoint, [one_row(RUN_TASK, REPORT, self.serde.dumps(report.to_data()))])]
 
     async def append(
         self, host: Host, note: Note, *rows: WriteRow, written: Callable[[], None] | None = None
@@ -201,7 +201,7 @@ class Journal:
 
     def suspend(self, note: Note, waiting: bool) -> None:
         """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
-        row = WriteRow(note.row.task, -2, SUSPENDED, self.serde.dumps(waiting))
+        row = one_row(note.row.task, SUSPENDED, self.serde.dumps(waiting))
         self._notes[f"{note.row.task} waits"] = Note(note.namespace, note.checkpoint, row)
 
     def ride(self, namespace: str, checkpoint: str, rows: Sequence[WriteRow]) -> None:

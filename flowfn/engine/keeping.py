@@ -1,4 +1,4 @@
-"""What is kept of a node's task: a row for each of its writes, in their order, or one that says there was none.
+"""The rows that say what came of a call: what a node wrote, a failure, the timing, the code that it is of.
 
 Rule: a task's rows are committed together, so that a task has either finished or it hasn't.
 """
@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count, repeat
 from typing import TYPE_CHECKING
 
-from flowfn.engine.record import CODE, ERROR, TIMED, Timing
+from flowfn.engine.record import CODE, ERROR, TIMED, Timing, one_row
 from flowfn.engine.rows import Encoded, unstorable
 from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow
@@ -60,15 +60,15 @@ def failure_rows(
     serde: Serializer, call: Call, error: BaseException, now: float, *, handed_over: bool = False
 ) -> list[WriteRow]:
     """The rows of a task that has failed by now, and whether another node handles that."""
-    rows = [WriteRow(call.task, -1, ERROR, serde.dumps((error, repr(error))), call.path)]
+    rows = [one_row(call.task, ERROR, serde.dumps((error, repr(error))), call.path)]
     if handed_over:
-        rows.append(WriteRow(call.task, -5, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
+        rows.append(one_row(call.task, ERROR_SOURCE, serde.dumps(call.definition.name), call.path))
     return rows + _node_timing_rows(serde, call, now)
 
 
 def code_rows(serde: Serializer, call: Call) -> list[WriteRow]:
     """Which code the outcome is of, where its call was recorded under other code; to be committed with it."""
-    return [WriteRow(call.task, -10, CODE, serde.dumps(call.definition.code))] if call.edited else []
+    return [one_row(call.task, CODE, serde.dumps(call.definition.code))] if call.edited else []
 
 
 def timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRow]:
@@ -92,4 +92,4 @@ def _node_timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRo
 
 def _timing_row(serde: Serializer, call: Call, now: float) -> WriteRow:
     timing = Timing(call.started, now, call.attempts)
-    return WriteRow(call.task, -9, TIMED, serde.dumps([*timing]), call.path)
+    return one_row(call.task, TIMED, serde.dumps([*timing]), call.path)

@@ -5,7 +5,7 @@ Rule: a row is kept as it was read, and its value is decoded when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowfn.ports import Deserializer, WriteRow
@@ -34,6 +34,25 @@ RUN_TASK = "0" * 32
 """The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
 
 OUTCOMES = (RETURN, ERROR, ANSWER)
+
+_ONE: Mapping[str, int] = {
+    ERROR: -1,
+    SUSPENDED: -2,
+    QUESTION: -3,
+    FAILED: -4,
+    ERROR_SOURCE: -5,
+    REPORT: -5,  # the run's own, and never beside a node's
+    DECISION: -6,
+    ANSWERED_BY: -7,
+    TIMED: -9,
+    CODE: -10,
+}
+"""The index of a row of which a task has one at most, the last that was written."""
+
+
+def one_row(task: str, channel: str, data: bytes, path: str = "") -> WriteRow:
+    """A row that replaces the one of its task and channel."""
+    return WriteRow(task, _ONE[channel], channel, data, path)
 
 
 class CallInfo(NamedTuple):

@@ -22,7 +22,7 @@ from flowfn.engine.answers import (
 from flowfn.engine.failing import failed_rows
 from flowfn.engine.ids import node_scope
 from flowfn.engine.journal import Journal
-from flowfn.engine.record import ERROR, RUN_TASK
+from flowfn.engine.record import ERROR, RUN_TASK, one_row
 from flowfn.engine.run import Run
 from flowfn.engine.slots import Slots
 from flowfn.engine.superstep import go_on
@@ -391,5 +391,5 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
 
 def _error_row(run: Run, journal: Journal, error: BaseException | None) -> Writes:
     """What the run ended on, for `get_state`; None clears it."""
-    row = WriteRow(RUN_TASK, -1, ERROR, journal.serde.dumps(error))
+    row = one_row(RUN_TASK, ERROR, journal.serde.dumps(error))
     return Writes("", run.checkpoint.id, [row])

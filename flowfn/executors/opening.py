@@ -25,7 +25,7 @@ def check_executor(executor: Any) -> Any:
     """
     known = executor is None or isinstance(executor, Executor) or _is_name(executor)
     if not known:
-        raise InvalidInput(f"executor={executor!r} is none. {_EXPECTED}")
+        raise InvalidInput(f"executor={executor!r} is not an executor. {_EXPECTED}")
     return executor
 
 

@@ -146,8 +146,8 @@ def check_checkpointer(checkpointer: Any) -> None:
     ):
         return
     raise TypeError(
-        f'checkpointer={checkpointer!r} is none. Pass a saver, a path such as "runs.db", or a URL such as '
-        '"sqlite:///runs.db" or "memory://".'
+        f'checkpointer={checkpointer!r} is not a checkpointer. Pass a saver, a path such as "runs.db", or a URL such '
+        'as "sqlite:///runs.db" or "memory://".'
     )
 
 

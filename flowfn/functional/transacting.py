@@ -53,7 +53,7 @@ def transacting(function: Callable[..., Any], given: Given, name: str, is_async:
     """The function, called in a transaction.
 
     Raises:
-        TypeError: `transaction=` is none, or the function names no parameter for the connection.
+        TypeError: `transaction=` isn't valid, or the function names no parameter for the connection.
     """
     if PARAMETER not in inspect.signature(function).parameters:
         raise TypeError(

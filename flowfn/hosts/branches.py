@@ -54,8 +54,8 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
 def branch_number(frame: Frame, attempts: Collection[asyncio.Task[Any]]) -> int:
     """Which branch of a frame's code is current: 0 for what calls it, else by the order in which they were made.
 
-    A branch has its number from when one that was made at the same time or later first does anything; `attempts` are
-    the tasks that run other frames, or are about to.
+    A branch is numbered when it, or one made no earlier, first calls something; `attempts` are the tasks that run
+    other frames, or are about to.
     """
     try:
         me = asyncio.current_task()

@@ -109,7 +109,7 @@ class Walk:
         return text_form(value)
 
     def leaf(self, value: Any, form: Any, detect: Detector) -> Any:
-        """The form of a leaf that may be volatile, as `detect` will tell who asks."""
+        """The form of a leaf that may be volatile; `detect` decides."""
         self.suspect = True
         return form
 

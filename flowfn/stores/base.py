@@ -113,7 +113,7 @@ class BaseStore(ABC):
             ttl: minutes to live, or a `timedelta`; None: for ever; left out: the store's `default_ttl`.
 
         Raises:
-            InvalidNamespaceError: the namespace is none.
+            InvalidNamespaceError: the namespace isn't valid.
             NotImplementedError: a `ttl` for a store whose items don't expire.
         """
         self.batch([self._put(namespace, key, value, index, ttl)])

@@ -17,7 +17,7 @@ def checked_op(op: Op) -> Op:
     Raises:
         InvalidInput: its key, value, time to live, limit or offset is of the wrong kind, or it is no operation.
         InvalidFilter: its filter or condition can't be met.
-        InvalidNamespaceError: its namespace is none.
+        InvalidNamespaceError: its namespace isn't valid.
     """
     if isinstance(op, GetOp):
         return op._replace(namespace=checked(op.namespace), key=_key(op.key))

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -208,8 +208,3 @@ def _writes(value: Any) -> Any:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def metadata_of(spec: StateNodeSpec) -> Mapping[str, Any]:
-    """A node's metadata, never None."""
-    return spec.metadata or {}

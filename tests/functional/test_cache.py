@@ -282,7 +282,7 @@ def test_a_cached_workflow(world: World) -> None:
 
 def test_a_cache_that_is_none() -> None:
     """What can't be a cache is refused where it is written."""
-    with pytest.raises(InvalidInput, match="cache=3 is none"):
+    with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
         task(cache=3)
-    with pytest.raises(InvalidInput, match="cache=3 is none"):
+    with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
         entrypoint(cache=3)

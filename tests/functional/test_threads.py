@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import (
     Interrupted,
     InvalidInput,
@@ -13,6 +14,7 @@ from flowfn import (
     UnknownThread,
     interrupt,
 )
+from graph_compat.graph import START, StateGraph
 
 from ..worlds import World, asked
 
@@ -53,6 +55,17 @@ def test_a_handle_calls_its_thread(world: World) -> None:
         [{"wf": 6}],
     ]
     assert thread.state.values == 6
+
+
+def test_a_graph_is_not_called_like_a_function() -> None:
+    """A handle on a graph's thread says what to write instead."""
+    builder = StateGraph(int)
+    builder.add_node("n", lambda state: state + 1)
+    builder.add_edge(START, "n")
+    thread = builder.compile(checkpointer=MemorySaver()).thread("t")
+    with pytest.raises(TypeError, match=r"write thread\('t'\).invoke\(input\)"):
+        thread(1)
+    assert thread.invoke(1) == 2
 
 
 def test_a_handle_resumes(world: World) -> None:
