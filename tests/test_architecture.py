@@ -210,7 +210,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}
-    | {"flowfn.events", "flowfn.functional.task", "flowfn.logs", "flowfn.runtime", "flowfn.streams"}
+    | {
+        "flowfn.events",
+        "flowfn.functional.task",
+        "flowfn.functional.wrapping",
+        "flowfn.logs",
+        "flowfn.runtime",
+        "flowfn.streams",
+    }
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {"flowfn.drawing", "flowfn.lazy", "flowfn.stores", "checkpointers", "graph_compat.unfinished"},

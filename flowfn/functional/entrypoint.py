@@ -12,17 +12,8 @@ from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
 from flowfn.executors.opening import check_executor
 from flowfn.functional.final import final
-from flowfn.functional.task import (
-    _unused,
-    _Wrapper,
-    check_cache,
-    defined,
-    plain,
-    policies_of,
-    rebuild,
-    reference,
-    runnable,
-)
+from flowfn.functional.task import check_cache, policies_of
+from flowfn.functional.wrapping import Wrapper, defined, plain, rebuild, reference, runnable, unused
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.ports import Saver
@@ -39,7 +30,7 @@ R = TypeVar("R")
 _Final = final
 
 
-class Entrypoint(_Wrapper[P, R], Workflow[P, R]):
+class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     """A workflow that is called as its function is. Made by `@entrypoint`.
 
     A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
@@ -55,7 +46,7 @@ class Entrypoint(_Wrapper[P, R], Workflow[P, R]):
         return type(self)
 
     def __init__(self, function: Any, definition: Definition, options: Mapping[str, Any]) -> None:
-        super().__init__(function, _unused)
+        super().__init__(function, unused)
         self._self_definition = definition
         self._self_options = dict(options)
         self._self_lowered: Lowered | None = None

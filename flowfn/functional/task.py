@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
-
-import wrapt
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from flowfn.context import current_frame
-from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options, define
+from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options
 from flowfn.executors.opening import check_executor
+from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, plain, rebuild, reference, unused
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 
@@ -27,30 +26,8 @@ S = TypeVar("S")
 if TYPE_CHECKING:
     from flowfn.caching.task_cache import TaskCache
 
-    class _Wrapper(Generic[P, R]):
-        __wrapped__: Callable[P, Any]
 
-        def __init__(self, wrapped: Any, wrapper: Any) -> None: ...
-
-    class _BoundWrapper(_Wrapper[P, R]):
-        _self_parent: Any
-        _self_instance: Any
-else:
-
-    class _Generic:
-        __slots__ = ()  # or a task would not have its function's attributes, by which `functools.wraps` goes
-
-        def __class_getitem__(cls, item):
-            return cls
-
-    class _Wrapper(wrapt.FunctionWrapper, _Generic):
-        pass
-
-    class _BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
-        pass
-
-
-class Task(_Wrapper[P, R]):
+class Task(Wrapper[P, R]):
     """A function whose calls are durable inside a run. Made by `@task`.
 
     `func` is the plain function. Calling a task inside a run gives a `Future`, outside one it runs.
@@ -65,7 +42,7 @@ class Task(_Wrapper[P, R]):
         return type(self)
 
     def __init__(self, definition: Definition, function: Any = None) -> None:
-        super().__init__(definition.author_function if function is None else function, _unused)
+        super().__init__(definition.author_function if function is None else function, unused)
         self._self_definition = definition
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -143,7 +120,7 @@ class Task(_Wrapper[P, R]):
     __str__ = __repr__
 
 
-class BoundTask(_BoundWrapper[P, R]):
+class BoundTask(BoundWrapper[P, R]):
     """A task taken from an instance or a class, as a method is."""
 
     __flowfn__ = "task"
@@ -187,10 +164,6 @@ class BoundTask(_BoundWrapper[P, R]):
 
 
 Task.__bound_function_wrapper__ = BoundTask  # type: ignore[attr-defined]
-
-
-def _unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-    raise AssertionError("a task is called through Task.__call__")
 
 
 def _cache_of(definition: Definition, args: Sequence[Any] = ()) -> TaskCache:
@@ -339,30 +312,6 @@ def task(
     return decorate if function is None else decorate(function)
 
 
-def defined(function: Any, **options: Any) -> Definition:
-    """A function's definition, ready to be called."""
-    return runnable(define(function, **options), function)
-
-
-def runnable(definition: Definition, function: Any) -> Definition:
-    """The definition of `function`, or of what calls it: to collect a generator's items, or in a transaction."""
-    called = function
-    if definition.is_generator:
-        from flowfn.functional.generators import collecting
-
-        called = collecting(called)
-    if definition.transaction is not None:
-        from flowfn.functional.transacting import transacting
-
-        called = transacting(called, definition.transaction, definition.name, definition.is_async)
-    return definition.with_options(function=called, stands_for=None if called is function else function)
-
-
-def plain(function: Any) -> Any:
-    """The function inside a `staticmethod` or `classmethod`, or itself."""
-    return function.__func__ if isinstance(function, staticmethod | classmethod) else function
-
-
 if TYPE_CHECKING:
 
     class _Decorator:
@@ -375,36 +324,3 @@ if TYPE_CHECKING:
         @overload
         def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
         def __call__(self, function: Any, /) -> Any: ...
-
-
-# -- shipping and copying -------------------------------------------------------------------------
-
-
-def reference(wrapper: Any, kind: type, *parts: Any) -> tuple[Any, ...]:
-    """How to find or rebuild a wrapper elsewhere: by its name where that leads back to it, else by parts.
-
-    Without this, cloudpickle would ship the bare function and drop retries and durability without a word.
-    """
-    function = plain(wrapper.__wrapped__)
-    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module and qualname and module != "__main__" and _at(module, qualname) is wrapper:
-        return (None, module, qualname)
-    return (kind, *parts)
-
-
-def rebuild(kind: Any, *parts: Any) -> Any:
-    """The inverse of `reference`."""
-    if kind is None:
-        import importlib
-
-        module, qualname = parts
-        importlib.import_module(module)
-        return _at(module, qualname)
-    return kind(*parts)
-
-
-def _at(module: str, qualname: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for name in qualname.split("."):
-        found = getattr(found, "__dict__", {}).get(name)
-    return found

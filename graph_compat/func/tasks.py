@@ -11,7 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 from flowfn import Future, Task
 from flowfn.definition import Definition
 from flowfn.errors import AsyncInBlockingRun
-from flowfn.functional.task import call_task, defined, plain, policies_of
+from flowfn.functional.task import call_task, policies_of
+from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.cache.port import port_of
 from graph_compat.func.options import renamed

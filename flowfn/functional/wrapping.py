@@ -1,0 +1,104 @@
+"""What a decorated function becomes: a wrapper that has its name and signature, and can be copied and shipped.
+
+Rule: a wrapper is called by its own `__call__`, never by wrapt's; it goes to another process as a reference to where it
+is, or as the parts that it is rebuilt of.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+import wrapt
+
+from flowfn.definition import Definition, define
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+if TYPE_CHECKING:
+
+    class Wrapper(Generic[P, R]):
+        __wrapped__: Callable[P, Any]
+
+        def __init__(self, wrapped: Any, wrapper: Any) -> None: ...
+
+    class BoundWrapper(Wrapper[P, R]):
+        _self_parent: Any
+        _self_instance: Any
+else:
+
+    class _Generic:
+        __slots__ = ()  # or a task would not have its function's attributes, by which `functools.wraps` goes
+
+        def __class_getitem__(cls, item):
+            return cls
+
+    class Wrapper(wrapt.FunctionWrapper, _Generic):
+        pass
+
+    class BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
+        pass
+
+
+def unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    """What wrapt would call."""
+    raise AssertionError("a wrapper is called through its own __call__")
+
+
+def defined(function: Any, **options: Any) -> Definition:
+    """A function's definition, ready to be called."""
+    return runnable(define(function, **options), function)
+
+
+def runnable(definition: Definition, function: Any) -> Definition:
+    """The definition of `function`, or of what calls it: to collect a generator's items, or in a transaction."""
+    called = function
+    if definition.is_generator:
+        from flowfn.functional.generators import collecting
+
+        called = collecting(called)
+    if definition.transaction is not None:
+        from flowfn.functional.transacting import transacting
+
+        called = transacting(called, definition.transaction, definition.name, definition.is_async)
+    return definition.with_options(function=called, stands_for=None if called is function else function)
+
+
+def plain(function: Any) -> Any:
+    """The function inside a `staticmethod` or `classmethod`, or itself."""
+    return function.__func__ if isinstance(function, staticmethod | classmethod) else function
+
+
+# -- shipping and copying -------------------------------------------------------------------------
+
+
+def reference(wrapper: Any, kind: type, *parts: Any) -> tuple[Any, ...]:
+    """How to find or rebuild a wrapper elsewhere: by its name where that leads back to it, else by parts.
+
+    Without this, cloudpickle would ship the bare function and drop retries and durability without a word.
+    """
+    function = plain(wrapper.__wrapped__)
+    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module and qualname and module != "__main__" and _at(module, qualname) is wrapper:
+        return (None, module, qualname)
+    return (kind, *parts)
+
+
+def rebuild(kind: Any, *parts: Any) -> Any:
+    """The inverse of `reference`."""
+    if kind is None:
+        import importlib
+
+        module, qualname = parts
+        importlib.import_module(module)
+        return _at(module, qualname)
+    return kind(*parts)
+
+
+def _at(module: str, qualname: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found
