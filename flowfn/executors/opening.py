@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import Executor
 from typing import Any
 
 from flowfn.errors import InvalidInput
+from flowfn.forking import after_fork
 
 _open: dict[str, Executor] = {}
 _opening = threading.Lock()
@@ -81,5 +81,4 @@ def _forget() -> None:
     _open.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)
