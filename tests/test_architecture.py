@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.policies": NOUNS,
     "flowfn.lazy": set(),
     "flowfn.forking": set(),
+    "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
@@ -46,9 +47,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.forking", "flowfn.lazy"},
+    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
     "flowfn.executors": NOUNS
-    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
+    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
+    | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
@@ -195,7 +197,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.postgres": {"flowfn.errors", "flowfn.forking"},
     "flowfn.stores": NOUNS
     | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
-    | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy"},
+    | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
@@ -204,6 +206,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.forking",
         "flowfn.lazy",
         "flowfn.logs",
+        "flowfn.opening",
         "flowfn.ports",
         "flowfn.recent",
         "flowfn.serde",
