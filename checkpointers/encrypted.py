@@ -10,9 +10,7 @@ place, isn't noticed.
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +23,7 @@ from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import key_id, place
 from flowfn.errors import CorruptDataError, DecryptionError, InvalidInput, SaverError
+from flowfn.forking import each_after_fork
 from flowfn.ports import (
     Begin,
     Busy,
@@ -79,8 +78,11 @@ class EncryptedSaver(CheckpointSaver):
         self.keys = keys
         super().__init__(serde=self.saver.serde)
         self._known: OrderedDict[_Spot, Tags] = OrderedDict()
+        self._renew_lock()
+        _renewed_after_fork(self)
+
+    def _renew_lock(self) -> None:
         self._lock = threading.Lock()
-        _open.add(self)
 
     @property
     def inline(self) -> bool:
@@ -429,14 +431,4 @@ def _tag(sealed: bytes) -> str:
     return sealed[-_TAG_BYTES:].hex()
 
 
-_open: weakref.WeakSet[EncryptedSaver] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """Another thread of the parent may have held a lock, which nobody will release in the child."""
-    for saver in _open:
-        saver._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_renewed_after_fork = each_after_fork(EncryptedSaver._renew_lock)

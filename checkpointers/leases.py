@@ -7,7 +7,6 @@ and between machines the expiry, which a heartbeat pushes on.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from checkpointers.liveness import Owner
+from flowfn.forking import after_fork
 from flowfn.ports import Lease, Status, ThreadRow
 
 TTL = 30.0
@@ -186,5 +186,4 @@ def _after_fork() -> None:
         holder._reset({**holder._inherited, **holder._held})
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

@@ -6,9 +6,7 @@ a workflow behaves as it will on disk.
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -27,6 +25,7 @@ from checkpointers.rules import (
     unknown_before,
 )
 from flowfn.errors import SaverError
+from flowfn.forking import each_after_fork
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -126,8 +125,11 @@ class MemorySaver(CheckpointSaver):
         self._sources: dict[str, bytes] = {}
         self._ticks = count(1)
         self._holder = Holder()
+        self._renew_lock()
+        _renewed_after_fork(self)
+
+    def _renew_lock(self) -> None:
         self._lock = threading.Lock()
-        _open.add(self)
 
     @property
     def inline(self) -> bool:
@@ -396,14 +398,4 @@ def _listed(known: _Thread) -> ThreadRow:
     )
 
 
-_open: weakref.WeakSet[MemorySaver] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """Another thread of the parent may have held a lock, which nobody will release in the child."""
-    for saver in _open:
-        saver._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_renewed_after_fork = each_after_fork(MemorySaver._renew_lock)

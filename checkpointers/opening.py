@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.memory import MemorySaver
+from flowfn.opening import Databases, Opened
 from flowfn.ports import Saver
-
-if TYPE_CHECKING:
-    from checkpointers.postgres import PostgresSaver
-    from checkpointers.sqlite import SqliteSaver
 
 Target = Saver | str | os.PathLike[str] | Any
 """A saver, of flowfn's or of LangGraph's kind; a path; a URL."""
-
-_open: weakref.WeakValueDictionary[str, SqliteSaver | PostgresSaver] = weakref.WeakValueDictionary()
-_opening = threading.Lock()
-
-_EXPECTED = (
-    'Pass a saver, a path such as "runs.db", or a URL such as "sqlite:///runs.db",'
-    ' "postgresql://user@host/database" or "memory://".'
-)
 
 
 def open_saver(target: Target) -> Saver:
@@ -35,57 +22,40 @@ def open_saver(target: Target) -> Saver:
     `sqlite:///runs.db` (relative), `sqlite:////srv/runs.db` (absolute) and `sqlite:///:memory:`. `postgresql://…`,
     or `postgres://…`, is a Postgres database; `memory://` is a new `MemorySaver`. While a file or database is open
     here, opening it again gives the same saver, so that its leases and its group commit are shared; whoever closes
-    it closes it for all. Anything else is a `TypeError`.
+    it closes it for all.
+
+    Raises:
+        InvalidInput: it is no saver, or a URL that names none.
     """
     if isinstance(target, str | os.PathLike):
-        return _open_url(os.fspath(target))
+        return _databases.open(target)
     from checkpointers.foreign import adapted, is_foreign
 
     if is_foreign(target):
         return adapted(target)
     if isinstance(target, CheckpointSaver | Saver):  # a protocol alone answers slowly
         return target
-    raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")
+    raise _databases.refusal(target)
 
 
-def _open_url(target: str) -> Saver:
-    scheme, separator, rest = target.partition("://")
-    if not separator:
-        return _open_sqlite(target)
-    if scheme == "memory" and not rest:
-        return MemorySaver()
-    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return _open_sqlite(rest[1:])
-    if scheme in ("postgresql", "postgres"):
-        return _shared(target, _postgres)
-    raise TypeError(f"{target!r} is not a checkpointer. {_EXPECTED}")
-
-
-def _open_sqlite(path: str) -> Saver:
-    if path == ":memory:" or path.startswith("file:"):
-        return _sqlite(path)
-    return _shared(os.path.realpath(path), lambda _: _sqlite(path))
-
-
-def _shared(name: str, make: Callable[[str], SqliteSaver | PostgresSaver]) -> Saver:
-    with _opening:
-        saver = _open.get(name)
-        if saver is None or saver.closed:
-            saver = _open[name] = make(name)
-        return cast(Saver, saver)
-
-
-def _sqlite(path: str) -> SqliteSaver:
+def _sqlite(path: str) -> Saver:
     from checkpointers.sqlite import SqliteSaver
 
     return SqliteSaver(path)
 
 
-def _postgres(url: str) -> PostgresSaver:
-    try:
-        from checkpointers.postgres import PostgresSaver
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"a Postgres checkpointer needs {error.name}: pip install 'flowfn-durable[postgres]'"
-        ) from error
+def _postgres(url: str) -> Saver:
+    from checkpointers.postgres import PostgresSaver
+
     return PostgresSaver(url)
+
+
+_databases: Databases[Saver] = Databases(
+    noun="checkpointer",
+    expected='Pass a saver, a path such as "runs.db", or a URL such as "sqlite:///runs.db",'
+    ' "postgresql://user@host/database" or "memory://".',
+    opened=Opened(weakref.WeakValueDictionary()),
+    memory=MemorySaver,
+    sqlite=_sqlite,
+    postgres=_postgres,
+)

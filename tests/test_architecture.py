@@ -21,6 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.errors": set(),
     "flowfn.policies": NOUNS,
     "flowfn.lazy": set(),
+    "flowfn.forking": set(),
+    "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
@@ -45,9 +47,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.lazy"},
+    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
     "flowfn.executors": NOUNS
-    | {"flowfn.context", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
+    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
+    | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
@@ -76,7 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.unlocked"},
+    | {"flowfn.forking", "flowfn.unlocked"},
     # What a caller sees.
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
@@ -190,18 +193,20 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
-    "flowfn.sqlite": {"flowfn.errors"},
-    "flowfn.postgres": {"flowfn.errors"},
+    "flowfn.sqlite": {"flowfn.errors", "flowfn.forking"},
+    "flowfn.postgres": {"flowfn.errors", "flowfn.forking"},
     "flowfn.stores": NOUNS
     | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
-    | {"flowfn.hosts.clock", "flowfn.lazy"},
+    | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
         "flowfn.described",
         "flowfn.encryption",
+        "flowfn.forking",
         "flowfn.lazy",
         "flowfn.logs",
+        "flowfn.opening",
         "flowfn.ports",
         "flowfn.recent",
         "flowfn.serde",

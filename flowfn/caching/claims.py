@@ -8,12 +8,12 @@ so that a computation may take as long as it likes, and a killed process stands 
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 import uuid
 from typing import Any
 
+from flowfn.forking import after_fork
 from flowfn.futures import Future
 from flowfn.logs import logger
 
@@ -137,5 +137,4 @@ def _forget() -> None:
     _flights.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 from functools import lru_cache
 from typing import Any
 
 from flowfn.caching.memory import PROCESS, MemoryCache
 from flowfn.definition import Definition
 from flowfn.errors import InvalidInput
+from flowfn.opening import Opened
 from flowfn.values import MISSING
 
 VARIABLE = "FLOWFN_CACHE"
 
-_open: dict[str, Any] = {}
-_opening = threading.Lock()
+_opened: Opened[Any] = Opened({})
 
 _EXPECTED = (
     'Pass a cache of flowfn.caching, the path of a folder such as ".cache", or a URL such as '
@@ -38,13 +37,13 @@ def open_cache(target: Any) -> Any:
     text = os.fspath(target)
     scheme, separator, rest = text.partition("://")
     if not separator:
-        return _shared(os.path.realpath(text))
+        return _opened.get(os.path.realpath(text), _disk)
     if scheme == "memory" and not rest:
         return MemoryCache()
     if scheme == "disk" and rest.startswith("/") and len(rest) > 1:
-        return _shared(os.path.realpath(rest))
+        return _opened.get(os.path.realpath(rest), _disk)
     if scheme in ("redis", "rediss", "unix"):
-        return _shared(text)
+        return _opened.get(text, _redis)
     raise InvalidInput(f"{target!r} is not a cache. {_EXPECTED}")
 
 
@@ -88,19 +87,13 @@ def place_of(definition: Definition, of_run: Any) -> Any:
     return place
 
 
-def _shared(name: str) -> Any:
-    with _opening:
-        cache = _open.get(name)
-        if cache is None:
-            cache = _open[name] = _made(name)
-        return cache
-
-
-def _made(name: str) -> Any:
-    if "://" in name:
-        from flowfn.caching.redis import RedisCache
-
-        return RedisCache(name)
+def _disk(folder: str) -> Any:
     from flowfn.caching.disk import DiskCache
 
-    return DiskCache(name)
+    return DiskCache(folder)
+
+
+def _redis(url: str) -> Any:
+    from flowfn.caching.redis import RedisCache
+
+    return RedisCache(url)

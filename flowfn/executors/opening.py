@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from concurrent.futures import Executor
 from typing import Any
 
 from flowfn.errors import InvalidInput
+from flowfn.forking import after_fork
+from flowfn.opening import Opened
 
-_open: dict[str, Executor] = {}
-_opening = threading.Lock()
+_opened: Opened[Executor] = Opened({})
+after_fork(_opened.forget)  # a child has none of its parent's threads and connections
 
 _EXPECTED = (
     'Pass a concurrent.futures.Executor, "threads", "processes", "dask://host:port" or "ray://host:port".'
@@ -43,11 +43,7 @@ def open_executor(target: Any) -> Executor | None:
         return target
     if target == "threads":
         return None
-    with _opening:
-        executor = _open.get(target)
-        if executor is None:
-            executor = _open[target] = _made(target)
-        return executor
+    return _opened.get(target, _made)
 
 
 def _is_name(target: Any) -> bool:
@@ -72,14 +68,3 @@ def _made(name: str) -> Executor:
     from flowfn.executors.ray import RayExecutor
 
     return RayExecutor(name if rest else None)
-
-
-def _forget() -> None:
-    """A forked child has none of its parent's threads and connections."""
-    global _opening
-    _opening = threading.Lock()
-    _open.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

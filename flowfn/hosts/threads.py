@@ -8,7 +8,6 @@ off to do something else). Sequential code, which waits at once, never wakes any
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
+from flowfn.forking import after_fork
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
@@ -392,5 +392,4 @@ def _forget() -> None:
     _waker = _Waker()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)

@@ -6,9 +6,10 @@ after ten seconds; none keeps the process alive. The shape is trio's thread cach
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from threading import Lock, Thread
+
+from flowfn.forking import after_fork
 
 IDLE_SECONDS = 10.0
 
@@ -60,5 +61,4 @@ def _forget() -> None:
     _idle.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)

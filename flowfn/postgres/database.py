@@ -13,7 +13,6 @@ client could have the same name.
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 import weakref
@@ -29,6 +28,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
+from flowfn.forking import each_after_fork
 from flowfn.postgres.errors import is_lost, typed
 from flowfn.postgres.schema import Connection, Schema
 
@@ -73,7 +73,7 @@ class Database:
                 self._opened().committing()
             except psycopg.Error as error:
                 raise typed(error, self.name) from error
-        _databases.add(self)
+        _crosses_forks(self)
 
     def _renew_locks(self) -> None:
         self.lock = threading.Lock()
@@ -257,15 +257,6 @@ def _name(given: dict[str, Any]) -> str:
     return f"postgresql://{user}{host}{f':{port}' if port else ''}/{given.get('dbname') or ''}"
 
 
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_crosses_forks = each_after_fork(Database.cross_fork)
 _abandoned: list[_Connections] = []
 """A parent's connections: kept, because collecting them would end its sessions."""
-
-
-def _after_fork() -> None:
-    for database in list(_databases):
-        database.cross_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

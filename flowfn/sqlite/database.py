@@ -19,6 +19,7 @@ from itertools import chain, repeat
 from typing import Literal, TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
+from flowfn.forking import each_after_fork
 from flowfn.sqlite.errors import Damaged, cut_off, damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
@@ -66,7 +67,7 @@ class Database:
         self.closed = False
         self._renew_locks()
         self._connections: _Connections | None = self._open()
-        _databases.add(self)
+        _crosses_forks(self)
 
     def _renew_locks(self) -> None:
         self.lock = threading.Lock()
@@ -290,15 +291,6 @@ def _connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:
     return connection
 
 
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_crosses_forks = each_after_fork(Database.cross_fork)
 _abandoned: list[_Connections] = []
 """A parent's connections: kept, because collecting them would close them."""
-
-
-def _after_fork() -> None:
-    for database in list(_databases):
-        database.cross_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -5,12 +5,11 @@ Rule: it keeps encoded values, so that nobody's changes to a dict that was put o
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from flowfn.forking import each_after_fork
 from flowfn.ports import Serializer
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.ranking import ranked
@@ -38,8 +37,11 @@ class InMemoryStore(Store):
     ) -> None:
         super().__init__(index=index, ttl=ttl, serde=serde, clock=clock)
         self._kept = _MemoryRows(self.newest_first)
+        self._renew_lock()
+        _renewed_after_fork(self)
+
+    def _renew_lock(self) -> None:
         self._lock = threading.Lock()
-        _open.add(self)
 
     def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
         with self._lock:
@@ -122,14 +124,4 @@ def _lives(row: Row, alive: float | None) -> bool:
     return alive is None or row.expires is None or row.expires > alive
 
 
-_open: weakref.WeakSet[InMemoryStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """Another thread of the parent may have held a lock, which nobody will release in the child."""
-    for store in _open:
-        store._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_renewed_after_fork = each_after_fork(InMemoryStore._renew_lock)

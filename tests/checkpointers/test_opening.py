@@ -14,6 +14,7 @@ import pytest
 import checkpointers
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver, open_saver
 from checkpointers.conformance.rows import PlainSerde
+from flowfn.errors import InvalidInput
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +65,8 @@ def test_a_file_that_is_open_is_the_same_saver(tmp_path: Path) -> None:
     "target", [None, 42, MemorySaver, SimpleNamespace(), "redis://x", "sqlite://", "memory://x"]
 )
 def test_anything_else_is_refused(target: Any) -> None:
-    """A `TypeError` that shows the value and what to pass."""
-    with pytest.raises(TypeError, match=r"is not a checkpointer\. Pass a saver, a path") as caught:
+    """`InvalidInput`, a `TypeError`, that shows the value and what to pass."""
+    with pytest.raises(InvalidInput, match=r"is not a checkpointer\. Pass a saver, a path") as caught:
         open_saver(target)
     assert repr(target) in str(caught.value)
 

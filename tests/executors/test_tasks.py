@@ -473,7 +473,7 @@ def test_what_is_no_executor(wrong: Any) -> None:
         lambda: entrypoint(executor=wrong),
         lambda: entrypoint(lambda: None).invoke({}, {"executor": wrong}),
     ):
-        with pytest.raises(InvalidInput, match="is none"):
+        with pytest.raises(InvalidInput, match="is not an executor"):
             use()
 
 

@@ -1,0 +1,74 @@
+"""What a forked child does before anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+IN_A_CHILD = """
+import os
+
+def in_a_child(act):
+    child = os.fork()
+    if child == 0:
+        act()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def printed(run_python: Any, script: str) -> list[str]:
+    """The lines that a script prints, in a process that may fork."""
+    done = run_python("-c", IN_A_CHILD + script)
+    assert done.returncode == 0, done.stderr
+    lines: list[str] = done.stdout.splitlines()
+    return lines
+
+
+def test_a_child_acts_and_its_parent_does_not(run_python: Any) -> None:
+    """In the order in which it was asked for."""
+    script = """
+from flowfn.forking import after_fork
+heard = []
+after_fork(lambda: heard.append("first"))
+after_fork(lambda: heard.append("second"))
+in_a_child(lambda: print(heard, flush=True))
+print(heard)
+"""
+    assert printed(run_python, script) == ["['first', 'second']", "[]"]
+
+
+def test_what_is_gone_is_not_acted_on(run_python: Any) -> None:
+    """An object is acted on while it lives, and is not kept alive."""
+    script = """
+from flowfn.forking import each_after_fork
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+    def say(self):
+        print(self.name, flush=True)
+
+register = each_after_fork(Named.say)
+kept, gone = Named("kept"), Named("gone")
+register(kept)
+register(gone)
+del gone
+in_a_child(lambda: None)
+"""
+    assert printed(run_python, script) == ["kept"]
+
+
+def test_a_lock_that_another_thread_held_is_free_in_a_child(run_python: Any) -> None:
+    """Savers and stores in memory, and an encrypted saver, can be used there."""
+    script = """
+from checkpointers import EncryptedSaver, MemorySaver
+from flowfn.encryption import KeyRing
+from flowfn.stores import InMemoryStore
+
+keys = KeyRing({"k": KeyRing.new_key()})
+for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys), InMemoryStore()):
+    with keeper._lock:
+        in_a_child(lambda: print(keeper._lock.locked(), flush=True))
+        print(keeper._lock.locked())
+"""
+    assert printed(run_python, script) == ["False", "True"] * 3
