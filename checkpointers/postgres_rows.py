@@ -36,9 +36,17 @@ _ADD_THREAD = """
 """Creates a thread where there is none, and locks it either way."""
 
 _SET = """
-    workflow = coalesce({}::text, workflow), call = coalesce({}::text, call), status = coalesce({}::text, status),
-    owner = CASE WHEN {}::boolean THEN NULL ELSE owner END, updated_at = {}, touched = nextval('flowfn.tick')"""
-"""What becomes of a thread's row with its run."""
+    workflow = coalesce({0}::text, workflow), call = coalesce({1}::text, call), status = coalesce({2}::text, status),
+    runs = CASE WHEN {0}::text IS NULL THEN runs ELSE least(runs + 1, 16) END,
+    sought = CASE WHEN runs = 16 THEN hashtextextended(coalesce({0}::text, workflow), 0)
+        WHEN coalesce({2}::text, status) IN ('running', 'interrupted', 'failed')
+        THEN hashtextextended(coalesce({1}::text, call), 0) END,
+    owner = CASE WHEN {3}::boolean THEN NULL ELSE owner END, updated_at = {4}, touched = nextval('flowfn.tick')"""
+"""What becomes of a thread's row with its run.
+
+Unfinished runs are sought by their call; but a thread that has had sixteen stays under the name of its workflow,
+finished or not: nothing that an index is of changes then. Who seeks looks through those conversations.
+"""
 
 _SETTLE = f"UPDATE flowfn.thread SET {_SET.format('$3', '$4', '$5', '$6', '$7')} WHERE {HOLDS}"
 

@@ -1,7 +1,8 @@
 """What the Postgres saver keeps in the schema `flowfn`.
 
-- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. A listing
-  sorts the rows by `touched`: an index of it would cost each run two entries.
+- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. An
+  unfinished run is found by `sought`, a hash of its call, or of the workflow's name once its thread has had many
+  `runs`. A listing sorts the rows by `touched`: an index of it would cost each run two entries.
 - `checkpoint`: `key` is the order of commits; a row whose `said` is NULL is named by writes alone so far, or was
   forgotten (`postgres_pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
   (`postgres_forms.py`), and the first value that it was put with; it shares what did not change with its parent.

@@ -32,7 +32,7 @@ from checkpointers.postgres_reading import _query
 from checkpointers.postgres_rows import _ADD_WRITES_TO
 from flowfn import entrypoint
 from flowfn.errors import LeaseLost, SaverError, SerializationError
-from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow
+from flowfn.ports import Begin, CheckpointRow, Commit, Versioned, WriteRow
 from flowfn.postgres.text import from_text, to_text
 
 from ..postgres_database import Database, new_database
@@ -454,6 +454,17 @@ def test_a_checkpoint_of_an_id_is_not_walked_to(postgres_server: str) -> None:
             assert ("checkpoint_id on" in plan, "checkpoint_pkey on" in plan) == (True, False)
         for plan in (planned(_query(("thread", "namespace")), 1, "t", "", []), planned(_LAST, 1, "")):
             assert ("checkpoint_id on" in plan, "Backward using checkpoint_pkey" in plan) == (False, True)
+
+
+def test_a_conversation_changes_no_index_of_threads(postgres_database: Database) -> None:
+    """But for its first runs: what its thread's row was is cleaned up within the page, which so stays the only one."""
+    saver = postgres_database.saver()
+    postgres_database.execute("VACUUM FULL flowfn.thread")
+    for number in range(200):
+        lease = claimed(saver)
+        put(saver, lease=lease, begin=Begin("chat", f"call {number}"))
+        put(saver, lease=lease, status="done", release=True)
+    assert postgres_database.execute("SELECT pg_relation_size('flowfn.thread')") == [(8192,)]
 
 
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"

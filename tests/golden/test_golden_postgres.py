@@ -193,3 +193,19 @@ def test_checkpoints_of_format_7_are_what_they_were(postgres_server: str) -> Non
     assert last == CheckpointRow("sub", "sixteen letters!", "c2", 2, "loop", "1999", b"b", b"", {}, {})
     assert named is not None
     assert (named.checkpoint.values, named.writes) == (changed, [WRITE])
+
+
+def test_an_unfinished_run_of_format_8_is_adopted(postgres_server: str) -> None:
+    """By its call, however it ended; and no finished one."""
+    statuses = ["running", "interrupted", "failed", "cancelled", "done"]
+    with new_database(postgres_server) as database:
+        create_older(database, 8)
+        for status in statuses:
+            database.execute(
+                "INSERT INTO flowfn.thread (id, workflow, call, status, created_at, updated_at)"
+                " VALUES (%s, 'shop', %s, %s, '', '')",
+                *(status, f"call {status}", status),
+            )
+        with PostgresSaver(database.url) as saver:
+            leases = [saver.adopt("shop", f"call {status}") for status in statuses]
+    assert [lease and lease.thread for lease in leases] == [*statuses[:3], None, None]
