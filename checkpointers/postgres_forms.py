@@ -49,13 +49,9 @@ OWN = f"value.key BETWEEN checkpoint.key * {ROOM} AND checkpoint.key * {ROOM} + 
 """The values that a checkpoint was put with, but for the first."""
 
 
-def by_names(namespace: str, id: str) -> str:
-    """SQL for a checkpoint's names: beside its thread's key they lead to the index of ids alone.
-
-    Plans may be made while the tables are empty, and that of keys would then seem as good, where it leads along a whole
-    history.
-    """
-    return f"checkpoint.id = {id} AND checkpoint.namespace || '' = {namespace}"
+def key_of(thread: str, namespace: str, id: str) -> str:
+    """SQL for the key of a checkpoint, looked for once, or NULL."""
+    return f"(SELECT flowfn.key_of({thread}, {namespace}, {id}))"
 
 
 def value_of(thread: str, namespace: str, key: str) -> str:
@@ -82,7 +78,7 @@ def id_of(stored: bytes) -> str:
 
 
 class Said(NamedTuple):
-    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored."""
+    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored, the latter beside its id."""
 
     parent: bytes | None
     step: int
@@ -110,7 +106,7 @@ _WINDOW, _MEMORY = -13, 5
 def said_bytes(row: CheckpointRow) -> bytes:
     """What a checkpoint says of itself, as it is stored."""
     parent = None if row.parent is None else id_bytes(row.parent)
-    created_at = short_time(row.created_at)
+    created_at = _since_id(row.created_at, id_bytes(row.id))
     names = list(row.versions)
     data = _packed([parent, row.step, row.source, created_at, row.body, row.metadata, names])
     if len(data) > _LONG:
@@ -118,6 +114,31 @@ def said_bytes(row: CheckpointRow) -> bytes:
     deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_FIXED, _COMMON)
     short = deflating.compress(data) + deflating.flush()
     return short if len(short) < len(data) else data
+
+
+def _since_id(time: str, id: bytes) -> int | str:
+    """A time beside an id: microseconds since the one that a UUID of version 7 begins with, if they are few."""
+    short = short_time(time)
+    if isinstance(short, str):
+        return short
+    since = short - _time_in(id)
+    if abs(since) < _FEW:
+        return since
+    return time if abs(short) < _FEW else short
+
+
+def _time_of(kept: int | str, id: bytes) -> str:
+    """The time that was kept beside an id."""
+    return long_time(kept + _time_in(id) if isinstance(kept, int) and abs(kept) < _FEW else kept)
+
+
+def _time_in(id: bytes) -> int:
+    """Microseconds since 1970 in an id, if it is a UUID of version 7."""
+    return int.from_bytes(id[:6]) * 1000 if len(id) == _ID else 0
+
+
+_FEW = 1 << 31
+"""Microseconds: more aren't taken for a distance."""
 
 
 def said_of(stored: bytes) -> Said:
@@ -147,7 +168,7 @@ def row_of(namespace: str, id: bytes, said: Said, **rest: Any) -> CheckpointRow:
         None if said.parent is None else id_of(said.parent),
         said.step,
         said.source,
-        long_time(said.created_at),
+        _time_of(said.created_at, id),
         said.body,
         said.metadata,
         **rest,

@@ -255,6 +255,38 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
         assert found.writes == []
 
 
+@pytest.mark.parametrize("id", ["c2", "c3", "c4"])
+def test_a_commit_that_waits_sees_what_others_put_meanwhile(
+    postgres_url: str, postgres_database: Database, id: str
+) -> None:
+    """Their checkpoint is its own, or the one before it or after it in the order of ids: each is found, and once."""
+    outsiders = """
+        INSERT INTO flowfn.checkpoint (thread, ordered, namespace, id, said, places)
+        SELECT thread, ordered, namespace, 'c3', said, places FROM flowfn.checkpoint"""
+    with open_saver(postgres_url) as saver:
+        lease = claimed(saver, "t")
+        put(saver, checkpoint("c1"), thread="t", lease=lease)
+        with contextlib.closing(psycopg.connect(postgres_url)) as slow:
+            slow.execute("SELECT FROM flowfn.thread FOR NO KEY UPDATE")
+            commit = Commit("t", lease, [checkpoint(id, "c1"), writes(id, write("task"))])
+            results: list[Any] = []
+            committing = threading.Thread(target=lambda: results.extend(saver.commit([commit])))
+            committing.start()
+            while not postgres_database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
+                pass
+            slow.execute(outsiders)
+            slow.commit()
+            committing.join()
+        assert results == [None]
+        put(saver, checkpoint("c5", id), thread="t", lease=lease)
+        assert sorted(place for _, place in saver.places("t")) == sorted({"c1", "c3", id, "c5"})
+        found = {one: saver.load("t", "", one) for one in ("c1", "c3", id, "c5")}
+        assert {one: row and len(row.writes) for one, row in found.items()} == {
+            **dict.fromkeys(found, 0),
+            id: 1,
+        }
+
+
 def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None:
     """A pipeline is one transaction: what went before the failure in it isn't there, and the others are."""
     too_long = "".join(chr(number) for number in range(1, 5000))
