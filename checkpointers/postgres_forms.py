@@ -78,7 +78,7 @@ def id_of(stored: bytes) -> str:
 
 
 class Said(NamedTuple):
-    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored, the latter beside its id."""
+    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored, beside its id."""
 
     parent: bytes | None
     step: int
@@ -105,15 +105,30 @@ _WINDOW, _MEMORY = -13, 5
 
 def said_bytes(row: CheckpointRow) -> bytes:
     """What a checkpoint says of itself, as it is stored."""
-    parent = None if row.parent is None else id_bytes(row.parent)
-    created_at = _since_id(row.created_at, id_bytes(row.id))
-    names = list(row.versions)
+    id, names = id_bytes(row.id), list(row.versions)
+    parent = None if row.parent is None else _beside(id_bytes(row.parent), id)
+    created_at = _since_id(row.created_at, id)
     data = _packed([parent, row.step, row.source, created_at, row.body, row.metadata, names])
     if len(data) > _LONG:
         return data
     deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_FIXED, _COMMON)
     short = deflating.compress(data) + deflating.flush()
     return short if len(short) < len(data) else data
+
+
+def _beside(parent: bytes, id: bytes) -> bytes:
+    """A parent's id beside that of the checkpoint: a NUL, and that in which it differs from it, if both are UUIDs."""
+    if len(parent) == len(id) == _ID:
+        same = next((n for n in range(_ID) if parent[n] != id[n]), _ID)
+        return b"\0" + parent[same:] if same > 1 else parent
+    return parent
+
+
+def _parent_of(kept: bytes, id: bytes) -> bytes:
+    """The parent's id that was kept beside an id. No text begins with a NUL."""
+    if kept[:1] == b"\0" and len(kept) <= _ID - 1:
+        return id[: _ID + 1 - len(kept)] + kept[1:]
+    return kept
 
 
 def _since_id(time: str, id: bytes) -> int | str:
@@ -165,7 +180,7 @@ def row_of(namespace: str, id: bytes, said: Said, **rest: Any) -> CheckpointRow:
     return CheckpointRow(
         from_text(namespace),
         id_of(id),
-        None if said.parent is None else id_of(said.parent),
+        None if said.parent is None else id_of(_parent_of(said.parent, id)),
         said.step,
         said.source,
         _time_of(said.created_at, id),

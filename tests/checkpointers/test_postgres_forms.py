@@ -8,6 +8,7 @@ import string
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -62,11 +63,13 @@ def test_no_two_ids_become_one(one: str, other: str) -> None:
 times = (st.datetimes() | st.datetimes(datetime(1969, 12, 31, 23), datetime(1970, 1, 1, 1))).map(
     lambda time: f"{time.isoformat()}+00:00"
 ) | texts
+alike = st.binary(max_size=3).map(lambda end: str(UUID(bytes=bytes(16 - len(end)) + end)))
+"""Ids that begin with the same bytes."""
 checkpoints = st.builds(
     CheckpointRow,
     texts,
-    texts | st.uuids().map(str),
-    st.none() | texts | st.uuids().map(str),
+    texts | st.uuids().map(str) | alike,
+    st.none() | texts | st.uuids().map(str) | alike,
     st.integers(-(1 << 31), (1 << 31) - 1),
     texts,
     times,
@@ -88,13 +91,13 @@ def test_what_a_checkpoint_says_comes_back(row: CheckpointRow) -> None:
 
 
 def test_names_of_flowfn_s_take_little() -> None:
-    """An entrypoint's checkpoint says what it is in some fifty bytes; a third of them are its parent's id."""
+    """An entrypoint's checkpoint says what it is in less than fifty bytes; a quarter of them are its parent's id."""
     body = b"\x01\x92\x81\xa4chat\x81\xa9__start__\xcd\x03!\x92\xa7__end__\xac__previous__"
     parent, time = "01a20305-6da0-7446-aa51-3502315a20f1", "2026-11-22T11:30:17.123456+00:00"
     versions = {"__end__": 802, "__previous__": 802}
     id = "01a20305-6da3-7446-aa51-3502315a20f2"
     row = CheckpointRow("", id, parent, 800, "loop", time, body, b"", versions)
-    assert len(said_bytes(row)) <= 52
+    assert len(said_bytes(row)) <= 48
 
 
 @given(st.binary(max_size=60))
