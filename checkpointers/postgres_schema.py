@@ -7,7 +7,8 @@
   forgotten (`postgres_pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
   (`postgres_forms.py`), and the first value that it was put with; it shares what did not change with its parent.
   While the ids of a namespace ascend, as they mostly do, its rows are `ordered`: one is found by its id in a few looks
-  (`flowfn.key_of`), and only the others are in an index of ids.
+  (`flowfn.key_of`). Those from the first one on that doesn't follow, such as one of a machine whose clock is behind,
+  are in an index of ids.
 - `value`: the others that a checkpoint was put with. A value is whole, or what changed in the value of key `onto`; its
   bytes are as `packing.py` keeps them. Its key says with which checkpoint it was put, and so needs no index of those.
 - `write`: what tasks wrote, a log that is merged when read; a row has all that a commit adds under a checkpoint.

@@ -39,24 +39,24 @@ DECLARE
     low bigint := 0;
     high bigint;
     middle bigint;
-    found record;
+    seen record;
 BEGIN
     SELECT key INTO high FROM flowfn.checkpoint
         WHERE id = wanted AND namespace || '' = space AND thread = of AND NOT ordered;
     IF high IS NOT NULL THEN RETURN high; END IF;
-    SELECT key, id, ordered, said IS NOT NULL AS put INTO found FROM flowfn.checkpoint
+    SELECT key, id, ordered, said IS NOT NULL AS put INTO seen FROM flowfn.checkpoint
         WHERE thread = of AND namespace = space ORDER BY key DESC LIMIT 1;
-    IF found.key IS NULL OR found.ordered AND found.id < wanted THEN RETURN NULL; END IF;
-    high := found.key;
+    IF seen.key IS NULL OR seen.ordered AND seen.id < wanted THEN RETURN NULL; END IF;
+    high := seen.key;
     middle := high;
     LOOP
-        IF found.key IS NULL OR NOT found.ordered OR found.id > wanted THEN high := middle - 1;
-        ELSIF found.id < wanted THEN low := found.key + 1;
-        ELSE RETURN CASE WHEN found.put THEN found.key END;
+        IF seen.key IS NULL OR NOT seen.ordered OR seen.id > wanted THEN high := middle - 1;
+        ELSIF seen.id < wanted THEN low := seen.key + 1;
+        ELSE RETURN CASE WHEN seen.put THEN seen.key END;
         END IF;
         EXIT WHEN low > high;
         middle := (low + high) / 2;
-        SELECT key, id, ordered, said IS NOT NULL AS put INTO found FROM flowfn.checkpoint
+        SELECT key, id, ordered, said IS NOT NULL AS put INTO seen FROM flowfn.checkpoint
             WHERE thread = of AND namespace = space AND key BETWEEN middle AND high ORDER BY key LIMIT 1;
     END LOOP;
     RETURN NULL;

@@ -255,6 +255,24 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
         assert found.writes == []
 
 
+def test_a_database_whose_transactions_see_one_state_each(database: Database) -> None:
+    """A commit that has waited for another is made all the same."""
+    name = database.connection.info.dbname
+    database.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    with open_saver(database.url) as saver, contextlib.closing(psycopg.connect(database.url)) as slow:
+        lease = claimed(saver, "t")
+        slow.execute("UPDATE flowfn.thread SET updated_at = 'now'")
+        results: list[Any] = []
+        commit = Commit("t", lease, [checkpoint("c1")], Begin("w", "c"))
+        committing = threading.Thread(target=lambda: results.extend(saver.commit([commit])))
+        committing.start()
+        while not database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
+            pass
+        slow.commit()
+        committing.join()
+        assert results == [None]
+
+
 @pytest.mark.parametrize("id", ["c2", "c3", "c4"])
 def test_a_commit_that_waits_sees_what_others_put_meanwhile(
     postgres_url: str, postgres_database: Database, id: str
