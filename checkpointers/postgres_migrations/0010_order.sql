@@ -37,41 +37,43 @@ CREATE UNIQUE INDEX checkpoint_id ON flowfn.checkpoint (id, namespace, thread) W
 CREATE FUNCTION flowfn.key_of(of bigint, space text, wanted bytea) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     low bigint := 0;
-    high bigint;
     middle bigint;
-    seen record;
+    high bigint;
+    at bigint;
+    there bytea;
+    in_order boolean;
+    put boolean;
 BEGIN
-    SELECT key INTO high FROM flowfn.checkpoint
+    SELECT key INTO at FROM flowfn.checkpoint
         WHERE id = wanted AND namespace || '' = space AND thread = of AND NOT ordered;
-    IF high IS NOT NULL THEN RETURN high; END IF;
-    SELECT key, id, ordered, said IS NOT NULL AS put INTO seen FROM flowfn.checkpoint
+    IF at IS NOT NULL THEN RETURN at; END IF;
+    SELECT key, id, ordered, said IS NOT NULL INTO at, there, in_order, put FROM flowfn.checkpoint
         WHERE thread = of AND namespace = space ORDER BY key DESC LIMIT 1;
-    IF seen.key IS NULL OR seen.ordered AND seen.id < wanted THEN RETURN NULL; END IF;
-    high := seen.key;
-    middle := high;
+    IF at IS NULL OR in_order AND there < wanted THEN RETURN NULL; END IF;
+    high := at;
+    middle := at;
     LOOP
-        IF seen.key IS NULL OR NOT seen.ordered OR seen.id > wanted THEN high := middle - 1;
-        ELSIF seen.id < wanted THEN low := seen.key + 1;
-        ELSE RETURN CASE WHEN seen.put THEN seen.key END;
+        IF at IS NULL OR NOT in_order OR there > wanted THEN high := middle - 1;
+        ELSIF there < wanted THEN low := at + 1;
+        ELSE RETURN CASE WHEN put THEN at END;
         END IF;
         EXIT WHEN low > high;
         middle := (low + high) / 2;
-        SELECT key, id, ordered, said IS NOT NULL AS put INTO seen FROM flowfn.checkpoint
+        SELECT key, id, ordered, said IS NOT NULL INTO at, there, in_order, put FROM flowfn.checkpoint
             WHERE thread = of AND namespace = space AND key BETWEEN middle AND high ORDER BY key LIMIT 1;
     END LOOP;
     RETURN NULL;
 END $$;
 
 -- Whether a checkpoint that is put now is `ordered`; an error where it is there already.
-CREATE FUNCTION flowfn.follows(of bigint, space text, new bytea) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    later boolean;
+CREATE FUNCTION flowfn.follows(of bigint, space text, new bytea, OUT answer boolean) LANGUAGE plpgsql AS $$
 BEGIN
-    SELECT ordered AND id < new INTO later FROM flowfn.checkpoint
-        WHERE thread = of AND namespace = space ORDER BY key DESC LIMIT 1;
-    IF coalesce(later, true) THEN RETURN true; END IF;
-    IF flowfn.key_of(of, space, new) IS NOT NULL THEN
-        RAISE unique_violation USING MESSAGE = 'this checkpoint is there';
+    SELECT coalesce((
+        SELECT ordered AND id < new FROM flowfn.checkpoint
+        WHERE thread = of AND namespace = space ORDER BY key DESC LIMIT 1), true) INTO answer;
+    IF NOT answer THEN
+        IF flowfn.key_of(of, space, new) IS NOT NULL THEN
+            RAISE unique_violation USING MESSAGE = 'this checkpoint is there';
+        END IF;
     END IF;
-    RETURN false;
 END $$;
