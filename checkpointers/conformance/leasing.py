@@ -143,6 +143,21 @@ class LeaseContract(Contract):
             put(saver, lease=claimed(saver), begin=Begin("shop.order", "next"), release=True)
             assert saver.adopt(*CALL) is None
 
+    def test_the_last_of_many_runs_is_adopted(self) -> None:
+        """A conversation, whose runs are of other calls each: by its last call alone, and only unfinished."""
+        with self.saver() as saver:
+            for number in range(40):
+                call = Begin("shop.order" if number % 10 else "shop.return", f"call {number}")
+                put(saver, lease=claimed(saver), begin=call, status="interrupted", release=True)
+                assert saver.adopt(call.workflow, f"call {number - 1}") is None
+                assert saver.adopt("shop.cancel", call.call) is None
+                assert saver.next_call(call.workflow) == call.call
+                lease = saver.adopt(*call)
+                assert isinstance(lease, Lease)
+                put(saver, lease=lease, status="done", release=True)
+                assert saver.adopt(*call) is None
+                assert saver.next_call(call.workflow) is None
+
     def test_calls_of_unfinished_runs_are_told_in_order(self) -> None:
         """For a saver around, which has to know whether each of them is readable; of one workflow alone."""
         with self.saver() as saver:

@@ -49,13 +49,9 @@ OWN = f"value.key BETWEEN checkpoint.key * {ROOM} AND checkpoint.key * {ROOM} + 
 """The values that a checkpoint was put with, but for the first."""
 
 
-def by_names(namespace: str, id: str) -> str:
-    """SQL for a checkpoint's names: beside its thread's key they lead to the index of ids alone.
-
-    Plans may be made while the tables are empty, and that of keys would then seem as good, where it leads along a whole
-    history.
-    """
-    return f"checkpoint.id = {id} AND checkpoint.namespace || '' = {namespace}"
+def key_of(thread: str, namespace: str, id: str) -> str:
+    """SQL for the key of a checkpoint, looked for once, or NULL."""
+    return f"(SELECT flowfn.key_of({thread}, {namespace}, {id}))"
 
 
 def value_of(thread: str, namespace: str, key: str) -> str:
@@ -82,7 +78,7 @@ def id_of(stored: bytes) -> str:
 
 
 class Said(NamedTuple):
-    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored."""
+    """What a checkpoint says of itself; `parent` and `created_at` are as they are stored, beside its id."""
 
     parent: bytes | None
     step: int
@@ -109,15 +105,55 @@ _WINDOW, _MEMORY = -13, 5
 
 def said_bytes(row: CheckpointRow) -> bytes:
     """What a checkpoint says of itself, as it is stored."""
-    parent = None if row.parent is None else id_bytes(row.parent)
-    created_at = short_time(row.created_at)
-    names = list(row.versions)
+    id, names = id_bytes(row.id), list(row.versions)
+    parent = None if row.parent is None else _beside(id_bytes(row.parent), id)
+    created_at = _since_id(row.created_at, id)
     data = _packed([parent, row.step, row.source, created_at, row.body, row.metadata, names])
     if len(data) > _LONG:
         return data
     deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_FIXED, _COMMON)
     short = deflating.compress(data) + deflating.flush()
     return short if len(short) < len(data) else data
+
+
+def _beside(parent: bytes, id: bytes) -> bytes:
+    """A parent's id beside that of the checkpoint: a NUL, and that in which it differs from it, if both are UUIDs."""
+    if len(parent) == len(id) == _ID:
+        same = next((n for n in range(_ID) if parent[n] != id[n]), _ID)
+        return b"\0" + parent[same:] if same > 1 else parent
+    return parent
+
+
+def _parent_of(kept: bytes, id: bytes) -> bytes:
+    """The parent's id that was kept beside an id. No text begins with a NUL."""
+    if kept[:1] == b"\0" and len(kept) <= _ID - 1:
+        return id[: _ID + 1 - len(kept)] + kept[1:]
+    return kept
+
+
+def _since_id(time: str, id: bytes) -> int | str:
+    """A time beside an id: microseconds since the one that a UUID of version 7 begins with, if they are few."""
+    short = short_time(time)
+    if isinstance(short, str):
+        return short
+    since = short - _time_in(id)
+    if abs(since) < _FEW:
+        return since
+    return time if abs(short) < _FEW else short
+
+
+def _time_of(kept: int | str, id: bytes) -> str:
+    """The time that was kept beside an id."""
+    return long_time(kept + _time_in(id) if isinstance(kept, int) and abs(kept) < _FEW else kept)
+
+
+def _time_in(id: bytes) -> int:
+    """Microseconds since 1970 in an id, if it is a UUID of version 7."""
+    return int.from_bytes(id[:6]) * 1000 if len(id) == _ID else 0
+
+
+_FEW = 1 << 31
+"""Microseconds: more aren't taken for a distance."""
 
 
 def said_of(stored: bytes) -> Said:
@@ -144,10 +180,10 @@ def row_of(namespace: str, id: bytes, said: Said, **rest: Any) -> CheckpointRow:
     return CheckpointRow(
         from_text(namespace),
         id_of(id),
-        None if said.parent is None else id_of(said.parent),
+        None if said.parent is None else id_of(_parent_of(said.parent, id)),
         said.step,
         said.source,
-        long_time(said.created_at),
+        _time_of(said.created_at, id),
         said.body,
         said.metadata,
         **rest,

@@ -99,8 +99,8 @@ def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
     rows = db.execute(
         f"SELECT {HELD} FROM flowfn.thread"
-        " WHERE hashtextextended(call, 0) = hashtextextended($2::text, 0) AND workflow = $1 AND call = $2"
-        " AND status IN ('running', 'interrupted', 'failed') ORDER BY key DESC",
+        " WHERE sought IN (hashtextextended($1::text, 0), hashtextextended($2::text, 0))"
+        " AND workflow = $1 AND call = $2 AND status IN ('running', 'interrupted', 'failed') ORDER BY key DESC",
         (to_text(workflow), to_text(call)),
     )
     return [held(*row) for row in rows]
@@ -109,7 +109,7 @@ def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
 def next_call(db: Connection, workflow: str, after: str) -> str | None:
     """Of the calls of a workflow's unfinished runs, the first one after `after`; it reads the index of those runs."""
     found = db.execute(
-        "SELECT min(call) FROM flowfn.thread WHERE workflow = $1 AND call > $2"
+        "SELECT min(call) FROM flowfn.thread WHERE sought IS NOT NULL AND workflow = $1 AND call > $2"
         " AND status IN ('running', 'interrupted', 'failed')",
         (to_text(workflow), to_text(after)),
     ).fetchone()

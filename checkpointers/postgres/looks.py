@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from checkpointers.packing import NOTHING
-from checkpointers.postgres.forms import OWN, ROOM, Places, by_names, id_bytes, places_of, said_bytes, said_of
+from checkpointers.postgres.forms import OWN, ROOM, Places, id_bytes, key_of, places_of, said_bytes, said_of
 from checkpointers.postgres.maps import Heads, Made, keep, mapped, shares_nothing
 from checkpointers.postgres.rows import HOLDS, Statement, add_writes, locking, merged_items, settling
 from flowfn.ports import CheckpointRow, Commit, Writes
@@ -21,27 +21,30 @@ from flowfn.postgres.text import to_text
 Tell = Callable[[], None]
 
 _LOOK = f"""
-    SELECT thread.key, checkpoint.key, said IS NOT NULL,
+    WITH of AS MATERIALIZED (SELECT key FROM flowfn.thread WHERE {HOLDS})
+    SELECT of.key, checkpoint.key, said IS NOT NULL,
         coalesce((SELECT max(value.key) FROM flowfn.value WHERE {OWN}) % {ROOM}, 0), nextval('flowfn.tick')
-    FROM flowfn.thread LEFT JOIN flowfn.checkpoint
-        ON {by_names("$3::text", "$4::bytea")} AND checkpoint.thread = thread.key
-    WHERE {HOLDS}"""
+    FROM of LEFT JOIN flowfn.checkpoint ON checkpoint.thread = (SELECT key FROM of)
+        AND checkpoint.namespace = $3::text
+        AND checkpoint.key = {key_of("(SELECT key FROM of)", "$3::text", "$4::bytea")}"""
 
 _BASE = f"""
     SELECT key, said, places FROM flowfn.checkpoint
-    WHERE thread = $1 AND {by_names("$2::text", "$3::bytea")} AND said IS NOT NULL"""
+    WHERE thread = $1 AND namespace = $2 AND key = {key_of("$1", "$2", "$3")} AND said IS NOT NULL"""
 
 _LAST = """
     SELECT key, said, places FROM flowfn.checkpoint
     WHERE thread = $1 AND namespace = $2 AND said IS NOT NULL ORDER BY key DESC LIMIT 1"""
 
 _PUT = """
-    INSERT INTO flowfn.checkpoint AS known (thread, key, namespace, id, said, places, onto, beside, data)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-    ON CONFLICT (id, namespace, thread) DO UPDATE SET
-        key = excluded.key, said = excluded.said, places = excluded.places, onto = coalesce(excluded.onto, known.onto),
-        beside = coalesce(excluded.beside, known.beside), data = coalesce(excluded.data, known.data)"""
-"""Puts a checkpoint, or fills the one that writes have named before, or puts it again: its first value stays then."""
+    INSERT INTO flowfn.checkpoint (thread, key, ordered, namespace, id, said, places, onto, beside, data)
+    VALUES ($1, $2, flowfn.follows($1, $3, $4), $3, $4, $5, $6, $7, $8, $9)"""
+
+_FILL = """
+    UPDATE flowfn.checkpoint SET key = $2, said = $4, places = $5, onto = coalesce($6, onto),
+        beside = coalesce($7, beside), data = coalesce($8, data)
+    WHERE thread = $1 AND namespace = $3 AND key = $9"""
+"""Fills a checkpoint that writes have named before, or puts it again: its first value stays then."""
 
 _ADD_VALUES = """
     INSERT INTO flowfn.value (key, onto, beside, data)
@@ -102,8 +105,11 @@ def _put(db: Connection, commit: Commit, row: CheckpointRow, heads: Heads) -> Te
     values = [*made.values]
     if values and not spot.first:
         first = values.pop(0)
-    described = (to_text(row.namespace), id_bytes(row.id), said_bytes(row), made.words)
-    db.execute(_PUT, (spot.thread, spot.key, *described, *first))
+    thread, key, namespace, said = spot.thread, spot.key, to_text(row.namespace), said_bytes(row)
+    if spot.former is None:
+        db.execute(_PUT, (thread, key, namespace, id_bytes(row.id), said, made.words, *first))
+    else:
+        db.execute(_FILL, (thread, key, namespace, said, made.words, *first, spot.former))
     if values:
         number = spot.key * ROOM + max(spot.first, 1)
         columns = ([*column] for column in zip(*values, strict=True))

@@ -2,7 +2,7 @@
 
 Rule: the thread's row is locked, so that nobody takes the thread meanwhile. The values that a kept checkpoint is read
 from stay. A value's key says whose it is, and so a forgotten checkpoint whose values others are read from leaves a row
-that says nothing, under an id that no checkpoint has, until they are gone too.
+that says nothing, under an id that no checkpoint has unless it's needed for the order, until they are gone too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from checkpointers.housekeeping import Place
 from checkpointers.leases import label
-from checkpointers.postgres.forms import HAS_VALUE, ROOM, STORED, WORDS, by_names, id_bytes, id_of, value_of
+from checkpointers.postgres.forms import HAS_VALUE, ROOM, STORED, WORDS, id_bytes, id_of, key_of, value_of
 from checkpointers.postgres.leases import HELD, held
 from checkpointers.rules import busy
 from flowfn.postgres.schema import Connection
@@ -21,13 +21,13 @@ _PLACES = """
     SELECT namespace, id FROM flowfn.checkpoint
     WHERE thread = (SELECT key FROM flowfn.thread WHERE id = $1) AND said IS NOT NULL ORDER BY key DESC"""
 
-_IS_LEFT = "length(id) = 9 AND substr(id, 1, 1) = '\\x00'"
-"""Of a row that stands for a forgotten checkpoint: a text has no NUL, and a UUID another length."""
+_IS_LEFT = "(ordered OR length(id) = 9 AND substr(id, 1, 1) = '\\x00')"
+"""Of a row that says nothing, if it stands for a forgotten checkpoint: a text has no NUL, and a UUID another length."""
 
 _DOOMED = f"""
-    SELECT key FROM flowfn.checkpoint
-    JOIN unnest($2::text[], $3::bytea[]) AS given (namespace, id) ON {by_names("given.namespace", "given.id")}
-    WHERE thread = $1
+    SELECT found.key FROM unnest($2::text[], $3::bytea[]) AS given (namespace, id),
+        LATERAL {key_of("$1", "given.namespace", "given.id")} AS found (key)
+    WHERE found.key IS NOT NULL
     UNION SELECT key FROM flowfn.checkpoint WHERE thread = $1 AND said IS NULL AND {_IS_LEFT}"""
 
 _NEEDED = f"""
@@ -51,7 +51,8 @@ _FORGET_VALUES = f"""
 _FORGET = "DELETE FROM flowfn.checkpoint WHERE thread = $1 AND key = ANY($2::bigint[])"
 
 _LEAVE = f"""
-    UPDATE flowfn.checkpoint SET id = '\\x00'::bytea || int8send(key), said = NULL, places = NULL,
+    UPDATE flowfn.checkpoint SET
+        id = CASE WHEN ordered THEN id ELSE '\\x00'::bytea || int8send(key) END, said = NULL, places = NULL,
         onto = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN onto END,
         beside = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN beside END,
         data = CASE WHEN key * {ROOM} = ANY($3::bigint[]) THEN data END

@@ -16,8 +16,8 @@ from checkpointers.postgres.forms import (
     STORED,
     WORDS,
     Places,
-    by_names,
     id_bytes,
+    key_of,
     places_of,
     row_of,
     said_of,
@@ -148,7 +148,6 @@ def _put_together(chain: Sequence[_Part], known: Mapping[int, Known]) -> Parts:
 _CONDITIONS = {
     "thread": "checkpoint.thread = (SELECT key FROM flowfn.thread WHERE id = {})",
     "namespace": "checkpoint.namespace = {}",
-    "id": "checkpoint.id = {}",
     "end": "checkpoint.key < {}",
 }
 
@@ -178,8 +177,9 @@ def _query(named: tuple[str, ...]) -> str:
     """
     numbers = {name: f"${n}" for n, name in enumerate(named, 2)}
     conditions = ["said IS NOT NULL"]
-    if {"namespace", "id"} <= numbers.keys():
-        conditions.append(by_names(numbers.pop("namespace"), numbers.pop("id")))
+    if id := numbers.pop("id", None):
+        thread = f"(SELECT key FROM flowfn.thread WHERE id = {numbers['thread']})"
+        conditions.append(f"checkpoint.key = {key_of(thread, numbers['namespace'], id)}")
     conditions += [_CONDITIONS[name].format(number) for name, number in numbers.items()]
     order = "" if "id" in named else "ORDER BY checkpoint.key DESC"
     where = f"{' AND '.join(conditions)} {order} LIMIT $1"
@@ -220,15 +220,31 @@ def _read(
     return Read(key, places, Loaded(from_text(of) if thread is None else thread, row, writes))
 
 
+_PLACES_OF_ALL = """
+    SELECT coalesce(namespace = $1, false), key FROM flowfn.checkpoint WHERE id = $2::bytea AND said IS NOT NULL"""
+
+_PLACES_OF_THREAD = f"""
+    WITH RECURSIVE of AS MATERIALIZED (SELECT key FROM flowfn.thread WHERE id = $3),
+    space (name) AS (
+        SELECT min(namespace) FROM flowfn.checkpoint WHERE thread = (SELECT key FROM of)
+        UNION ALL SELECT (
+            SELECT min(namespace) FROM flowfn.checkpoint
+            WHERE thread = (SELECT key FROM of) AND namespace > space.name) FROM space WHERE name IS NOT NULL)
+    SELECT coalesce(name = $1, false), found.key
+    FROM space, LATERAL {key_of("(SELECT key FROM of)", "name", "$2::bytea")} AS found (key)
+    WHERE (SELECT said IS NOT NULL FROM flowfn.checkpoint
+        WHERE thread = (SELECT key FROM of) AND namespace = name AND checkpoint.key = found.key)"""
+"""Asks each of a thread's namespaces."""
+
+
 def place_of(db: Connection, checkpoint: str, thread: str | None, namespace: str | None) -> int | None:
     """The key of a checkpoint of this id; one of the namespace asked for goes before any other."""
-    named = _named(thread, None, checkpoint)
-    where = " AND ".join(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(named, 2))
-    rows = db.execute(
-        f"SELECT coalesce(namespace = $1, false), key FROM flowfn.checkpoint WHERE said IS NOT NULL AND {where}",
-        (None if namespace is None else to_text(namespace), *named.values()),
-    ).fetchall()
-    return max(rows, default=(False, None))[1]
+    given = None if namespace is None else to_text(namespace), id_bytes(checkpoint)
+    if thread is None:
+        found = db.execute(_PLACES_OF_ALL, given)
+    else:
+        found = db.execute(_PLACES_OF_THREAD, (*given, to_text(thread)))
+    return max(found.fetchall(), default=(False, None))[1]
 
 
 def listing(db: Connection, limit: int | None, id: str | None = None) -> list[tuple[Any, ...]]:

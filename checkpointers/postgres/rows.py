@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from psycopg.types.numeric import Int8
 
-from checkpointers.postgres.forms import ROOM, by_names, id_bytes, said_bytes, value_of, write_bytes
+from checkpointers.postgres.forms import ROOM, id_bytes, key_of, said_bytes, value_of, write_bytes
 from checkpointers.postgres.maps import Heads, Last, Made, Value, keep, mapped, shares_nothing
 from checkpointers.rules import concerns_thread, now, strange_item
 from flowfn.ports import CheckpointRow, Commit, WriteRow, Writes
@@ -36,9 +36,17 @@ _ADD_THREAD = """
 """Creates a thread where there is none, and locks it either way."""
 
 _SET = """
-    workflow = coalesce({}::text, workflow), call = coalesce({}::text, call), status = coalesce({}::text, status),
-    owner = CASE WHEN {}::boolean THEN NULL ELSE owner END, updated_at = {}, touched = nextval('flowfn.tick')"""
-"""What becomes of a thread's row with its run."""
+    workflow = coalesce({0}::text, workflow), call = coalesce({1}::text, call), status = coalesce({2}::text, status),
+    runs = CASE WHEN {0}::text IS NULL THEN runs ELSE least(runs + 1, 16) END,
+    sought = CASE WHEN runs = 16 THEN hashtextextended(coalesce({0}::text, workflow), 0)
+        WHEN coalesce({2}::text, status) IN ('running', 'interrupted', 'failed')
+        THEN hashtextextended(coalesce({1}::text, call), 0) END,
+    owner = CASE WHEN {3}::boolean THEN NULL ELSE owner END, updated_at = {4}, touched = nextval('flowfn.tick')"""
+"""What becomes of a thread's row with its run.
+
+Unfinished runs are sought by their call; but a thread that has had sixteen stays under the name of its workflow,
+finished or not: nothing that an index is of changes then. Who seeks looks through those conversations.
+"""
 
 _SETTLE = f"UPDATE flowfn.thread SET {_SET.format('$3', '$4', '$5', '$6', '$7')} WHERE {HOLDS}"
 
@@ -53,9 +61,9 @@ _MOST_VALUES = 16
 def _put_new(settles: bool, adds: bool, values: int, many: bool = False) -> str:
     """Puts a checkpoint that nothing has named before, or fails; with what becomes of the run, or a row of writes.
 
-    It locks the thread. What it then reads may be as old as the statement, and so it may not find that its checkpoint
-    has been named meanwhile: but then it fails. It tells the checkpoint's key. With `many`, it does so for each of the
-    threads in its parameters, which are arrays then, and tells their numbers as well; `values` are 1 then, or none.
+    It locks the thread, and then looks whether something has named its checkpoint. It tells the checkpoint's key. With
+    `many`, it does so for each of the threads in its parameters, which are arrays then, and tells their numbers too;
+    `values` are 1 then, or none.
     """
     types = ["text", "bigint", "text", "bytea", "bytea", "text"]
     types += ["text", "text", "text", "boolean", "text"] * settles + ["bigint", "bytea"] * adds
@@ -84,8 +92,9 @@ def _put_new(settles: bool, adds: bool, values: int, many: bool = False) -> str:
         more.append(f", added AS (INSERT INTO flowfn.value (key, onto, beside, data) {rows})")
     each = (", ".join(f"fence.p{n}" for n in range(1, len(types) + 1)) + ", fence.nth") if many else ""
     insert = f"""
-        INSERT INTO flowfn.checkpoint (thread, key, namespace, id, said, places, onto, beside, data)
-        SELECT here.thread, here.key, {", ".join(described)}, {put[0] if put else "NULL, NULL, NULL"} FROM here"""
+        INSERT INTO flowfn.checkpoint (thread, key, ordered, namespace, id, said, places, onto, beside, data)
+        SELECT here.thread, here.key, flowfn.follows(here.thread, {", ".join(described[:2])}), {", ".join(described)},
+            {put[0] if put else "NULL, NULL, NULL"} FROM here"""
     return f"""
         WITH {_given(types) + "," if many else ""} fence AS MATERIALIZED ({fence}),
         here AS MATERIALIZED (
@@ -128,20 +137,18 @@ _ADD_MANY_WRITES = f"""
 _ADD_WRITES_TO = f"""
     WITH fence AS MATERIALIZED (
         SELECT thread.key FROM flowfn.thread WHERE {HOLDS} FOR NO KEY UPDATE),
-    known AS MATERIALIZED (
-        SELECT key, said IS NOT NULL AS put FROM flowfn.checkpoint
-        WHERE thread = (SELECT key FROM fence) AND {by_names("$3::text", "$4::bytea")}),
+    known AS MATERIALIZED (SELECT key AS thread, {key_of("key", "$3::text", "$4::bytea")} AS key FROM fence),
     made AS (
-        INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT key, $3::text, $4::bytea FROM fence
-        WHERE NOT EXISTS (SELECT FROM known)
-        ON CONFLICT (id, namespace, thread) DO UPDATE SET id = excluded.id RETURNING key, said IS NOT NULL AS put),
-    here AS (SELECT * FROM known UNION ALL SELECT * FROM made),
+        INSERT INTO flowfn.checkpoint (thread, namespace, id) SELECT thread, $3::text, $4::bytea FROM known
+        WHERE key IS NULL RETURNING thread, key),
+    here AS (SELECT * FROM known WHERE key IS NOT NULL UNION ALL SELECT * FROM made),
     added AS (INSERT INTO flowfn.write (checkpoint, data) SELECT key, $5::bytea FROM here)
-    SELECT key, put FROM here"""
+    SELECT key, coalesce((
+        SELECT said IS NOT NULL FROM flowfn.checkpoint AS put
+        WHERE put.thread = here.thread AND put.namespace = $3::text AND put.key = here.key), false) FROM here"""
 """Adds a row of writes to the checkpoint of an id, which is created empty where nothing has named it yet.
 
-It locks the thread first. Should it wait for that, it may not see a checkpoint that was created meanwhile, and finds it
-by the conflict instead. It tells the checkpoint's key, and whether it was put, and so keeps the key.
+It locks the thread before it looks. It tells the checkpoint's key, and whether it was put, and so keeps the key.
 """
 
 _MOST = 1 << 20

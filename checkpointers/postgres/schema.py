@@ -1,10 +1,14 @@
 """What the Postgres saver keeps in the schema `flowfn`.
 
-- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. A listing
-  sorts the rows by `touched`: an index of it would cost each run two entries.
+- `thread`: one row each, with its last run and its lease, which ends at `expires` by the server's clock. An
+  unfinished run is found by `sought`, a hash of its call, or of the workflow's name once its thread has had many
+  `runs`. A listing sorts the rows by `touched`: an index of it would cost each run two entries.
 - `checkpoint`: `key` is the order of commits; a row whose `said` is NULL is named by writes alone so far, or was
   forgotten (`pruning.py`). It has what the checkpoint says of itself, the places of its channels' values
   (`forms.py`), and the first value that it was put with; it shares what did not change with its parent.
+  While the ids of a namespace ascend, as they mostly do, its rows are `ordered`: one is found by its id in a few looks
+  (`flowfn.key_of`). Those from the first one on that doesn't follow, such as one of a machine whose clock is behind,
+  are in an index of ids.
 - `value`: the others that a checkpoint was put with. A value is whole, or what changed in the value of key `onto`; its
   bytes are as `packing.py` keeps them. Its key says with which checkpoint it was put, and so needs no index of those.
 - `write`: what tasks wrote, a log that is merged when read; a row has all that a commit adds under a checkpoint.

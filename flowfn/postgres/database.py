@@ -220,10 +220,12 @@ class _Connections:
         direct = process == connection.info.backend_pid
         connection.prepare_threshold = _PREPARE_AFTER if direct else None
         if direct:
-            # Plans are made once, for tables that may be empty yet: all but listings have an index to go by.
+            # Plans are made once, for tables that may be empty yet: all but listings have an index to go by. Who has
+            # waited for a lock sees what was committed meanwhile, whatever the default is.
             connection.execute(
                 "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
-                " set_config('enable_seqscan', 'off', false), set_config('lock_timeout', $1, false)",
+                " set_config('enable_seqscan', 'off', false), set_config('lock_timeout', $1, false),"
+                " set_config('default_transaction_isolation', 'read committed', false)",
                 (str(max(1, round(self._timeout * 1000))),),
             )
 

@@ -60,8 +60,7 @@ class Schema:
                     f"CREATE TABLE {self.name}.migration (number integer NOT NULL, at timestamptz NOT NULL)"
                 )
             for number, script in enumerate(scripts[version or 0 :], (version or 0) + 1):
-                for statement in script.split(";\n"):
-                    connection.execute(statement)
+                connection.execute(script)
                 connection.execute(f"INSERT INTO {self.name}.migration VALUES ($1, now())", (number,))
 
     def _version(self, connection: Connection, database: str) -> int | None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,56 @@ def test_a_commit_under_way_is_in_time_or_refused(postgres_url: str, postgres_da
         assert found.writes == []
 
 
+def test_a_database_whose_transactions_see_one_state_each(database: Database) -> None:
+    """A commit that has waited for another is made all the same."""
+    name = database.connection.info.dbname
+    database.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    with open_saver(database.url) as saver, contextlib.closing(psycopg.connect(database.url)) as slow:
+        lease = claimed(saver, "t")
+        slow.execute("UPDATE flowfn.thread SET updated_at = 'now'")
+        results: list[Any] = []
+        commit = Commit("t", lease, [checkpoint("c1")], Begin("w", "c"))
+        committing = threading.Thread(target=lambda: results.extend(saver.commit([commit])))
+        committing.start()
+        while not database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
+            pass
+        slow.commit()
+        committing.join()
+        assert results == [None]
+
+
+@pytest.mark.parametrize("id", ["c2", "c3", "c4"])
+def test_a_commit_that_waits_sees_what_others_put_meanwhile(
+    postgres_url: str, postgres_database: Database, id: str
+) -> None:
+    """Their checkpoint is its own, or the one before it or after it in the order of ids: each is found, and once."""
+    outsiders = """
+        INSERT INTO flowfn.checkpoint (thread, ordered, namespace, id, said, places)
+        SELECT thread, ordered, namespace, 'c3', said, places FROM flowfn.checkpoint"""
+    with open_saver(postgres_url) as saver:
+        lease = claimed(saver, "t")
+        put(saver, checkpoint("c1"), thread="t", lease=lease)
+        with contextlib.closing(psycopg.connect(postgres_url)) as slow:
+            slow.execute("SELECT FROM flowfn.thread FOR NO KEY UPDATE")
+            commit = Commit("t", lease, [checkpoint(id, "c1"), writes(id, write("task"))])
+            results: list[Any] = []
+            committing = threading.Thread(target=lambda: results.extend(saver.commit([commit])))
+            committing.start()
+            while not postgres_database.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
+                pass
+            slow.execute(outsiders)
+            slow.commit()
+            committing.join()
+        assert results == [None]
+        put(saver, checkpoint("c5", id), thread="t", lease=lease)
+        assert sorted(place for _, place in saver.places("t")) == sorted({"c1", "c3", id, "c5"})
+        found = {one: saver.load("t", "", one) for one in ("c1", "c3", id, "c5")}
+        assert {one: row and len(row.writes) for one, row in found.items()} == {
+            **dict.fromkeys(found, 0),
+            id: 1,
+        }
+
+
 def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None:
     """A pipeline is one transaction: what went before the failure in it isn't there, and the others are."""
     too_long = "".join(chr(number) for number in range(1, 5000))
@@ -315,16 +366,9 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
     for racer in racers:
         racer.communicate(timeout=60)
     assert [racer.returncode for racer in racers] == [0] * 4
-    assert database.execute("SELECT number FROM flowfn.migration") == [
-        (1,),
-        (2,),
-        (3,),
-        (4,),
-        (5,),
-        (6,),
-        (7,),
-        (8,),
-    ]
+    known = len(list((resources.files("checkpointers.postgres") / "migrations").iterdir()))
+    numbers = [(number,) for number in range(1, known + 1)]
+    assert database.execute("SELECT number FROM flowfn.migration") == numbers
 
 
 def test_who_comes_during_a_migration_waits_for_it(database: Database) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from checkpointers import PostgresSaver
 from checkpointers.packing import NOTHING, packed
-from checkpointers.postgres.forms import write_bytes
+from checkpointers.postgres.forms import said_bytes, write_bytes
 from checkpointers.short_forms import short_time
 from flowfn import delta, entrypoint
 from flowfn.ports import CheckpointRow, Commit, Versioned, WriteRow
@@ -193,3 +193,50 @@ def test_checkpoints_of_format_7_are_what_they_were(postgres_server: str) -> Non
     assert last == CheckpointRow("sub", "sixteen letters!", "c2", 2, "loop", "1999", b"b", b"", {}, {})
     assert named is not None
     assert (named.checkpoint.values, named.writes) == (changed, [WRITE])
+
+
+def test_an_unfinished_run_of_format_8_is_adopted(postgres_server: str) -> None:
+    """By its call, however it ended; and no finished one."""
+    statuses = ["running", "interrupted", "failed", "cancelled", "done"]
+    with new_database(postgres_server) as database:
+        create_older(database, 8)
+        for status in statuses:
+            database.execute(
+                "INSERT INTO flowfn.thread (id, workflow, call, status, created_at, updated_at)"
+                " VALUES (%s, 'shop', %s, %s, '', '')",
+                *(status, f"call {status}", status),
+            )
+        with PostgresSaver(database.url) as saver:
+            leases = [saver.adopt("shop", f"call {status}") for status in statuses]
+    assert [lease and lease.thread for lease in leases] == [*statuses[:3], None, None]
+
+
+def test_checkpoints_of_format_9_are_found(postgres_server: str) -> None:
+    """By their ids, whether those ascend or not; forgotten ones and such as writes alone have named among them."""
+    put = ["c1", "c2", "c1", "c0", "c3"]
+    rows = [("a", id, True) for id in put[:2]] + [("b", id, True) for id in put[2:]]
+    rows += [("c", "c1", True), ("c", "\0left", False), ("c", "c2", True), ("c", "named", False)]
+    with new_database(postgres_server) as database:
+        create_older(database, 9)
+        database.execute("INSERT INTO flowfn.thread (id, created_at, updated_at) VALUES ('t', '', '')")
+        for namespace, id, is_put in rows:
+            said = said_bytes(CheckpointRow(namespace, id, None, 0, "loop", "", b"", b"", {}))
+            database.execute(
+                "INSERT INTO flowfn.checkpoint (thread, id, namespace, said, places) VALUES (1, %s, %s, %s, '')",
+                *(id.encode(), namespace, said if is_put else None),
+            )
+        with PostgresSaver(database.url) as saver:
+            for namespace, id, is_put in rows:
+                assert (saver.load("t", namespace, id) is not None) == is_put
+            for namespace in "abc":
+                for id in ("c0", "c9", "named"):
+                    row = CheckpointRow(namespace, id, None, 1, "loop", "", b"", b"", {})
+                    saver.commit([Commit("t", items=[row])])
+                    found = saver.load("t", namespace, id)
+                    assert found is not None
+                    assert found.checkpoint.step == 1
+                    assert saver.places("t").count((namespace, id)) == 1
+        ordered = database.execute(
+            "SELECT namespace, id FROM flowfn.checkpoint WHERE ordered ORDER BY namespace, id"
+        )
+    assert ordered == [("a", b"c1"), ("a", b"c2"), ("b", b"c1"), ("c", b"c1")]
