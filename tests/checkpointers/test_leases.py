@@ -21,7 +21,7 @@ from checkpointers.leases import Holder, is_alive
 from checkpointers.liveness import Owner, start_of
 from flowfn.ports import Busy, Commit, Lease
 
-FUTURE, PAST = time.time() + 1000, time.time() - 1000
+FUTURE, PAST = time.time() + 1e6, time.time() - 1e6
 LASTING, EXPIRED = False, True
 
 

@@ -211,7 +211,7 @@ def test_a_timeout_can_be_retried(world: World) -> None:
     go = threading.Event()
 
     @world.task(
-        timeout=0.05, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=TaskTimeout)
+        timeout=0.4, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=TaskTimeout)
     )
     async def work() -> str:
         world.ran.append(current().attempt)
