@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from flowfn.captured import part
 from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
@@ -265,6 +266,7 @@ async def prepare(
 async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, started: Started | None) -> Ending:
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
+    part()
     frame = current_frame.get()
     is_part = frame is not None and _is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()

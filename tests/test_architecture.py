@@ -48,8 +48,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.source": {"flowfn.names"},
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.dependencies": {"flowfn.digest", "flowfn.fingerprint", "flowfn.names"},
+    "flowfn.captured": {"flowfn.dependencies", "flowfn.names"},
     "flowfn.definition": NOUNS
-    | {"flowfn.dependencies", "flowfn.doubt", "flowfn.fingerprint", "flowfn.names", "flowfn.options"}
+    | {
+        "flowfn.captured",
+        "flowfn.dependencies",
+        "flowfn.digest",
+        "flowfn.doubt",
+        "flowfn.fingerprint",
+        "flowfn.names",
+        "flowfn.options",
+    }
     | {"flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
@@ -103,6 +112,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.invocation": NOUNS
     | {
         "flowfn.caching.opening",
+        "flowfn.captured",
         "flowfn.events",
         "flowfn.watching",
         "flowfn.runtime",
@@ -196,7 +206,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
-    | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
+    | {
+        "flowfn.captured",
+        "flowfn.workflow",
+        "flowfn.invocation",
+        "flowfn.engine",
+        "flowfn.hosts",
+        "flowfn.pregel",
+    }
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.digest", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
+from flowfn.engine.namesakes import Alike, Claimant, Maker
 from flowfn.engine.once import once
 from flowfn.engine.record import Record
 from flowfn.errors import RunClosed, Suspended
@@ -17,6 +18,7 @@ from flowfn.futures import Future
 from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.call import Call
     from flowfn.engine.run import Run
     from flowfn.ports import Host
@@ -27,6 +29,7 @@ class Frame:
 
     __slots__ = (
         "_runtime",
+        "alike",
         "attempt",
         "began",
         "call",
@@ -39,6 +42,7 @@ class Frame:
         "failures",
         "halted",
         "home",
+        "makers",
         "nested",
         "newest",
         "numbers",
@@ -67,6 +71,9 @@ class Frame:
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
         self.positions: dict[str, Iterator[int]] = {}
         self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
+        self.alike: dict[tuple[str, bytes], Alike] = {}
+        self.makers: dict[str, set[Maker]] = {}
+        """Of the functions that it called which share a name with others: what tells those of a name apart."""
         self.home: Any = None
         """What its code runs in, on an event loop: the branch of number 0."""
         self.numbers: Any = None
@@ -148,14 +155,19 @@ class Frame:
         number, self.nested = self.nested, self.nested + 1
         return number
 
-    def identity(self, name: str, digest: bytes, *, own: bool = False) -> tuple[str, int, int]:
+    def identity(
+        self, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
+    ) -> tuple[str, int, int]:
         """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
 
         A record that is another call's already, by its place or but for the clock, counts as a call that came before.
-        With `own` so does one of another branch, while the code is unchanged.
+        With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
+        name, one of another function.
         """
         self.steps += 1
         branch, ledger = self._branch(), self.run.ledger
+        if of is not None:
+            return self._identity_of(of, name, digest, branch)
         if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
             return record.task, record.info.occurrence if record.info else 0, branch
         occurrences = self.counts.setdefault((name, digest), count())
@@ -163,6 +175,26 @@ class Frame:
             task = call_id(self.scope, name, digest, number := next(occurrences))
             if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
                 return task, number, branch
+
+    def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
+        ledger, key = self.run.ledger, (name, digest)
+        occurrences = self.counts.setdefault(key, count())
+        if key not in self.alike:
+            self.alike[key] = ledger.calls_alike(self.scope, name, digest)
+        record = claimant.take(self.alike[key], branch)
+        if record is not None:
+            return record.task, record.info.occurrence if record.info else 0, branch
+        while (task := call_id(self.scope, name, digest, number := next(occurrences))) in ledger.records:
+            pass
+        return task, number, branch
+
+    def claimant(self, definition: Definition) -> Claimant | None:
+        """Who looks for a record, where functions of its name have to be told apart."""
+        if not (definition.shares_name and self.run.ledger.records):
+            return None
+        return Claimant(
+            definition, self.call.definition.code, self.makers.setdefault(definition.qualified, set())
+        )
 
     def _branch(self) -> int:
         definition = self.call.definition

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 import wrapt
 
+from flowfn.captured import made_together
 from flowfn.context import current_frame
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options, define
 from flowfn.executors.opening import check_executor
@@ -340,8 +341,15 @@ def task(
 
 
 def defined(function: Any, **options: Any) -> Definition:
-    """A function's definition, ready to be called."""
-    return runnable(define(function, **options), function)
+    """A function's definition, ready to be called. One that is made inside a run is made anew on each attempt: what it
+    captured counts like arguments of its calls."""
+    definition = define(function, **options)
+    if current_frame.get() is None:
+        definition = definition.with_options(made=(together := made_together(definition.qualified)))
+        together.append(definition)
+    elif definition.made_with:
+        definition = definition.with_options(held={**definition.made_with, **definition.held})
+    return runnable(definition, function)
 
 
 def runnable(definition: Definition, function: Any) -> Definition:
