@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.context", "flowfn.lazy", "flowfn.names"},
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.lazy", "flowfn.ports", "flowfn.runtime", "flowfn.serde"},
-    "flowfn.context": {"flowfn.engine.frame", "flowfn.runtime"},
+    "flowfn.context": {"flowfn.definition", "flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
     # What a run does.
@@ -206,6 +206,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
+    | {"flowfn.captured", "flowfn.fingerprint", "flowfn.names"}
     | {
         "flowfn.captured",
         "flowfn.workflow",
