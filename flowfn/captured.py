@@ -13,13 +13,14 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from types import FunctionType, MethodType
 from typing import Any
+from weakref import ref
 
 from flowfn.names import qualified_name
 
-__all__ = ["captured", "is_local", "made_together", "part"]
+__all__ = ["Namesake", "Namesakes", "captured", "is_local", "join", "part"]
 
 _MAX_PARTS = 1000
 """Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
@@ -125,11 +126,40 @@ def _key(key: Any) -> str:
 # -- of one name, made together -------------------------------------------------------------------
 
 
-class Namesakes(list[Any]):
-    """The definitions of one name that a thread made without a run in between; they don't travel."""
+class Namesake:
+    """A function as those of its name know it, for as long as it lives: its code, and what it was made with."""
+
+    def __init__(self, function: Any, made_with: Mapping[str, Any]) -> None:
+        self._function = ref(_function(function) or _nothing)
+        self._made_with = made_with
+
+    def is_other(self, function: Any) -> bool:
+        """Whether it is another function, which lives. One of a module that has other code is an older version."""
+        own, target = self._function(), _function(function)
+        if own is None or target is None or own is target or own is _nothing:
+            return False
+        return is_local(own) or own.__code__ == target.__code__
+
+    @cached_property
+    def parts(self) -> tuple[str, bytes]:
+        """The fingerprint of its code, and the digest of what it was made with."""
+        from flowfn.digest import exact
+        from flowfn.fingerprint import fingerprint
+
+        function = self._function()
+        code = "" if function is None else fingerprint(function).digest[:16]
+        return code, exact(self._made_with).exact if self._made_with else b""
+
+
+class Namesakes(list[Namesake]):
+    """The functions of one name that a thread made without a run in between; they don't travel."""
 
     def __reduce__(self) -> Any:
         return tuple, ()
+
+
+def _nothing() -> None:
+    """Stands for what is no function of Python's."""
 
 
 class _Together(threading.local):
@@ -140,9 +170,11 @@ class _Together(threading.local):
 _together = _Together()
 
 
-def made_together(name: str) -> Namesakes:
-    """Those of a name that this thread has made since it last began a run; the next one joins them."""
-    return _together.made.setdefault(name, Namesakes())
+def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
+    """Count a function among those of its name that this thread has made since it last began a run."""
+    made = _together.made.setdefault(name, Namesakes())
+    made.append(Namesake(function, made_with))
+    return made
 
 
 def part() -> None:

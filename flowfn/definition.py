@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.captured import captured, is_local
+from flowfn.captured import Namesake, captured, is_local
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
 from flowfn.names import qualified_name
@@ -69,7 +69,7 @@ class Definition:
     """The arguments that the function brings with it; they tell its calls from those of another of its name."""
     made_with: Mapping[str, Any] = field(default_factory=dict)
     """What the function captured, and its defaults, as they were when it was decorated; see `captured`."""
-    made: Sequence[Definition] = field(default=(), repr=False)
+    made: Sequence[Namesake] = field(default=(), repr=False)
     """The functions of its name that were made together with it, itself among them."""
     counted: bool = True
     """Whether calls take a place under `max_concurrency`."""

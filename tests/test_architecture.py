@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.source": {"flowfn.names"},
     "flowfn.fingerprint": NOUNS | {"flowfn.names", "flowfn.source"},
     "flowfn.dependencies": {"flowfn.digest", "flowfn.fingerprint", "flowfn.names"},
-    "flowfn.captured": {"flowfn.dependencies", "flowfn.names"},
+    "flowfn.captured": {"flowfn.dependencies", "flowfn.digest", "flowfn.fingerprint", "flowfn.names"},
     "flowfn.definition": NOUNS
     | {
         "flowfn.captured",

@@ -74,9 +74,7 @@ class Claimant:
     def _others(self) -> Iterator[Maker]:
         yield from (maker for maker in tuple(self._called) if maker != self._maker)
         function = self._definition.author_function
-        for each in self._definition.made:
-            if each.author_function is not function:
-                yield Maker(each.code, each.captured)
+        yield from (Maker(*each.parts) for each in self._definition.made if each.is_other(function))
 
 
 def _next(records: deque[Record] | None) -> Record | None:

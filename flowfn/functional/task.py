@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 import wrapt
 
-from flowfn.captured import made_together
+from flowfn.captured import join
 from flowfn.context import current_frame
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options, define
 from flowfn.executors.opening import check_executor
@@ -345,8 +345,8 @@ def defined(function: Any, **options: Any) -> Definition:
     captured counts like arguments of its calls."""
     definition = define(function, **options)
     if current_frame.get() is None:
-        definition = definition.with_options(made=(together := made_together(definition.qualified)))
-        together.append(definition)
+        made = join(definition.qualified, function, definition.made_with)
+        definition = definition.with_options(made=made)
     elif definition.made_with:
         definition = definition.with_options(held={**definition.made_with, **definition.held})
     return runnable(definition, function)
