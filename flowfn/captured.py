@@ -95,7 +95,12 @@ def _snapshot(value: Any, left: list[int], depth: int) -> Any:
     if type(value) is FunctionType:
         held = dict(_values(value)) if is_local(value) else {}
         return {qualified_name(value): _snapshot(held, left, depth + 1)} if held else qualified_name(value)
-    return _of_class(value, left, depth)
+    try:
+        return _of_class(value, left, depth)
+    except _TooLarge:
+        raise
+    except Exception:  # objects run their authors' code when looked at
+        return qualified_name(type(value))
 
 
 def _of_class(value: Any, left: list[int], depth: int) -> Any:

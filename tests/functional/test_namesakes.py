@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -219,3 +220,70 @@ def test_a_kept_result_is_of_the_function_that_made_it(made: Callable[[int], Any
         return {n: tasks[n](7).result() for n in tasks}
 
     assert wf.invoke(thread_id="t") == {1: 7, 2: 14, 3: 21}
+
+
+class Unwilling:
+    """Fails whoever looks at it."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def knot() -> dict[str, Any]:
+    """Holds itself."""
+    tied: dict[str, Any] = {}
+    tied["self"] = tied
+    return tied
+
+
+STRANGE: dict[str, Callable[[], Any]] = {
+    "unwilling": Unwilling,
+    "unwilling inside": lambda: {"x": [Unwilling()]},
+    "holds itself": knot,
+    "lock": threading.Lock,
+    "large": lambda: list(range(100_000)),
+    "generator": lambda: (i for i in range(3)),
+    "not a number": lambda: float("nan"),
+    "surrogate": lambda: "\ud800",
+}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("made", STRANGE.values(), ids=STRANGE)
+def test_whatever_is_captured_the_record_is_found(made: Callable[[], Any], inside: bool) -> None:
+    """G1: what has no value, can't be looked at or is large counts by its type, and makes no call a new one."""
+
+    def defined() -> Any:
+        value = made()
+
+        @task
+        def step(x: int) -> int:
+            ran.append(type(value))
+            return x
+
+        return step
+
+    before, left = defined(), [True]
+    ran.clear()
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> int:
+        found: int = (defined() if inside else before)(1).result()
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+    assert wf.invoke(None, thread_id="t") == 1
+    assert len(ran) == 1
+    assert not list(wf.thread("t").report)
