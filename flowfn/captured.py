@@ -145,6 +145,10 @@ class Namesake:
             return False
         return is_local(own) or own.__code__ == target.__code__
 
+    def is_known(self, function: Any, named: frozenset[Any]) -> bool:
+        """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
+        return self._function() in named or _function(function) not in named
+
     @cached_property
     def parts(self) -> tuple[str, bytes]:
         """The fingerprint of its code, and the digest of what it was made with."""

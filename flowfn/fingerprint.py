@@ -24,7 +24,7 @@ from flowfn.names import qualified_name
 if TYPE_CHECKING:
     from flowfn.source import Chain, Unit
 
-__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "read", "resolver"]
+__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "reached", "read", "resolver"]
 
 
 class Fingerprint(NamedTuple):
@@ -76,6 +76,12 @@ def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
             walk.follow(wrapper)
         walk.run()
         return walk, walk.digest(layers)
+
+
+def reached(function: Callable[..., Any]) -> frozenset[Any]:
+    """The functions and classes of the project's that its code leads to: by names, and in containers that it names."""
+    walk, _ = read(function)
+    return frozenset(walk.units)
 
 
 def function_of(function: Callable[..., Any]) -> Any:

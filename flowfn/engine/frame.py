@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
-from flowfn.engine.namesakes import Alike, Claimant, Maker
+from flowfn.engine.namesakes import Caller, Claimant
 from flowfn.engine.once import once
 from flowfn.engine.record import Record
 from flowfn.errors import RunClosed, Suspended
@@ -29,10 +29,10 @@ class Frame:
 
     __slots__ = (
         "_runtime",
-        "alike",
         "attempt",
         "began",
         "call",
+        "caller",
         "children",
         "closed",
         "counts",
@@ -42,7 +42,6 @@ class Frame:
         "failures",
         "halted",
         "home",
-        "makers",
         "nested",
         "newest",
         "numbers",
@@ -71,9 +70,8 @@ class Frame:
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
         self.positions: dict[str, Iterator[int]] = {}
         self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
-        self.alike: dict[tuple[str, bytes], Alike] = {}
-        self.makers: dict[str, set[Maker]] = {}
-        """Of the functions that it called which share a name with others: what tells those of a name apart."""
+        self.caller: Caller | None = None
+        """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None
         """What its code runs in, on an event loop: the branch of number 0."""
         self.numbers: Any = None
@@ -179,9 +177,10 @@ class Frame:
     def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
         ledger, key = self.run.ledger, (name, digest)
         occurrences = self.counts.setdefault(key, count())
-        if key not in self.alike:
-            self.alike[key] = ledger.calls_alike(self.scope, name, digest)
-        record = claimant.take(self.alike[key], branch)
+        alike = claimant.caller.alike
+        if key not in alike:
+            alike[key] = ledger.calls_alike(self.scope, name, digest)
+        record = claimant.take(alike[key], branch)
         if record is not None:
             return record.task, record.info.occurrence if record.info else 0, branch
         while (task := call_id(self.scope, name, digest, number := next(occurrences))) in ledger.records:
@@ -192,9 +191,9 @@ class Frame:
         """Who looks for a record, where functions of its name have to be told apart."""
         if not (definition.shares_name and self.run.ledger.records):
             return None
-        return Claimant(
-            definition, self.call.definition.code, self.makers.setdefault(definition.qualified, set())
-        )
+        if self.caller is None:
+            self.caller = Caller(self.call.definition)
+        return Claimant(definition, self.caller)
 
     def _branch(self) -> int:
         definition = self.call.definition

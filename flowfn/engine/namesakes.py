@@ -3,7 +3,8 @@
 Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
 function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
 one known has them; with others it was, if no other one is known at all. Known are those that were made together with
-it, and those that the same code has called in this attempt. One that is made inside the run is a part of the calling
+it and that the calling code names as well, as far as it names it by itself or in a container; and those that the same
+code has called in this attempt. One that is made inside the run is a part of the calling
 code: while that is the same, it was not edited.
 """
 
@@ -11,7 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.fingerprint import reached
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -32,17 +36,37 @@ Alike = dict[Group, deque["Record"]]
 """Recorded calls that only their occurrence tells apart, in its order, by their branch and function."""
 
 
-class Claimant:
-    """One function, looking for its records; `called` are its namesakes that this attempt has called, and itself."""
+class Caller:
+    """One attempt at the code that calls: which functions that share a name it has called, and which it names."""
 
-    __slots__ = ("_called", "_caller", "_definition", "_maker")
-
-    def __init__(self, definition: Definition, caller: str, called: set[Maker]) -> None:
+    def __init__(self, definition: Definition) -> None:
+        self.called: dict[str, set[Maker]] = {}
+        self.alike: dict[tuple[str, bytes], Alike] = {}
+        """What is recorded of its calls, by the name and the digest of the arguments."""
         self._definition = definition
-        self._caller = caller
+
+    @property
+    def code(self) -> str:
+        """The fingerprint of its code."""
+        return self._definition.code
+
+    @cached_property
+    def named(self) -> frozenset[Any]:
+        """The functions that its code leads to: by names, and in the containers that it names."""
+        return reached(self._definition.author_function)
+
+
+class Claimant:
+    """One function, looking for its records among the calls of one caller."""
+
+    __slots__ = ("_called", "_definition", "_maker", "caller")
+
+    def __init__(self, definition: Definition, caller: Caller) -> None:
+        self._definition = definition
+        self.caller = caller
         self._maker = Maker(definition.code, definition.captured)
-        self._called = called
-        called.add(self._maker)
+        self._called = caller.called.setdefault(definition.qualified, set())
+        self._called.add(self._maker)
 
     def fits(self, record: Record) -> bool:
         """Whether a recorded call may be its own."""
@@ -51,7 +75,7 @@ class Claimant:
 
     def take(self, alike: Alike, branch: int) -> Record | None:
         """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
-        own = _next(alike.get((branch, self._maker, self._caller)))
+        own = _next(alike.get((branch, self._maker, self.caller.code)))
         if own is not None:
             return own
         groups = [group for group in alike if self._may_be(group[1], group[2])]
@@ -65,7 +89,7 @@ class Claimant:
     def _may_be(self, recorded: Maker, caller: str) -> bool:
         if recorded == self._maker:
             return True
-        if caller == self._caller and not self._definition.made:
+        if caller == self.caller.code and not self._definition.made:
             return False
         if recorded.captured == self._maker.captured:
             return all(other.captured != recorded.captured for other in self._others())
@@ -74,7 +98,9 @@ class Claimant:
     def _others(self) -> Iterator[Maker]:
         yield from (maker for maker in tuple(self._called) if maker != self._maker)
         function = self._definition.author_function
-        yield from (Maker(*each.parts) for each in self._definition.made if each.is_other(function))
+        for each in self._definition.made:
+            if each.is_other(function) and each.is_known(function, self.caller.named):
+                yield Maker(*each.parts)
 
 
 def _next(records: deque[Record] | None) -> Record | None:

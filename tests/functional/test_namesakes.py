@@ -133,6 +133,17 @@ def test_one_alone_under_its_name_may_capture_something_else() -> None:
     assert ran == [0, 1, 2, 2, 3]
 
 
+def test_versions_that_are_made_together_are_versions() -> None:
+    """G1: of two that were made together, the one that another workflow names is no other one to this one."""
+    saver = MemorySaver()
+    broken, fixed = built(saver, True)[0], built(saver, False)[0]
+    ran.clear()
+    with pytest.raises(KeyboardInterrupt):
+        broken.invoke(thread_id="t")
+    assert fixed.invoke(None, thread_id="t") == [0, 1, 2, 3]
+    assert ran == [0, 1, 2, 2, 3]
+
+
 def test_what_is_done_to_a_captured_container_changes_nothing() -> None:
     """G1: a list that a task appends to, and another one reads, was empty when they were made."""
     seen: list[int] = []
