@@ -153,6 +153,11 @@ def _thread_id(value: Any) -> str:
     text = str(value)
     if not text:
         raise InvalidInput("thread_id is empty: name the thread, or leave thread_id out for a new one")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidInput(
+            f"thread_id={text!r} has a lone surrogate, which no database keeps: was it decoded with "
+            'errors="surrogateescape"? Decode it with another encoding, or name the thread otherwise'
+        )
     return text
 
 

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.frame import Frame as Frame
     from flowfn.runtime import Runtime as Runtime
 
@@ -29,6 +30,9 @@ class World(Protocol):
 
 current_frame: ContextVar[Frame | None] = ContextVar("flowfn.frame", default=None)
 current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=None)
+
+under_way: list[Definition] = []
+"""The workflows whose functions this process runs on record just now, once for each run."""
 
 shipped: ContextVar[Runtime[Any] | None] = ContextVar("flowfn.shipped", default=None)
 """On a worker, where there is no frame: what the attempt that was sent there may know of itself."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
+from flowfn.identity.captured import Namesake, captured, is_local
 from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -66,6 +67,10 @@ class Definition:
     """Whether it is the function of a workflow, which calls tasks and is called again on each replay."""
     held: Mapping[str, Any] = field(default_factory=dict)
     """The arguments that the function brings with it; they tell its calls from those of another of its name."""
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+    """What the function captured, and its defaults, as they were when it was decorated; see `captured`."""
+    made: Sequence[Namesake] = field(default=(), repr=False)
+    """The functions of its name that were made together with it, itself among them."""
     counted: bool = True
     """Whether calls take a place under `max_concurrency`."""
     stands_for: Callable[..., Any] | None = None
@@ -175,6 +180,34 @@ class Definition:
             bound.pop(name, None)
         return bound
 
+    @property
+    def captured(self) -> bytes:
+        """What tells it from others of its name with the same code; empty where nobody may share its name, and of one
+        that was made inside a run, where it is `held`."""
+        return self._captured if self.made_with and self.made and self.shares_name else b""
+
+    @property
+    def shares_name(self) -> bool:
+        """Whether others may have, or have, its name: it is local, or was made together with others."""
+        return self._is_local or len(self.made) > 1
+
+    @cached_property
+    def _captured(self) -> bytes:
+        from flowfn.identity.digest import exact
+
+        return exact(self.made_with).exact
+
+    @cached_property
+    def contents(self) -> dict[str, Any]:
+        """What the containers held that it captured; what can't change is among its dependencies."""
+        own = self.signature.parameters
+        found = self.made_with.items()
+        return {name: value for name, value in found if type(value) in (dict, list) and name not in own}
+
+    @cached_property
+    def _is_local(self) -> bool:
+        return is_local(self.author_function)
+
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """The default of each parameter that has one and that the caller may fill."""
@@ -246,13 +279,16 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
     if not callable(function):
         raise TypeError(f"expected a function, got {function!r}: write @task above a def, or task(function)")
     target = _innermost(function)
+    qualified = name or qualified_name(target if hasattr(target, "__qualname__") else type(target))
+    made_with = captured(target, INJECTED)
     definition = Definition(
         function=function,
         name=name or str(getattr(target, "__name__", type(target).__name__)),
-        qualified=name or qualified_name(target if hasattr(target, "__qualname__") else type(target)),
+        qualified=qualified,
         is_async=_is_async(target),
         is_generator=_is_generator(target),
         held=_held(function),
+        made_with=made_with,
         **options,
     )
     check_options(definition)
@@ -342,7 +378,10 @@ def _check_names(definition: Definition) -> None:
     named = () if key is None or callable(key) else (key,) if isinstance(key, str) else tuple(key)
     for option, names in (("key", named), ("ignore", definition.ignore)):
         for name in names:
-            if name not in definition.signature.parameters and name not in definition.held:
+            if not any(
+                name in known
+                for known in (definition.signature.parameters, definition.held, definition.made_with)
+            ):
                 known = ", ".join(definition.signature.parameters) or "none"
                 raise TypeError(
                     f"{option}={name!r} names no parameter of {definition.name!r}; it has: {known}"

@@ -23,6 +23,7 @@ from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, FlowError, SaverError, Suspended, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.hosts.threads import ThreadHost
+from flowfn.identity.captured import part
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
@@ -265,6 +266,7 @@ async def prepare(
 async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, started: Started | None) -> Ending:
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
+    part()
     frame = current_frame.get()
     is_part = frame is not None and _is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()

@@ -40,6 +40,7 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
     else:
         arguments = definition.identifying(args, kwargs)
         arguments |= {name: value for name, value in definition.defaults.items() if name not in arguments}
+        arguments |= definition.contents
         for name in definition.ignore:
             arguments.pop(name, None)
     version = policy.version if policy.version is not None else definition.version

@@ -14,7 +14,7 @@ from functools import partial
 from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, under_way
 from flowfn.engine import failing
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
@@ -173,6 +173,9 @@ async def _once(frame: Frame, host: Host) -> Any:
     if frame.slots is not None:
         await frame.enter(host)
     token = current_frame.set(frame)
+    is_workflow = definition.is_workflow and call.run.journal is not None
+    if is_workflow:
+        under_way.append(definition)
     try:
         if frame.attempt == 1 and definition.marks_start:
             await mark_start(call, host)
@@ -189,6 +192,8 @@ async def _once(frame: Frame, host: Host) -> Any:
         error = raised
     finally:
         current_frame.reset(token)
+        if is_workflow:
+            under_way.remove(definition)
         if frame.slots is not None:
             frame.leave()
     if error is not None or not frame.quiet or call.run.root.fatal is not None:

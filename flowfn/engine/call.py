@@ -173,6 +173,7 @@ class Call:
             self.position,
             digested.form,
             self.branch,
+            definition.captured,
         )
 
     @property

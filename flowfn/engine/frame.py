@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
 from flowfn.engine.interrupts import ask
+from flowfn.engine.namesakes import Caller, Claimant
 from flowfn.engine.once import once
 from flowfn.engine.record import Record
 from flowfn.errors import RunClosed, Suspended
@@ -17,6 +18,7 @@ from flowfn.futures import Future
 from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.call import Call
     from flowfn.engine.run import Run
     from flowfn.ports import Host
@@ -30,6 +32,7 @@ class Frame:
         "attempt",
         "began",
         "call",
+        "caller",
         "children",
         "closed",
         "counts",
@@ -67,6 +70,8 @@ class Frame:
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
         self.positions: dict[str, Iterator[int]] = {}
         self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
+        self.caller: Caller | None = None
+        """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None
         """What its code runs in, on an event loop: the branch of number 0."""
         self.numbers: Any = None
@@ -148,14 +153,19 @@ class Frame:
         number, self.nested = self.nested, self.nested + 1
         return number
 
-    def identity(self, name: str, digest: bytes, *, own: bool = False) -> tuple[str, int, int]:
+    def identity(
+        self, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
+    ) -> tuple[str, int, int]:
         """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
 
         A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
-        With `own` so does one of another branch, while the code is unchanged.
+        With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
+        name, one of another function.
         """
         self.steps += 1
         branch, ledger = self._branch(), self.run.ledger
+        if of is not None:
+            return self._identity_of(of, name, digest, branch)
         if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
             return record.task, record.info.occurrence if record.info else 0, branch
         occurrences = self.counts.setdefault((name, digest), count())
@@ -163,6 +173,27 @@ class Frame:
             task = call_id(self.scope, name, digest, number := next(occurrences))
             if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
                 return task, number, branch
+
+    def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
+        ledger, key = self.run.ledger, (name, digest)
+        occurrences = self.counts.setdefault(key, count())
+        alike = claimant.caller.alike
+        if key not in alike:
+            alike[key] = ledger.calls_alike(self.scope, name, digest)
+        record = claimant.take(alike[key], branch)
+        if record is not None:
+            return record.task, record.info.occurrence if record.info else 0, branch
+        while (task := call_id(self.scope, name, digest, number := next(occurrences))) in ledger.records:
+            pass
+        return task, number, branch
+
+    def claimant(self, definition: Definition) -> Claimant | None:
+        """Who looks for a record, where functions of its name have to be told apart."""
+        if not (definition.shares_name and self.run.ledger.records):
+            return None
+        if self.caller is None:
+            self.caller = Caller(self.call.definition)
+        return Claimant(definition, self.caller)
 
     def _branch(self) -> int:
         definition = self.call.definition

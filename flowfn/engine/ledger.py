@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
+from flowfn.engine.namesakes import Alike, Maker
 from flowfn.engine.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.values import Write
@@ -102,6 +103,16 @@ class Ledger:
                 found.setdefault(record.info.branch, deque()).append(record)
         raise AssertionError
 
+    def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
+        """The same, also by the function that was called, and with those that came after one which left no record."""
+        found: Alike = {}
+        for number in self._indexed.occurrences.get((scope, name), ()):
+            record = self.records.get(call_id(scope, name, digest, number))
+            if record is not None and (info := record.info) is not None:
+                maker = Maker(record.code or info.code, info.captured)
+                found.setdefault((info.branch, maker, info.scope_code), deque()).append(record)
+        return found
+
     def is_claimed(self, task: str) -> bool:
         """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
         record = self.records.get(task)
@@ -138,13 +149,16 @@ class Ledger:
 class _Index:
     """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
 
-    __slots__ = ("by_name", "last_born", "records")
+    __slots__ = ("by_name", "last_born", "occurrences", "records")
 
     def __init__(self, records: dict[str, Record]) -> None:
         self.records = records
         self.by_name: dict[tuple[str, str], list[Record]] = {}
         self.last_born: dict[str, int] = {}
+        numbers: dict[tuple[str, str], set[int]] = {}
         for record in records.values():
             if (info := record.info) is not None:
                 self.by_name.setdefault((info.scope, info.qualified), []).append(record)
+                numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
+        self.occurrences = {key: sorted(found) for key, found in numbers.items()}

@@ -20,6 +20,7 @@ from flowfn.definition import OnDivergence
 
 if TYPE_CHECKING:
     from flowfn.engine.ledger import Ledger
+    from flowfn.engine.namesakes import Claimant
     from flowfn.engine.record import Record
     from flowfn.identity.digest import Digest
 
@@ -58,12 +59,18 @@ def judge(
     digest: Digest,
     position: int,
     policy: OnDivergence,
+    claimant: Claimant | None = None,
 ) -> Verdict:
-    """Decide what a call is, by the rules above, given what has been claimed so far."""
+    """Decide what a call is, by the rules above, given what has been claimed so far.
+
+    A function that shares its name with others claims no records of theirs.
+    """
     record = ledger.records.get(task)
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
+    if claimant is not None:
+        rivals = [record for record in rivals if claimant.fits(record)]
     if not rivals:
         return NEW
     alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]

@@ -80,6 +80,8 @@ class CallInfo(NamedTuple):
     """The arguments themselves, unless they are long; see `forms`."""
     branch: int = 0
     """Which branch of its scope's code made it, in the order in which the branches were made."""
+    captured: bytes = b""
+    """What its function was made with, where others may have its name; see `captured`."""
 
     @property
     def summary(self) -> CallSummary:

@@ -75,7 +75,9 @@ def identify(call: Call, frame: Frame) -> None:
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
-    call.task, call.occurrence, call.branch = frame.identity(definition.qualified, digested.exact)
+    call.task, call.occurrence, call.branch = frame.identity(
+        definition.qualified, digested.exact, of=frame.claimant(definition)
+    )
     call.position = frame.position(definition.qualified)
     call.born = run.journal.order
 
@@ -124,7 +126,9 @@ def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
         if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
             assert call.digest is not None
             qualified, exact = call.definition.qualified, call.digest.exact
-            call.task, call.occurrence, call.branch = frame.identity(qualified, exact)
+            call.task, call.occurrence, call.branch = frame.identity(
+                qualified, exact, of=frame.claimant(call.definition)
+            )
     return verdict
 
 
@@ -141,6 +145,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         call.digest,
         call.position,
         policy,
+        frame.claimant(definition),
     )
 
 

@@ -1,12 +1,19 @@
-"""A task called outside any run: its function runs, with its retries and its timeout, and nothing is kept."""
+"""A task called outside any run: its function runs, with its retries and its timeout, and nothing is kept.
+
+A thread that a workflow's function has started is outside, unless it was given the context: what it calls is not
+recorded, and runs again on resume. Who calls a task there that a run under way names is told so.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from flowfn.config import RunConfig
+from flowfn.context import under_way
 from flowfn.definition import Definition
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
@@ -28,6 +35,8 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
         Exception: a sync task's own.
     """
     definition.bind(args, kwargs)
+    if under_way:
+        _warn_of_thread(definition)
     definition = definition.unrecorded
     if definition.is_async:
         return _on_loop(definition, args, kwargs)
@@ -53,5 +62,29 @@ def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]
     hosts.own.start(future)
     return future
 
+
+_warned: dict[str, object] = {}
+
+
+def _warn_of_thread(definition: Definition) -> None:
+    """Say once of a task that a workflow's own threads call it unrecorded, as far as can be told."""
+    if threading.current_thread() is threading.main_thread() or definition.qualified in _warned:
+        return
+    from flowfn.identity.fingerprint import fingerprint
+    from flowfn.identity.names import qualified_name
+
+    name, first = qualified_name(definition.author_function), object()
+    for workflow in tuple(under_way):
+        if name in fingerprint(workflow.author_function).helpers:
+            if _warned.setdefault(definition.qualified, first) is first:
+                warnings.warn(_ON_A_THREAD.format(task=definition.name, workflow=workflow.name), stacklevel=5)
+            return
+
+
+_ON_A_THREAD = (
+    "task {task!r} was called on a thread that is no part of a run, while {workflow!r} runs, which names it: such a "
+    "call isn't recorded, and runs again on resume. Let tasks be the concurrency: {task}.map(items). Or give the "
+    "thread the context: pool.submit(contextvars.copy_context().run, {task}, item)"
+)
 
 _NOTHING = Program(nodes={}, channels={}, input=lambda _: (), result=lambda _: None, name="outside")

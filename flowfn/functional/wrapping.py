@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import wrapt
 
+from flowfn.context import current_frame
 from flowfn.definition import Definition, define
+from flowfn.identity.captured import join
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,8 +50,15 @@ def unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
 
 
 def defined(function: Any, **options: Any) -> Definition:
-    """A function's definition, ready to be called."""
-    return runnable(define(function, **options), function)
+    """A function's definition, ready to be called. One that is made inside a run is made anew on each attempt: what it
+    captured counts like arguments of its calls."""
+    definition = define(function, **options)
+    if current_frame.get() is None:
+        made = join(definition.qualified, function, definition.made_with)
+        definition = definition.with_options(made=made)
+    elif definition.made_with:
+        definition = definition.with_options(held={**definition.made_with, **definition.held})
+    return runnable(definition, function)
 
 
 def runnable(definition: Definition, function: Any) -> Definition:

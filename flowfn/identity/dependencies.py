@@ -27,7 +27,7 @@ from flowfn.identity.digest import exact, render
 from flowfn.identity.fingerprint import read
 from flowfn.identity.names import qualified_name
 
-__all__ = ["Dependencies"]
+__all__ = ["Dependencies", "is_constant"]
 
 _CONSTANTS = (
     *(type(None), bool, int, float, complex, str, bytes, range, date, time, timedelta, tzinfo),
@@ -96,7 +96,7 @@ class Dependencies:
 
     def _count(self, name: str, value: Any, is_root: bool) -> None:
         """Note what a name stands for, if that is a constant."""
-        if _is_constant(value):
+        if is_constant(value):
             if value is None and not is_root:  # nothing of the project's
                 return
             self.constants[name] = render({name: value}).partition("=")[2]
@@ -146,15 +146,15 @@ def _contents(places: list[_Place]) -> Iterator[Any]:
             yield holder.get(name)
 
 
-def _is_constant(value: Any) -> bool:
+def is_constant(value: Any) -> bool:
     """Whether a value can't change in place, whatever it holds."""
     if isinstance(value, tuple | frozenset):
-        return all(map(_is_constant, value))
+        return all(map(is_constant, value))
     if isinstance(value, partial):
-        return all(map(_is_constant, (*value.args, *value.keywords.values())))
+        return all(map(is_constant, (*value.args, *value.keywords.values())))
     if is_dataclass(value) and not isinstance(value, type):
         frozen: bool = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
-        return frozen and all(_is_constant(getattr(value, field.name)) for field in fields(value))
+        return frozen and all(is_constant(getattr(value, field.name)) for field in fields(value))
     return isinstance(value, _CONSTANTS)
 
 

@@ -1,9 +1,9 @@
 """What a function's code is, so that an edit is seen and nothing else is.
 
 Rule: the fingerprint covers the function's reduced source (see `source`) and that of the project's own
-functions and classes that it names, and theirs; no values, so that a mutable closure or global never
-makes code look changed. Tasks and workflows have versions of their own: they count by name. Libraries
-don't count: an upgrade changes no project.
+functions and classes that it names, be it by an object of the class, and theirs; no values, and not what
+containers hold, so that a mutable closure or global never makes code look changed. Tasks and workflows
+have versions of their own: they count by name. Libraries don't count: an upgrade changes no project.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flowfn.identity.names import qualified_name
 if TYPE_CHECKING:
     from flowfn.identity.source import Chain, Unit
 
-__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "read", "resolver"]
+__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "reached", "read", "resolver"]
 
 
 class Fingerprint(NamedTuple):
@@ -65,8 +65,8 @@ def fingerprint(function: Callable[..., Any]) -> Fingerprint:
 
 
 def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
-    """All code that a call runs, as it is now, and its digest: also that of the tasks and workflows that it names, of
-    the classes of objects, and of the functions in containers."""
+    """All code that a call runs, as it is now, and its digest: also that of the tasks and workflows that it names, and
+    of the functions in containers."""
     with _lock:  # Python's cache of source lines is not for several threads at once
         layers = list(_layers(_definition(function)))
         walk = _Walk(opens=True)
@@ -76,6 +76,12 @@ def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
             walk.follow(wrapper)
         walk.run()
         return walk, walk.digest(layers)
+
+
+def reached(function: Callable[..., Any]) -> frozenset[Any]:
+    """The functions and classes of the project's that its code leads to: by names, and in containers that it names."""
+    walk, _ = read(function)
+    return frozenset(walk.units)
 
 
 def function_of(function: Callable[..., Any]) -> Any:
@@ -210,8 +216,11 @@ class _Walk:
                 self.follow(_attribute(definition, "__wrapped__"))
 
     def _look_into(self, value: Any) -> None:
-        """Note the code behind a value: the class of an instance, and what a container of functions holds."""
+        """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
+        functions holds: what is in one may change at any time, and changes no code."""
         if isinstance(value, dict | list | tuple | set | frozenset):
+            if not self._opens:
+                return
             found = value.values() if isinstance(value, dict) else value
             if len(value) <= _MAX_HELD:
                 for each in tuple(found):
@@ -246,8 +255,8 @@ class _Walk:
         self.scopes.append((function, scope, unit.names))
         for chain in unit.names:
             self.follow(scope.resolve(chain))
-            if self._opens:
-                self._look_into(scope.resolve(chain[:1]))
+            for length in range(1, len(chain) + 1):
+                self._look_into(scope.resolve(chain[:length]))
         self.follow(_attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:

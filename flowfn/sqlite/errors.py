@@ -33,6 +33,10 @@ _KNOWN: dict[int, tuple[type[SaverError], str]] = {
         DatabaseFull,
         "The disk, or the database's size limit, is full. Free some space, and try again.",
     ),
+    sqlite3.SQLITE_TOOBIG: (
+        SaverError,
+        "A value is larger than SQLite keeps, 1 GB. Write it to a file, and let the task return where that is.",
+    ),
     sqlite3.SQLITE_NOTADB: (
         NotADatabase,
         "The file is not a SQLite database. Name another file.",

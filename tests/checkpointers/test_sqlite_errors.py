@@ -158,6 +158,18 @@ def test_one_commit_too_large_leaves_those_of_its_group(path: Path) -> None:
         assert [row.id for row in saver.threads()] == ["c", "a", "order-42"]
 
 
+def test_a_value_that_is_too_large_for_sqlite_says_what_to_do(path: Path) -> None:
+    """There is nothing wrong with the file: SQLite keeps values of up to 1 GB."""
+    large = checkpoint("big", versions={"a": 1}, values={"a": Versioned(1, b"x" * 200_000)})
+    with open_saver(path) as saver:
+        with saver._database.lock:
+            saver._database.begin().connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+            saver._database.undo()
+        (refusal,) = saver.commit([Commit("b", items=[large])])
+        assert isinstance(refusal, SaverError)
+        assert "Write it to a file" in str(refusal)
+
+
 def test_a_name_that_is_no_text_is_refused_alone(path: Path) -> None:
     """A lone surrogate can't be stored; the commit beside it can."""
     with open_saver(path) as saver:

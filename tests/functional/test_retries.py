@@ -210,9 +210,7 @@ def test_a_timeout_can_be_retried(world: World) -> None:
     """`timeout=` is per attempt, and a TaskTimeout is retried where the policy says so."""
     go = threading.Event()
 
-    @world.task(
-        timeout=0.4, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=TaskTimeout)
-    )
+    @world.task(timeout=0.4, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=TaskTimeout))
     async def work() -> str:
         world.ran.append(current().attempt)
         if current().attempt == 1:

@@ -27,7 +27,12 @@ MODULE = "golden_programs"
 def programs() -> ModuleType:
     """The programs, under the names that stand in the files: no path of the machine that recorded them."""
     source = (FOLDER / "programs.py").read_text(encoding="utf-8")
-    linecache.cache["programs.py"] = (len(source), None, source.splitlines(True), "programs.py")  # whoever cleared it
+    linecache.cache["programs.py"] = (
+        len(source),
+        None,
+        source.splitlines(True),
+        "programs.py",
+    )  # whoever cleared it
     if MODULE not in sys.modules:
         module = sys.modules[MODULE] = ModuleType(MODULE)
         exec(compile(source, "programs.py", "exec"), module.__dict__)

@@ -428,3 +428,24 @@ def test_comments_and_layout_are_no_change(edited: Edited) -> None:
     )
     after = edited.resume("# moved down\n" + TWO, head=head)
     assert (after.ran, rows(after.report)) == ([], [])
+
+
+def test_edited_functions_of_one_factory_keep_their_records(edited: Edited) -> None:
+    """G9: what a factory's functions captured tells them apart, so that an edit of their code is one of each."""
+    factory = """
+    def make(k):
+        @task
+        def scaled(x):
+            RAN.append(f"scaled({k})")
+            return x * k
+        return scaled
+    steps = [make(k) for k in (1, 2, 3)]
+    found = [step(7).result() for step in steps]
+    die()
+    return found
+    """
+    edited.record(factory)
+    after = edited.resume(factory.replace("x * k", "x * k + 0").replace("(1, 2, 3)", "(3, 4, 2)"))
+    assert after.result == [21, 28, 14]
+    assert after.ran == ["scaled(4)"]
+    assert "code" in kinds(after.report)

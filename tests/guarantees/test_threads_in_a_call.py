@@ -213,3 +213,34 @@ def test_calls_that_end_while_they_are_looked_at() -> None:
     frame = Frame.__new__(Frame)
     frame.children = dict.fromkeys((Ending(), Ending()), cast("Any", None))
     assert len(_running(frame)) == 2
+
+
+def test_a_thread_without_the_context_is_warned_of() -> None:
+    """G1: a pool's thread is no part of the run that gave it work: its tasks aren't recorded, and that is said once."""
+
+    @task
+    def double(x: int) -> int:
+        return x * 2
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[int]:
+        with ThreadPoolExecutor(2) as pool:
+            return [future.result() for future in pool.map(double, [1, 2, 3])]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def other() -> int:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: globals()["halve"](4).result()).result()
+
+    with pytest.warns(UserWarning, match=r"'double' was called on a thread .* double\.map\(items\)") as told:
+        assert wf.invoke(thread_id="t") == [2, 4, 6]
+    assert len(told) == 1
+    assert (
+        other.invoke(thread_id="t") == 2
+    )  # its run doesn't name the task: another part of the program calls it
+
+
+@task
+def halve(x: int) -> int:
+    """Called by a thread of its own."""
+    return x // 2

@@ -212,6 +212,19 @@ class TestHelpers:
         assert len(digests | {digest_of(project, text)}) == 5
         assert digest_of(project, text.replace("An order.", "One order.")) == digest_of(project, text)
 
+    @pytest.mark.parametrize("named", ["service.price(x)", "Holder.service.price(x)", "price(x)"])
+    def test_the_class_of_a_named_object_counts(self, project: Project, named: str) -> None:
+        """What it calls by an object is code of the project; what the object holds is not, nor what a list does."""
+        text = (
+            "class Service:\n    rate = 2\n    def price(self, x):\n        return x * 2\n"
+            "service = Service()\nprice = service.price\nhandlers = [len]\n"
+            "class Holder:\n    service = service\n"
+            f"def work(x):\n    return {named}, handlers\n"
+        )
+        found = digest_of(project, text)
+        assert digest_of(project, text.replace("x * 2", "x * 3")) != found
+        assert digest_of(project, text + "service.rate = 5\nhandlers.append(Service)\n") == found
+
     def test_methods_that_a_method_calls_count(self, project: Project) -> None:
         """`self.clean()` is followed through the class and its bases."""
         text = (

@@ -1,0 +1,115 @@
+"""Which recorded calls may be those of a function that shares its name with others: lambdas, and what factories make.
+
+Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
+function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
+one known has them; with others it was, if no other one is known at all. Known are those that were made together with
+it and that the calling code names as well, as far as it names it by itself or in a container; and those that the same
+code has called in this attempt. One that is made inside the run is a part of the calling
+code: while that is the same, it was not edited.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.identity.fingerprint import reached
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.record import Record
+
+
+class Maker(NamedTuple):
+    """What tells one function from its namesakes: its code, and what it was made with."""
+
+    code: str
+    captured: bytes
+
+
+Group = tuple[int, Maker, str]
+"""Of a recorded call: the branch and the code that made it, around the function that it called."""
+
+Alike = dict[Group, deque["Record"]]
+"""Recorded calls that only their occurrence tells apart, in its order, by their branch and function."""
+
+
+class Caller:
+    """One attempt at the code that calls: which functions that share a name it has called, and which it names."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.called: dict[str, set[Maker]] = {}
+        self.alike: dict[tuple[str, bytes], Alike] = {}
+        """What is recorded of its calls, by the name and the digest of the arguments."""
+        self._definition = definition
+
+    @property
+    def code(self) -> str:
+        """The fingerprint of its code."""
+        return self._definition.code
+
+    @cached_property
+    def named(self) -> frozenset[Any]:
+        """The functions that its code leads to: by names, and in the containers that it names."""
+        return reached(self._definition.author_function)
+
+
+class Claimant:
+    """One function, looking for its records among the calls of one caller."""
+
+    __slots__ = ("_called", "_definition", "_maker", "caller")
+
+    def __init__(self, definition: Definition, caller: Caller) -> None:
+        self._definition = definition
+        self.caller = caller
+        self._maker = Maker(definition.code, definition.captured)
+        self._called = caller.called.setdefault(definition.qualified, set())
+        self._called.add(self._maker)
+
+    def fits(self, record: Record) -> bool:
+        """Whether a recorded call may be its own."""
+        info, code = record.info, record.code
+        return info is None or code is None or self._may_be(Maker(code, info.captured), info.scope_code)
+
+    def take(self, alike: Alike, branch: int) -> Record | None:
+        """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
+        own = _next(alike.get((branch, self._maker, self.caller.code)))
+        if own is not None:
+            return own
+        groups = [group for group in alike if self._may_be(group[1], group[2])]
+        found = (_next(alike[group]) for group in sorted(groups, key=self._distance))
+        return next((record for record in found if record is not None), None)
+
+    def _distance(self, group: Group) -> tuple[bool, bool, int]:
+        branch, maker, _ = group
+        return maker != self._maker, maker.captured != self._maker.captured, branch
+
+    def _may_be(self, recorded: Maker, caller: str) -> bool:
+        if recorded == self._maker:
+            return True
+        if caller == self.caller.code and not self._definition.made:
+            return False
+        if recorded.captured == self._maker.captured:
+            return all(other.captured != recorded.captured for other in self._others())
+        return next(self._others(), None) is None
+
+    def _others(self) -> Iterator[Maker]:
+        yield from (maker for maker in tuple(self._called) if maker != self._maker)
+        function = self._definition.author_function
+        for each in self._definition.made:
+            if each.is_other(function) and each.is_known(function, self.caller.named):
+                yield Maker(*each.parts)
+
+
+def _next(records: deque[Record] | None) -> Record | None:
+    """The first of them that nobody has claimed; those before it are dropped."""
+    while records:
+        try:
+            record = records.popleft()
+        except IndexError:  # another thread's, a moment ago
+            break
+        if not record.claimed:
+            return record
+    return None

@@ -1,0 +1,191 @@
+"""What a function was made with, besides its code: the values of its closure, and its defaults, as they were when it
+was decorated.
+
+Rule: functions of one name may differ in nothing else (`[task(lambda x, k=k: x * k) for k in …]`, a factory's), and
+then their records must not be mixed up. What cannot change in place counts by its value; lists, dicts, dataclasses and
+models by what was in them then, so that what is done to them later changes nothing; everything else by its type. One
+that was made alone under its name may have been made with something else, and is still the same function.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from types import FunctionType, MethodType
+from typing import Any
+from weakref import ref
+
+from flowfn.identity.names import qualified_name
+
+__all__ = ["Namesake", "Namesakes", "captured", "is_local", "join", "part"]
+
+_MAX_PARTS = 1000
+"""Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
+
+_MAX_DEPTH = 20
+
+_ATOMS = frozenset({type(None), bool, int, float, str, bytes})
+
+
+class _TooLarge(Exception):
+    """A container holds more than what is looked at."""
+
+
+def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
+    """What a function was made with, by name; containers are copied, as nested lists and dicts.
+
+    `ours` are names that the engine fills: under them a closure has what belongs to one run.
+    """
+    target = _function(function)
+    if target is None:
+        return {}
+    return {name: _kept(value) for name, value in _values(target) if name not in ours}
+
+
+def is_local(function: Any) -> bool:
+    """Whether it is a lambda or was made inside another function, so that others may share its name."""
+    target = _function(function)
+    return target is not None and "<" in target.__qualname__
+
+
+def _values(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The values of its closure but for itself, and its defaults."""
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        with suppress(ValueError):  # not assigned yet
+            if name != function.__name__:
+                yield name, cell.cell_contents
+    positional = code.co_varnames[: code.co_argcount]
+    values = function.__defaults__ or ()
+    yield from zip(positional[len(positional) - len(values) :], values, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+
+
+def _function(function: Any) -> FunctionType | None:
+    while isinstance(function, partial | MethodType):
+        function = function.func if isinstance(function, partial) else function.__func__
+    return function if type(function) is FunctionType else None
+
+
+def _kept(value: Any) -> Any:
+    try:
+        return _snapshot(value, [_MAX_PARTS], 0)
+    except _TooLarge:
+        return qualified_name(type(value))
+
+
+def _snapshot(value: Any, left: list[int], depth: int) -> Any:
+    """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise _TooLarge
+    if type(value) in _ATOMS:
+        return value
+    if depth >= _MAX_DEPTH:
+        return qualified_name(type(value))
+    if isinstance(value, Mapping) and type(value).__module__ in ("builtins", "collections", "types"):
+        return {_key(key): _snapshot(item, left, depth + 1) for key, item in tuple(value.items())}
+    if type(value) in (list, tuple, deque):
+        return [_snapshot(item, left, depth + 1) for item in tuple(value)]
+    if type(value) in (set, frozenset):
+        return sorted(repr(_snapshot(item, left, depth + 1)) for item in tuple(value))
+    if type(value) is FunctionType:
+        held = dict(_values(value)) if is_local(value) else {}
+        return {qualified_name(value): _snapshot(held, left, depth + 1)} if held else qualified_name(value)
+    try:
+        return _of_class(value, left, depth)
+    except _TooLarge:
+        raise
+    except Exception:  # objects run their authors' code when looked at
+        return qualified_name(type(value))
+
+
+def _of_class(value: Any, left: list[int], depth: int) -> Any:
+    from flowfn.identity.dependencies import is_constant
+
+    if is_constant(value):
+        return value
+    fields = _fields(value)
+    if fields is not None:
+        return {qualified_name(type(value)): _snapshot(fields, left, depth)}
+    return qualified_name(value if hasattr(value, "__qualname__") else type(value))
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """What an instance of a class that declares its fields holds, without running code of the class."""
+    cls = type(value)
+    declared = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
+    if not any(hasattr(cls, mark) for mark in declared):
+        return None
+    names = (*getattr(value, "__dict__", ()), *getattr(cls, "__slots__", ()))
+    return {name: getattr(value, name, None) for name in names}
+
+
+def _key(key: Any) -> str:
+    return key if type(key) is str else repr(key)
+
+
+# -- of one name, made together -------------------------------------------------------------------
+
+
+class Namesake:
+    """A function as those of its name know it, for as long as it lives: its code, and what it was made with."""
+
+    def __init__(self, function: Any, made_with: Mapping[str, Any]) -> None:
+        self._function = ref(_function(function) or _nothing)
+        self._made_with = made_with
+
+    def is_other(self, function: Any) -> bool:
+        """Whether it is another function, which lives. One of a module that has other code is an older version."""
+        own, target = self._function(), _function(function)
+        if own is None or target is None or own is target or own is _nothing:
+            return False
+        return is_local(own) or own.__code__ == target.__code__
+
+    def is_known(self, function: Any, named: frozenset[Any]) -> bool:
+        """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
+        return self._function() in named or _function(function) not in named
+
+    @cached_property
+    def parts(self) -> tuple[str, bytes]:
+        """The fingerprint of its code, and the digest of what it was made with."""
+        from flowfn.identity.digest import exact
+        from flowfn.identity.fingerprint import fingerprint
+
+        function = self._function()
+        code = "" if function is None else fingerprint(function).digest[:16]
+        return code, exact(self._made_with).exact if self._made_with else b""
+
+
+class Namesakes(list[Namesake]):
+    """The functions of one name that a thread made without a run in between; they don't travel."""
+
+    def __reduce__(self) -> Any:
+        return tuple, ()
+
+
+def _nothing() -> None:
+    """Stands for what is no function of Python's."""
+
+
+class _Together(threading.local):
+    def __init__(self) -> None:
+        self.made: dict[str, Namesakes] = {}
+
+
+_together = _Together()
+
+
+def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
+    """Count a function among those of its name that this thread has made since it last began a run."""
+    made = _together.made.setdefault(name, Namesakes())
+    made.append(Namesake(function, made_with))
+    return made
+
+
+def part() -> None:
+    """A run begins: what is made from now on is made apart."""
+    _together.made = {}

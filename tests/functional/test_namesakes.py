@@ -1,0 +1,300 @@
+"""Functions that share a name, lambdas and what factories make, keep their records apart (G2, section 4)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkpointers import MemorySaver
+from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
+
+from ..worlds import World
+
+ran: list[Any] = []
+
+
+def times(n: int) -> Any:
+    def scaled(x: int) -> int:
+        ran.append(n)
+        return x * n
+
+    return scaled
+
+
+def times_of(spec: dict[str, int]) -> Any:
+    def scaled(x: int) -> int:
+        ran.append(spec["n"])
+        return x * spec["n"]
+
+    return scaled
+
+
+def noted(function: Any) -> Any:
+    def around(*args: Any) -> Any:
+        return function(*args)
+
+    return around
+
+
+BY_CODE: dict[int, Any] = {1: lambda x: x, 2: lambda x: x * 2, 3: lambda x: x * 3}
+
+MAKERS: dict[str, Callable[[int], Any]] = {
+    "default": lambda n: lambda x, n=n: x * n,
+    "captured": times,
+    "captured container": lambda n: times_of({"n": n}),
+    "captured by what it wraps": lambda n: noted(times(n)),
+    "code": BY_CODE.__getitem__,
+}
+
+
+def died_after(saver: Any, finished: int, tasks: Callable[[int], Any]) -> Callable[[list[int]], Any]:
+    """A workflow that calls `tasks` 1 to 3 with one argument, and died after some: goes on in another order."""
+    order = [1, 2, 3]
+    left = [finished]
+
+    @entrypoint(checkpointer=saver)
+    def wf() -> dict[int, int]:
+        found = {}
+        for n in order:
+            found[n] = tasks(n)(7).result()
+            if left and len(found) == left[0]:
+                left.clear()
+                raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+
+    def go_on(anew: list[int]) -> Any:
+        order[:] = anew
+        return wf.invoke(None, thread_id="t")
+
+    return go_on
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("finished", [1, 2, 3])
+@pytest.mark.parametrize("made", MAKERS.values(), ids=MAKERS)
+def test_each_gets_its_own_record_in_any_order(
+    made: Callable[[int], Any], finished: int, inside: bool
+) -> None:
+    """G2: of three with one name and one argument, whichever had finished, each gets its own."""
+    before = {n: task(made(n)) for n in (1, 2, 3)}
+    tasks = (lambda n: task(made(n))) if inside else before.__getitem__
+    go_on = died_after(MemorySaver(), finished, tasks)
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+def test_what_had_finished_does_not_run_again(world: World) -> None:
+    """G1: in another order, and with one more in front, the finished ones are found."""
+    tasks = [world.task(times(n)) for n in (1, 2, 3)]
+    order = [0, 1]
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        found = [await world.value(tasks[n](7)) for n in order]
+        if len(order) == 2:
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    ran.clear()
+    order[:] = [2, 1, 0]
+    assert world.invoke(wf, None, thread_id="t") == [21, 14, 7]
+    assert ran == [3]
+
+
+def built(saver: Any, crash: bool, **options: Any) -> tuple[Entrypoint[Any, Any], Task[Any, Any]]:
+    @task(**options)
+    def step(i: int) -> int:
+        ran.append(i)
+        if crash and i == 2:
+            raise KeyboardInterrupt
+        return i
+
+    @entrypoint(checkpointer=saver)
+    def wf() -> list[int]:
+        return [step(i).result() for i in range(4)]
+
+    return wf, step
+
+
+def test_one_alone_under_its_name_may_capture_something_else() -> None:
+    """G1: where a name has one function, it is the same one whatever it captured: a flag, a path, a port."""
+    saver = MemorySaver()
+    ran.clear()
+    with pytest.raises(KeyboardInterrupt):
+        built(saver, True)[0].invoke(thread_id="t")
+    assert built(saver, False)[0].invoke(None, thread_id="t") == [0, 1, 2, 3]
+    assert ran == [0, 1, 2, 2, 3]
+
+
+def test_versions_that_are_made_together_are_versions() -> None:
+    """G1: of two that were made together, the one that another workflow names is no other one to this one."""
+    saver = MemorySaver()
+    broken, fixed = built(saver, True)[0], built(saver, False)[0]
+    ran.clear()
+    with pytest.raises(KeyboardInterrupt):
+        broken.invoke(thread_id="t")
+    assert fixed.invoke(None, thread_id="t") == [0, 1, 2, 3]
+    assert ran == [0, 1, 2, 2, 3]
+
+
+def test_what_is_done_to_a_captured_container_changes_nothing() -> None:
+    """G1: a list that a task appends to, and another one reads, was empty when they were made."""
+    seen: list[int] = []
+
+    @task
+    def step(i: int) -> int:
+        seen.append(i)
+        return len(seen)
+
+    left = [True]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[int]:
+        found = [step(i).result() for i in range(3)]
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+    assert wf.invoke(None, thread_id="t") == [1, 2, 3]
+    assert seen == [0, 1, 2]
+
+
+def test_one_that_is_added_gets_no_record_of_another() -> None:
+    """G2, rule 4: a new one of a factory's, which comes first, runs; the recorded one is reused."""
+    saver, specs = MemorySaver(), [2]
+    left = [True]
+
+    @entrypoint(checkpointer=saver)
+    def wf() -> list[int]:
+        found = [task(times(n))(7).result() for n in specs]
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+    ran.clear()
+    specs[:] = [5, 2]
+    assert wf.invoke(None, thread_id="t") == [35, 14]
+    assert ran == [5]
+
+
+def test_a_captured_value_that_looks_random_is_refused() -> None:
+    """G2, rule 3: of a function that is made inside the run, what it captured counts like an argument."""
+    tokens = ["9f86d081884c7d659a2feaa0c55ad015", "2c26b46b68ffc68ff99b453c1d304134"]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> str:
+        token = tokens[0]
+        found: str = task(lambda x: f"{x} {token}")("a").result()
+        if len(tokens) > 1:
+            tokens.pop(0)
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+    with pytest.raises(NonDeterminismError, match="token='9f86"):
+        wf.invoke(None, thread_id="t")
+
+
+def test_the_options_of_a_function_make_no_other_one_of_it() -> None:
+    """G1: a task and the same with other options are one function."""
+    saver = MemorySaver()
+    ran.clear()
+    with pytest.raises(KeyboardInterrupt):
+        built(saver, True)[0].invoke(thread_id="t")
+    wf, step = built(saver, False, version="2")
+    step.with_options(version="3")
+    assert wf.invoke(None, thread_id="t") == [0, 1, 2, 3]
+    assert ran == [0, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("made", MAKERS.values(), ids=MAKERS)
+def test_a_kept_result_is_of_the_function_that_made_it(made: Callable[[int], Any]) -> None:
+    """G2: three of one name share no entry of a cache."""
+    tasks = {n: task(cache_policy=CachePolicy())(made(n)) for n in (1, 2, 3)}
+
+    @entrypoint(cache=MemoryCache())
+    def wf() -> dict[int, int]:
+        return {n: tasks[n](7).result() for n in tasks}
+
+    assert wf.invoke(thread_id="t") == {1: 7, 2: 14, 3: 21}
+
+
+class Unwilling:
+    """Fails whoever looks at it."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def knot() -> dict[str, Any]:
+    """Holds itself."""
+    tied: dict[str, Any] = {}
+    tied["self"] = tied
+    return tied
+
+
+STRANGE: dict[str, Callable[[], Any]] = {
+    "unwilling": Unwilling,
+    "unwilling inside": lambda: {"x": [Unwilling()]},
+    "holds itself": knot,
+    "lock": threading.Lock,
+    "large": lambda: list(range(100_000)),
+    "generator": lambda: (i for i in range(3)),
+    "not a number": lambda: float("nan"),
+    "surrogate": lambda: "\ud800",
+}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("made", STRANGE.values(), ids=STRANGE)
+def test_whatever_is_captured_the_record_is_found(made: Callable[[], Any], inside: bool) -> None:
+    """G1: what has no value, can't be looked at or is large counts by its type, and makes no call a new one."""
+
+    def defined() -> Any:
+        value = made()
+
+        @task
+        def step(x: int) -> int:
+            ran.append(type(value))
+            return x
+
+        return step
+
+    before, left = defined(), [True]
+    ran.clear()
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> int:
+        found: int = (defined() if inside else before)(1).result()
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    with pytest.raises(ConnectionError):
+        wf.invoke(thread_id="t")
+    assert wf.invoke(None, thread_id="t") == 1
+    assert len(ran) == 1
+    assert not list(wf.thread("t").report)
