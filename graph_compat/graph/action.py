@@ -6,14 +6,14 @@ Rule: an action has a blocking form, an asyncio form, or both; which one a run u
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import ainvoked, invoked
+from graph_compat.langchain.invoking import ainvoked, config_here, invoked
 
 Form = Callable[[Any], Any]
 
@@ -72,13 +72,20 @@ def name_of(source: Any) -> str | None:
 
 
 def _invoke(source: Any, state: Any) -> Any:
-    return source.invoke(state) if isinstance(source, Workflow) else invoked(source, state)
+    if isinstance(source, Workflow):
+        return source.invoke(state, _handed(source))
+    return invoked(source, state)
 
 
 async def _ainvoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
-        return await source.ainvoke(state)
+        return await source.ainvoke(state, _handed(source))
     return await ainvoked(source, state)
+
+
+def _handed(graph: Workflow[Any, Any]) -> Mapping[str, Any] | None:
+    """The node's configuration for a graph that is bound to one of its own; without it every graph finds it itself."""
+    return None if getattr(graph, "config", None) is None else config_here()
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:

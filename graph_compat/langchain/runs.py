@@ -263,10 +263,16 @@ class Watched(Unwatched):
 
 
 def streaming(handlers: Iterable[Any]) -> list[Any]:
-    """Those of callback handlers that want outputs piece by piece."""
+    """Those of callback handlers that want outputs piece by piece; a `messages` stream wants those of models alone."""
     from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
-    return [handler for handler in handlers if isinstance(handler, _StreamingCallbackHandler)]
+    from graph_compat.langchain.handler import TokenHandler
+
+    return [
+        handler
+        for handler in handlers
+        if isinstance(handler, _StreamingCallbackHandler) and not isinstance(handler, TokenHandler)
+    ]
 
 
 def node_run(name: str, given: Any) -> AbstractContextManager[Unwatched]:

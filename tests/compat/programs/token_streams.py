@@ -2,6 +2,7 @@
 
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
@@ -41,6 +42,13 @@ async def tokens_of_a_model(t):
     """The tokens of a model come out one by one, with the metadata of their node."""
     graph = chain(t, call=calling(t, fake("hello big world"))).compile()
     await t.stream(graph, ASK, stream_mode="messages")
+
+
+async def tokens_of_a_chain(t):
+    """A chain as a node: its model's tokens come out one by one, and its update is whole."""
+    prompt = ChatPromptTemplate.from_messages([("system", "be brief"), ("placeholder", "{messages}")])
+    answers = prompt | fake("hello world") | (lambda message: {"messages": [message]})
+    await t.stream(chain(t, answers=answers).compile(), ASK, stream_mode=["messages", "updates"])
 
 
 async def tokens_among_other_modes(t):
