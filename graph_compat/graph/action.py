@@ -1,6 +1,7 @@
 """What a node runs: a function, an object that can be called or invoked, or another graph.
 
-Rule: an action has a blocking form, an asyncio form, or both; which one a run uses is decided by its caller.
+Rule: an action has a blocking form, an asyncio form, or both; which one a run uses is decided by its caller. A
+generator's value is what it yields, added up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import ainvoked, config_here, invoked
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked
 
 Form = Callable[[Any], Any]
 
@@ -49,6 +50,11 @@ def action_of(source: Any, name: str) -> Action:
             f"Expected a Runnable, callable or dict.Instead got an unsupported type: {type(source)}"
         )
     call = caller(source)
+    body = body_of(source)
+    if inspect.isgeneratorfunction(body):
+        return Action(source, name, lambda state: added_up(call(state)), None)
+    if inspect.isasyncgenfunction(body):
+        return Action(source, name, None, lambda state: aadded_up(call(state)))
     if is_coroutine_function(source):
         return Action(source, name, None, call)
     return Action(source, name, call, None)

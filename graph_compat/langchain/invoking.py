@@ -5,7 +5,7 @@ Rule: the steps of a sequence are the node's own, and the sequence is no run bes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -27,7 +27,7 @@ def invoked(runnable: Any, state: Any) -> Any:
     pieces = first.stream(state, its_config)
     for step, its_config in rest:
         pieces = step.transform(pieces, its_config)
-    return reduce(_added, pieces, None)
+    return added_up(pieces)
 
 
 async def ainvoked(runnable: Any, state: Any) -> Any:
@@ -42,6 +42,16 @@ async def ainvoked(runnable: Any, state: Any) -> Any:
     pieces = first.astream(state, its_config)
     for step, its_config in rest:
         pieces = step.atransform(pieces, its_config)
+    return await aadded_up(pieces)
+
+
+def added_up(pieces: Iterable[Any]) -> Any:
+    """Pieces as one value; the last, where they don't add up, and None where there are none."""
+    return reduce(_added, pieces, None)
+
+
+async def aadded_up(pieces: AsyncIterable[Any]) -> Any:
+    """`added_up` for asyncio."""
     whole = None
     async for piece in pieces:
         whole = _added(whole, piece)
@@ -88,7 +98,6 @@ def _in_pieces(runnable: Any, config: Mapping[str, Any] | None) -> bool:
 
 
 def _added(whole: Any, piece: Any) -> Any:
-    """Pieces as one value; the last, where they don't add up."""
     try:
         return piece if whole is None else whole + piece
     except TypeError:

@@ -45,6 +45,7 @@ INSTEAD = {
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "too_many_steps"): "'FlowError'",
+    Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",
     Name("golden", "entrypoint_streams"): "stream: None\n  : {'a': 'z', 'prev': None, 'r': [11, 12]}",
     Name("humans", "an_answer_by_id_in_a_subgraph_that_stores_nothing"): "invoke: {'x': ['i', 'i', '!']}",
