@@ -141,22 +141,26 @@ class Chain:
 
 
 class Unwatched:
-    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned."""
+    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned.
+
+    Or in `signal` what unwound it although the node goes on: a command from the graph in it.
+    """
 
     value: Any = None
+    signal: BaseException | None = None
 
     def __enter__(self) -> Unwatched:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
-        if kind is None:
+        if kind is None and self.signal is None:
             self.show()
 
     async def __aenter__(self) -> Unwatched:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
-        if kind is None:
+        if kind is None and self.signal is None:
             self.show()
 
     def show(self) -> None:
@@ -309,6 +313,9 @@ def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[Unwatched]:
         watched = Watched(frame, given, chain)
         try:
             yield watched
+            if watched.signal is not None:
+                chain.failed(watched.signal)
+                return
             for handler in watched.streamers():
                 for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
                     pass
@@ -328,6 +335,9 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
         watched = Watched(frame, given, chain)
         try:
             yield watched
+            if watched.signal is not None:
+                await _settled(chain.failed(watched.signal))
+                return
             for handler in watched.streamers():
                 async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
                     pass

@@ -80,6 +80,17 @@ async def messages_of_a_command(t):
     t.note("texts", texts(await t.stream(graph, ASK, stream_mode="messages")))
 
 
+async def messages_of_a_command_for_the_graph_around(t):
+    """They aren't streamed, neither as the inner node's nor as those of the node that its graph is."""
+
+    def leaves(state):
+        return Command(graph=Command.PARENT, goto="last", update={"messages": [AIMessage("left", id="l")]})
+
+    graph = chain(t, inner=chain(t, leaves=t.node(leaves)).compile())
+    graph.add_node("last", t.node(lambda state: {"messages": [AIMessage("last", id="z")]}))
+    await t.stream(graph.compile(), ASK, stream_mode=["messages", "updates"], subgraphs=True)
+
+
 async def dict_messages_are_not_streamed(t):
     """A dict is no message before it's in the state."""
 
