@@ -91,6 +91,9 @@ INSTEAD = {
     Name(
         "migrations", "the_asking_node_is_renamed"
     ): "stopped before node 'ask', which 'LangGraph' no longer",
+    Name(
+        "migrations", "a_plain_edge_becomes_a_join"
+    ): "would wait for ever, at the join of b+c into 'd' for 'b'",
     Name("migrations", "a_source_of_a_join_is_added"): "stopped before the join of a+b into 'c', which",
     Name("policies", "retry_on_something_else"): "RetryPolicy(retry_on='KeyError') is no class of errors",
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",
