@@ -94,7 +94,7 @@ async def graphs_bound_to_a_configuration(t):
         await t.invoke(graph, {"x": []}, {**config, "run_name": "given"})
         t.note("seen", seen)
         seen.clear()
-    await t.stream(graph, {"x": []}, ONE, stream_mode="tasks", subgraphs=True)
+    await t.stream(graph, {"x": []}, ONE, stream_mode=["tasks", "messages"], subgraphs=True)
 
 
 async def graphs_in_a_runnable(t):
