@@ -126,8 +126,12 @@ _UNSAID: Mapping[str, Any] = {"tags": [], "max_concurrency": None, "recursion_li
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    callbacks = callbacks_here() or nobody(on_loop=frame.call.definition.is_async)
-    return {**unheard_config_of(frame), "callbacks": callbacks}
+    return {**unheard_config_of(frame), "callbacks": callbacks_here() or nobody_at(frame)}
+
+
+def nobody_at(frame: Frame) -> Any:
+    """The callbacks of a frame's code where nobody listens."""
+    return nobody(frame.call.id, on_loop=frame.call.definition.is_async)
 
 
 def unheard_config_of(frame: Frame) -> dict[str, Any]:

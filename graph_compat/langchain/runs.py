@@ -123,7 +123,7 @@ class Chain:
         self._tag = tag
 
     def __enter__(self) -> Chain:
-        callbacks = None if self.run is None else self.run.get_child(self._tag)
+        callbacks = self.config["callbacks"] if self.run is None else self.run.get_child(self._tag)
         config: Any = {**self.config, "callbacks": callbacks}
         self._token = var_child_runnable_config().set(config)
         return self

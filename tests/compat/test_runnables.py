@@ -260,5 +260,5 @@ def test_a_node_finds_a_configuration_however_it_looks(look: Callable[[Any], Any
     builder.compile().invoke({}, {"metadata": {"a": 1}, "tags": ["t"], "configurable": {"k": 2}})
 
     (found,) = seen
-    assert (found["callbacks"], found["tags"], found["configurable"]["k"]) == (None, ["t"], 2)
+    assert (found["callbacks"].handlers, found["tags"], found["configurable"]["k"]) == ([], ["t"], 2)
     assert {"a": 1, "langgraph_node": "node"}.items() <= found["metadata"].items()

@@ -3,7 +3,7 @@
 import operator
 from typing import Annotated
 
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler, adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -159,3 +159,25 @@ async def callbacks_of_nobody(t):
     for callbacks in (None, [], [BaseCallbackHandler()]):
         await t.invoke(graph, {"x": []}, {"callbacks": callbacks})
     t.note("seen", seen if not t.asyncio else [(name.removeprefix("Async"), count) for name, count in seen])
+
+
+async def events_that_nobody_hears(t):
+    """A node tells of events of its own, whether or not somebody listens."""
+    seen = []
+
+    class Listens(BaseCallbackHandler):
+        def on_custom_event(self, name, data, **rest):
+            seen.append((name, data))
+
+    async def node(state, config: RunnableConfig):
+        for given in (None, config):
+            if t.asyncio:
+                await adispatch_custom_event("event", 1, config=given)
+            else:
+                dispatch_custom_event("event", 1, config=given)
+        return {"x": ["told"]}
+
+    graph = one(t, node).compile()
+    for callbacks in (None, [], [Listens()]):
+        await t.invoke(graph, {"x": []}, {"callbacks": callbacks})
+    t.note("seen", seen)
