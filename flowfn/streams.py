@@ -23,7 +23,7 @@ from typing import Any, Literal
 from flowfn.config import RunConfig
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.injection import place_around
-from flowfn.errors import InvalidInput, Suspended
+from flowfn.errors import InvalidInput, Signal, Suspended
 from flowfn.events import (
     CheckpointSaved,
     Custom,
@@ -216,8 +216,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
     call = event.call
     if isinstance(event, TaskFinished):
         if call.questions or not isinstance(
-            event.error, Suspended
-        ):  # else it met a breakpoint of a nested graph
+            event.error, Signal
+        ):  # else what stopped it is nested in it, or around it
             yield _task_end(event)
     elif not call.is_handler:
         start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}

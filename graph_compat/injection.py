@@ -19,7 +19,7 @@ from flowfn.context import current_frame
 from flowfn.runtime import StreamWriter
 from flowfn.values import MISSING
 from graph_compat.constants import CONFIG_KEY_READ, CONFIG_KEY_RUNTIME, CONFIG_KEY_SEND
-from graph_compat.langchain import MESSAGES, callbacks_here
+from graph_compat.langchain import MESSAGES, callbacks_here, nobody
 from graph_compat.pushing import read, send
 
 if TYPE_CHECKING:
@@ -126,7 +126,12 @@ _UNSAID: Mapping[str, Any] = {"tags": [], "max_concurrency": None, "recursion_li
 
 def config_of(frame: Frame) -> dict[str, Any]:
     """The configuration that code in a node sees, with what it may want to know of the node."""
-    return {**unheard_config_of(frame), "callbacks": callbacks_here()}
+    return {**unheard_config_of(frame), "callbacks": callbacks_here() or nobody_at(frame)}
+
+
+def nobody_at(frame: Frame) -> Any:
+    """The callbacks of a frame's code where nobody listens."""
+    return nobody(frame.call.id, on_loop=frame.call.definition.is_async)
 
 
 def unheard_config_of(frame: Frame) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _joins(loaded: Loaded, program: Program, serde: Deserializer) -> Iterator[st
         if ways.is_join(name) and name not in program.channels and ways.end(name):
             data = held.whole()
             if data is not None and serde.loads(data):
-                yield _way(name)
+                yield way(name)
 
 
 def _written(ledger: Ledger, program: Program, serde: Deserializer) -> Iterator[str]:
@@ -73,9 +73,10 @@ def _written(ledger: Ledger, program: Program, serde: Deserializer) -> Iterator[
             if isinstance(packet, Send):
                 yield from _nodes([packet.node], program)
         elif row.channel not in program.channels and ways.end(row.channel):
-            yield _way(row.channel)
+            yield way(row.channel)
 
 
-def _way(channel: str) -> str:
+def way(channel: str) -> str:
+    """A way in words."""
     node = ways.end(channel)
     return f"the join of {ways.sources(channel)} into {node!r}" if ways.is_join(channel) else f"node {node!r}"

@@ -82,7 +82,7 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
     if chosen:
         await run.fork()
     elif loaded is not None and _is_of_this_call(run):
-        run.settle_edits(loaded, commanded=False)
+        await run.settle_edits(loaded, commanded=False)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
     else:
         await run.take_input(writes)

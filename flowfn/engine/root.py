@@ -214,7 +214,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
             f"thread {journal.thread!r} has nothing to resume: pass an input to start it, or check the thread_id"
         )
     writes = _commanded(given)
-    run.settle_edits(loaded, commanded=bool(writes))
+    await run.settle_edits(loaded, commanded=bool(writes))
     run.waiting = read_asked(journal.serde, loaded.writes)
     if loaded is head and not run.config.replays:
         run.report.resumed = bool(ledger.records)

@@ -19,7 +19,8 @@ from flowfn.engine.answers import Offer, Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways, what_is_lost
+from flowfn.engine.lost import forget_ways, way, what_is_lost
+from flowfn.engine.missed import missed_joins
 from flowfn.engine.record import CallInfo
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
@@ -235,25 +236,33 @@ class Run:
             here = self.namespace
             self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
 
-    def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
+    async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
 
         Raises:
             NonDeterminismError: there is such a thing. Nothing has run.
         """
         assert self.journal is not None
-        lost = (
-            []
-            if commanded or self.ledger.commanded
-            else what_is_lost(loaded, self.checkpoint, self.ledger, self.program, self.journal.serde)
-        )
-        if lost:
-            raise NonDeterminismError(
-                f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer has: "
-                "what was to be done there, or had been done, would be lost. Give it back as it was, say where to go "
-                "on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
-                self.report,
-            )
+        if not (commanded or self.ledger.commanded):
+            lost = what_is_lost(loaded, self.checkpoint, self.ledger, self.program, self.journal.serde)
+            if lost:
+                raise NonDeterminismError(
+                    f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer "
+                    "has: what was to be done there, or had been done, would be lost. Give it back as it was, say "
+                    "where to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
+                    self.report,
+                )
+            missed = await missed_joins(self, loaded)
+            if missed:
+                told = ", ".join(
+                    f"{way(join)} for {', '.join(map(repr, who))}" for join, who in missed.items()
+                )
+                raise NonDeterminismError(
+                    f"thread {self.thread!r} would wait for ever, at {told}, which may have run before "
+                    f"{self.program.name!r} had it: its node would be left out. Give the edges back as they were, say "
+                    "where to go on with Command(goto=…), or who ran last with bulk_update_state([[…]])",
+                    self.report,
+                )
         forget_ways(self.checkpoint, self.program)
 
     def set_out(self) -> None:

@@ -207,14 +207,14 @@ class NamedBarrier(Channel):
     names: frozenset[str]
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        seen = self._add(name, self._seen(cell), writes)
-        return UNCHANGED if seen == self._seen(cell) else seen
+        seen = self._add(name, self.arrived(cell), writes)
+        return UNCHANGED if seen == self.arrived(cell) else seen
 
     def get(self, cell: Any) -> Any:
-        return None if self._seen(cell) == self.names else MISSING
+        return None if self.arrived(cell) == self.names else MISSING
 
     def consume(self, cell: Any) -> Any:
-        return MISSING if self._seen(cell) == self.names else UNCHANGED
+        return MISSING if self.arrived(cell) == self.names else UNCHANGED
 
     def stored(self, cell: Any) -> Any:
         return sorted(cell)
@@ -223,7 +223,8 @@ class NamedBarrier(Channel):
         names, _ = _arrived(data)
         return names
 
-    def _seen(self, cell: Any) -> frozenset[str]:
+    def arrived(self, cell: Any) -> frozenset[str]:
+        """Those of `names` that were written."""
         return frozenset() if cell is MISSING else cell
 
     def _add(self, name: str, seen: frozenset[str], writes: Sequence[Any]) -> frozenset[str]:
@@ -246,7 +247,7 @@ class NamedBarrierAfterFinish(NamedBarrier):
     """A `NamedBarrier` that also waits until no other node is left to run. The cell is `(seen, finished)`."""
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        before = self._seen(cell)
+        before = self.arrived(cell)
         seen = self._add(name, before, writes)
         return UNCHANGED if seen == before else (seen, False)
 
@@ -257,7 +258,7 @@ class NamedBarrierAfterFinish(NamedBarrier):
         return MISSING if self._finished(cell) else UNCHANGED
 
     def finish(self, cell: Any) -> Any:
-        if self._seen(cell) != self.names or self._finished(cell):
+        if self.arrived(cell) != self.names or self._finished(cell):
             return UNCHANGED
         return (self.names, True)
 
@@ -268,7 +269,7 @@ class NamedBarrierAfterFinish(NamedBarrier):
         names, finished = _arrived(data)
         return (names, names == self.names if finished is None else finished)
 
-    def _seen(self, cell: Any) -> frozenset[str]:
+    def arrived(self, cell: Any) -> frozenset[str]:
         return frozenset() if cell is MISSING else cell[0]
 
     def _finished(self, cell: Any) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
+from zlib import crc32
 
 from ..values import MISSING, Write
-from .channels import AnyValue, Channel, EphemeralValue, LastValue, Topic, UntrackedValue
+from . import ways
+from .channels import AnyValue, Channel, EphemeralValue, LastValue, NamedBarrier, Topic, UntrackedValue
 from .selection import Selection
 
 PULL: Final = "pull"
@@ -157,6 +159,10 @@ class Program:
     """The channels of which nothing is recorded."""
     forgets: bool = field(init=False, repr=False, compare=False)
     """Whether what nodes have seen matters for one superstep alone: all triggers are spent in theirs."""
+    joins: Mapping[str, NamedBarrier] = field(init=False, repr=False, compare=False)
+    """The channels that wait for several nodes, and each of which triggers one."""
+    joint: int | None = field(init=False, repr=False, compare=False)
+    """What tells its joins from others; None where it has none."""
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -173,6 +179,11 @@ class Program:
         object.__setattr__(self, "fleeting", self._of_kind(_FLEETING))
         object.__setattr__(self, "untracked", self._of_kind({UntrackedValue}))
         object.__setattr__(self, "forgets", all(self.channels[name].spent for name in self.subscribers))
+        joins = {
+            n: spec for n, spec in self.channels.items() if isinstance(spec, NamedBarrier) and ways.is_join(n)
+        }
+        object.__setattr__(self, "joins", joins)
+        object.__setattr__(self, "joint", crc32("\n".join(sorted(joins)).encode()) if joins else None)
 
     def _of_kind(self, kinds: Set[type[Channel]]) -> set[str]:
         return {name for name, spec in self.channels.items() if type(spec) in kinds}

@@ -53,6 +53,9 @@ class DeltaChannel(BaseChannel[Any, Any, Any]):
             new._cell = _empty(self.typ)
         return new
 
+    def _now(self) -> Any:
+        return self._cell  # by itself it has no value before the first write, unlike in a graph
+
     def copy(self) -> DeltaChannel:
         return super().from_checkpoint(self._cell)
 
@@ -64,6 +67,9 @@ class Batched(Channel):
     reducer: Callable[[Any, Sequence[Any]], Any]
     typ: Any = None
 
+    def initial(self) -> Any:
+        return _empty(self.typ)
+
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         replaced = [write for write in writes if isinstance(write, Overwrite)]
         if len(replaced) > 1:
@@ -73,7 +79,7 @@ class Batched(Channel):
             )
         if replaced:
             return replaced[0].value
-        return self.reducer(_empty(self.typ) if cell is MISSING else cell, list(writes))
+        return self.reducer(self.initial() if cell is MISSING else cell, list(writes))
 
 
 def _empty(typ: Any) -> Any:

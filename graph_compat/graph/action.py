@@ -1,19 +1,20 @@
 """What a node runs: a function, an object that can be called or invoked, or another graph.
 
-Rule: an action has a blocking form, an asyncio form, or both; which one a run uses is decided by its caller.
+Rule: an action has a blocking form, an asyncio form, or both; which one a run uses is decided by its caller. A
+generator's value is what it yields, added up.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import ainvoked, invoked
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked
 
 Form = Callable[[Any], Any]
 
@@ -49,6 +50,11 @@ def action_of(source: Any, name: str) -> Action:
             f"Expected a Runnable, callable or dict.Instead got an unsupported type: {type(source)}"
         )
     call = caller(source)
+    body = body_of(source)
+    if inspect.isgeneratorfunction(body):
+        return Action(source, name, lambda state: added_up(call(state)), None)
+    if inspect.isasyncgenfunction(body):
+        return Action(source, name, None, lambda state: aadded_up(call(state)))
     if is_coroutine_function(source):
         return Action(source, name, None, call)
     return Action(source, name, call, None)
@@ -72,13 +78,20 @@ def name_of(source: Any) -> str | None:
 
 
 def _invoke(source: Any, state: Any) -> Any:
-    return source.invoke(state) if isinstance(source, Workflow) else invoked(source, state)
+    if isinstance(source, Workflow):
+        return source.invoke(state, _handed(source))
+    return invoked(source, state)
 
 
 async def _ainvoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
-        return await source.ainvoke(state)
+        return await source.ainvoke(state, _handed(source))
     return await ainvoked(source, state)
+
+
+def _handed(graph: Workflow[Any, Any]) -> Mapping[str, Any] | None:
+    """The node's configuration for a graph that is bound to one of its own; without it every graph finds it itself."""
+    return None if getattr(graph, "config", None) is None else config_here()
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:

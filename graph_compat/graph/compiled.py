@@ -19,7 +19,7 @@ from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
-from graph_compat.graph.configs import merged_config, with_own_keys
+from graph_compat.graph.configs import full_config
 from graph_compat.graph.node import Step
 from graph_compat.graph.schema import maker
 from graph_compat.graph.surface import Surface
@@ -274,12 +274,12 @@ class CompiledGraph(Surface):
         return saver
 
     def _config(self, config: Mapping[str, Any] | None, thread_id: str | None) -> RunConfig:
-        merged = config if self.config is None else merged_config(self.config, config)
-        limit = (merged or {}).get("recursion_limit")
+        merged = full_config(self.config, config, thread_id)
+        limit = merged.get("recursion_limit")
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
-        read = read_config(with_own_keys(merged), thread_id)
-        given = ((merged or {}).get("configurable") or {}).get("thread_id")
+        read = read_config(merged, thread_id)
+        given = (merged.get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
         if current_frame.get() is None:

@@ -1,9 +1,14 @@
-"""Configurations as LangChain's programs write them: keys of their own, and several that are merged."""
+"""Configurations as LangChain's programs write them: keys of their own, and several that are merged.
+
+Rule: what was said nearest to a call wins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from graph_compat.langchain import config_around
 
 KEYS = frozenset(
     [
@@ -18,6 +23,12 @@ KEYS = frozenset(
     ]
 )
 """The keys of a configuration."""
+
+_COORDINATES = frozenset(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"])
+"""The keys of its `configurable` that say where a call belongs."""
+
+_OF_A_NODE = ("langgraph_", "ls_integration", "checkpoint_ns", "thread_id")
+"""What keys of metadata begin with that say in which node running code is, and nothing of what it calls."""
 
 
 def with_own_keys(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -45,6 +56,25 @@ def merged_config(base: Mapping[str, Any] | None, given: Mapping[str, Any] | Non
         else:
             merged[key] = value
     return merged
+
+
+def full_config(
+    bound: Mapping[str, Any] | None, given: Mapping[str, Any] | None, thread_id: str | None
+) -> dict[str, Any]:
+    """A call's configuration: what it was given, over what its graph is bound to, over that of the code around it.
+
+    A call that says where it belongs, by a thread or a checkpoint, has nothing of the `configurable` around it.
+    """
+    found = merged_config(with_own_keys(bound), with_own_keys(given))
+    if around := config_around():
+        configurable = found.get("configurable") or {}
+        if thread_id is not None or not _COORDINATES.isdisjoint(configurable):
+            around = {**around, "configurable": {}}
+        found = merged_config(around, found)
+    metadata = found.get("metadata") or {}
+    if "langgraph_node" in metadata:
+        found["metadata"] = {key: value for key, value in metadata.items() if not key.startswith(_OF_A_NODE)}
+    return found
 
 
 def _of_both(old: Any, given: Any) -> Any:

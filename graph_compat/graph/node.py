@@ -78,7 +78,7 @@ class Step:
             try:
                 value = call(state)
             except (Arrived, GraphInterrupt) as signal:
-                value = _unwound(signal)
+                value, run.signal = _unwound(signal), signal
             except BaseException as error:
                 if type(error) is not _asyncio_cancellation():
                     raise
@@ -101,7 +101,7 @@ class Step:
                 try:
                     value = await awaited(self.action, state)
                 except (Arrived, GraphInterrupt) as signal:
-                    value = _unwound(signal)
+                    value, run.signal = _unwound(signal), signal
                 except asyncio.CancelledError as error:
                     task = asyncio.current_task()
                     if task is not None and task.cancelling():

@@ -62,3 +62,15 @@ def callbacks_here() -> Any:
     """The callbacks of the innermost run around the running code; None where nobody listens."""
     around = config_around()
     return None if around is None else around.get("callbacks")
+
+
+def nobody(place: str, *, on_loop: bool) -> Any:
+    """The callbacks of code that nobody listens to: a manager without handlers; None without LangChain.
+
+    `place` is the id of the task that the code is part of: as its run, for code that wants to be in one.
+    """
+    if not is_loaded():
+        return None
+    from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+
+    return (AsyncCallbackManager if on_loop else CallbackManager)(handlers=[], parent_run_id=UUID(place))

@@ -1,8 +1,11 @@
-"""Runnables as nodes: invoked with the configuration of where they run, in pieces where somebody wants to see them."""
+"""Runnables as nodes: invoked with the configuration of where they run, in pieces where somebody wants to see them.
+
+Rule: the steps of a sequence are the node's own, and the sequence is no run beside them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -14,25 +17,74 @@ from graph_compat.langchain.runs import streaming
 
 def invoked(runnable: Any, state: Any) -> Any:
     """What a runnable makes of a node's input; in pieces, where somebody wants to see them."""
-    config = _here()
+    config = config_here()
+    steps = _steps(runnable, config)
     if not _in_pieces(runnable, config):
-        return runnable.invoke(state, config)
-    pieces = runnable.stream(state, config)
-    return reduce(_added, pieces, None)
+        for step, its_config in steps:
+            state = step.invoke(state, its_config)
+        return state
+    (first, its_config), *rest = steps
+    pieces = first.stream(state, its_config)
+    for step, its_config in rest:
+        pieces = step.transform(pieces, its_config)
+    return added_up(pieces)
 
 
 async def ainvoked(runnable: Any, state: Any) -> Any:
     """`invoked` for asyncio."""
-    config = _here()
+    config = config_here()
+    steps = _steps(runnable, config)
     if not _in_pieces(runnable, config):
-        return await runnable.ainvoke(state, config)
+        for step, its_config in steps:
+            state = await step.ainvoke(state, its_config)
+        return state
+    (first, its_config), *rest = steps
+    pieces = first.astream(state, its_config)
+    for step, its_config in rest:
+        pieces = step.atransform(pieces, its_config)
+    return await aadded_up(pieces)
+
+
+def added_up(pieces: Iterable[Any]) -> Any:
+    """Pieces as one value; the last, where they don't add up, and None where there are none."""
+    return reduce(_added, pieces, None)
+
+
+async def aadded_up(pieces: AsyncIterable[Any]) -> Any:
+    """`added_up` for asyncio."""
     whole = None
-    async for piece in runnable.astream(state, config):
+    async for piece in pieces:
         whole = _added(whole, piece)
     return whole
 
 
-def _here() -> dict[str, Any] | None:
+def _steps(runnable: Any, config: dict[str, Any] | None) -> Sequence[tuple[Any, dict[str, Any] | None]]:
+    """The runnables to run one after another, each with its configuration: several where a sequence is listened to."""
+    callbacks = None if config is None else config.get("callbacks")
+    if config is None or callbacks is None or not callbacks.handlers or not _is_sequence(runnable):
+        return [(runnable, config)]
+    return [
+        (step, {**config, "callbacks": _of_step(callbacks, number)})
+        for number, step in enumerate(runnable.steps, 1)
+    ]
+
+
+def _of_step(callbacks: Any, number: int) -> Any:
+    """A node's callbacks for the step of this number."""
+    own = callbacks.copy()
+    own.remove_tags(["seq:step:1"])
+    own.add_tags([f"seq:step:{number}"], inherit=False)
+    return own
+
+
+def _is_sequence(runnable: Any) -> bool:
+    from langchain_core.runnables import RunnableSequence
+
+    return isinstance(runnable, RunnableSequence)
+
+
+def config_here() -> dict[str, Any] | None:
+    """The configuration of the running code; None outside of any."""
     around = config_around()
     if around is not None:
         return around
@@ -46,7 +98,6 @@ def _in_pieces(runnable: Any, config: Mapping[str, Any] | None) -> bool:
 
 
 def _added(whole: Any, piece: Any) -> Any:
-    """Pieces as one value; the last, where they don't add up."""
     try:
         return piece if whole is None else whole + piece
     except TypeError:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
-from graph_compat.injection import unheard_config_of
+from graph_compat.injection import nobody_at, unheard_config_of
 
 if TYPE_CHECKING:
     from contextvars import ContextVar
@@ -27,7 +27,7 @@ def var_child_runnable_config() -> ContextVar[Any]:
 
 
 class NodeConfig(dict[str, Any]):
-    """A node's configuration without callbacks, filled at the first look."""
+    """A node's configuration with nobody's callbacks, filled at the first look."""
 
     __slots__ = ("_frame",)
 
@@ -39,7 +39,7 @@ class NodeConfig(dict[str, Any]):
         """Work it out; two threads may, and find the same."""
         frame = self._frame
         if frame is not None:
-            dict.update(self, unheard_config_of(frame), callbacks=None)
+            dict.update(self, unheard_config_of(frame), callbacks=nobody_at(frame))
             self._frame = None
 
 

@@ -123,7 +123,7 @@ class Chain:
         self._tag = tag
 
     def __enter__(self) -> Chain:
-        callbacks = None if self.run is None else self.run.get_child(self._tag)
+        callbacks = self.config["callbacks"] if self.run is None else self.run.get_child(self._tag)
         config: Any = {**self.config, "callbacks": callbacks}
         self._token = var_child_runnable_config().set(config)
         return self
@@ -141,22 +141,26 @@ class Chain:
 
 
 class Unwatched:
-    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned."""
+    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned.
+
+    Or in `signal` what unwound it although the node goes on: a command from the graph in it.
+    """
 
     value: Any = None
+    signal: BaseException | None = None
 
     def __enter__(self) -> Unwatched:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
-        if kind is None:
+        if kind is None and self.signal is None:
             self.show()
 
     async def __aenter__(self) -> Unwatched:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
-        if kind is None:
+        if kind is None and self.signal is None:
             self.show()
 
     def show(self) -> None:
@@ -263,10 +267,16 @@ class Watched(Unwatched):
 
 
 def streaming(handlers: Iterable[Any]) -> list[Any]:
-    """Those of callback handlers that want outputs piece by piece."""
+    """Those of callback handlers that want outputs piece by piece; a `messages` stream wants those of models alone."""
     from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
-    return [handler for handler in handlers if isinstance(handler, _StreamingCallbackHandler)]
+    from graph_compat.langchain.handler import TokenHandler
+
+    return [
+        handler
+        for handler in handlers
+        if isinstance(handler, _StreamingCallbackHandler) and not isinstance(handler, TokenHandler)
+    ]
 
 
 def node_run(name: str, given: Any) -> AbstractContextManager[Unwatched]:
@@ -303,6 +313,9 @@ def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[Unwatched]:
         watched = Watched(frame, given, chain)
         try:
             yield watched
+            if watched.signal is not None:
+                chain.failed(watched.signal)
+                return
             for handler in watched.streamers():
                 for _ in handler.tap_output_iter(watched.run_id, iter((watched.value,))):
                     pass
@@ -322,6 +335,9 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
         watched = Watched(frame, given, chain)
         try:
             yield watched
+            if watched.signal is not None:
+                await _settled(chain.failed(watched.signal))
+                return
             for handler in watched.streamers():
                 async for _ in handler.tap_output_aiter(watched.run_id, _one(watched.value)):
                     pass

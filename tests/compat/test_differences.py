@@ -45,6 +45,7 @@ INSTEAD = {
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "too_many_steps"): "'FlowError'",
+    Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",
     Name("golden", "entrypoint_streams"): "stream: None\n  : {'a': 'z', 'prev': None, 'r': [11, 12]}",
     Name("humans", "an_answer_by_id_in_a_subgraph_that_stores_nothing"): "invoke: {'x': ['i', 'i', '!']}",
@@ -90,6 +91,9 @@ INSTEAD = {
     Name(
         "migrations", "the_asking_node_is_renamed"
     ): "stopped before node 'ask', which 'LangGraph' no longer",
+    Name(
+        "migrations", "a_plain_edge_becomes_a_join"
+    ): "would wait for ever, at the join of b+c into 'd' for 'b'",
     Name("migrations", "a_source_of_a_join_is_added"): "stopped before the join of a+b into 'c', which",
     Name("policies", "retry_on_something_else"): "RetryPolicy(retry_on='KeyError') is no class of errors",
     Name("surface", "values_of_types"): "Interrupt(value=1, id='i')",

@@ -50,7 +50,7 @@ class Log(BaseCallbackHandler):
 
 
 def chat(library: str) -> Any:
-    """A node that calls a model without a config, a branch, a runnable, and a graph in the graph."""
+    """A node that calls a model without a config, a branch, a runnable, a graph in the graph, and a sequence."""
     graphs = importlib.import_module(f"{library}.graph")
     model = GenericFakeChatModel(
         messages=iter([AIMessage(content="hello world", id=str(n)) for n in range(9)])
@@ -69,9 +69,13 @@ def chat(library: str) -> Any:
     builder.add_node("call", call)
     builder.add_node("runs", RunnableLambda(lambda state: {"messages": []}, name="inside"))
     builder.add_node("sub", inner.compile(name="inner"))
+    builder.add_node(
+        "steps", RunnableLambda(lambda state: [], name="one") | (lambda found: {"messages": found})
+    )
     builder.add_edge(graphs.START, "call")
     builder.add_conditional_edges("call", route, ["runs"])
     builder.add_edge("runs", "sub")
+    builder.add_edge("sub", "steps")
     return builder.compile()
 
 
@@ -256,5 +260,5 @@ def test_a_node_finds_a_configuration_however_it_looks(look: Callable[[Any], Any
     builder.compile().invoke({}, {"metadata": {"a": 1}, "tags": ["t"], "configurable": {"k": 2}})
 
     (found,) = seen
-    assert (found["callbacks"], found["tags"], found["configurable"]["k"]) == (None, ["t"], 2)
+    assert (found["callbacks"].handlers, found["tags"], found["configurable"]["k"]) == ([], ["t"], 2)
     assert {"a": 1, "langgraph_node": "node"}.items() <= found["metadata"].items()

@@ -13,7 +13,7 @@ from checkpointers import SqliteSaver
 from flowfn import NonDeterminismError
 from graph_compat.channels.last_value import LastValueAfterFinish
 from graph_compat.graph import START, StateGraph
-from graph_compat.types import Command, Send
+from graph_compat.types import Command, Send, StateUpdate
 
 CONFIG: Any = {"configurable": {"thread_id": "job"}}
 
@@ -197,6 +197,116 @@ def test_a_join_at_which_nodes_have_arrived_is_not_passed_over(graphs: Graphs, w
         graphs.run(JOINS[which])
     assert graphs.ran == []
     assert graphs.run(join) == graphs.calm(join)
+
+
+def meeting(*edges: Any) -> Callable[[Graphs], Any]:
+    """A graph of a, of b → b2, and of those edges, joins among them."""
+
+    def build(graphs: Graphs) -> Any:
+        builder = graphs.drawn((START, "a"), (START, "b"), ("b", "b2"))
+        for name in sorted({end for _, end in edges}):
+            builder.add_node(name, graphs.node(name))
+        for start, end in edges:
+            builder.add_edge(start, end)
+        return builder
+
+    return build
+
+
+AFTER_B2 = meeting(("b2", "c"))
+BOTH = meeting((["a", "b2"], "c"))
+
+ADDED: dict[str, tuple[Callable[[Graphs], Any], Callable[[Graphs], Any], str, str]] = {
+    "the source ran": (AFTER_B2, BOTH, "b2", "a"),
+    "the source has finished beside the crash": (AFTER_B2, BOTH, "b", "a"),
+    "an edge becomes a join": (meeting(("a", "c"), ("b2", "c")), BOTH, "b2", "a"),
+    "a join has another source, and nobody has arrived": (
+        meeting((["b2", "c"], "d"), ("b2", "c")),
+        meeting((["a", "b2", "c"], "d"), ("b2", "c")),
+        "b2",
+        "a",
+    ),
+    "a join is there beside another one": (
+        meeting((["a", "b"], "c"), ("b2", "d")),
+        meeting((["a", "b"], "c"), (["a", "b2"], "d")),
+        "b2",
+        "a",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", ADDED)
+def test_a_join_that_its_source_has_run_past_is_refused(graphs: Graphs, which: str) -> None:
+    """G2, G9: it would wait for the source for ever, and its node be left out; as it was, the graph goes on."""
+    before, after, dies, passed = ADDED[which]
+    graphs.record(before, dies)
+    with pytest.raises(
+        NonDeterminismError, match=rf"would wait for ever, at the join of .* for '{passed}', which"
+    ):
+        graphs.run(after)
+    assert graphs.ran == []
+    assert sorted(graphs.run(before)) == sorted(graphs.calm(before))
+
+
+def test_a_join_may_be_told_who_has_run(graphs: Graphs) -> None:
+    """G9: an update in the names of those who ran lets them arrive, and the run goes on with the edited graph."""
+    graphs.record(AFTER_B2, "b2")
+    with SqliteSaver(graphs.folder / "runs.db") as saver:
+        ran = [StateUpdate({"log": []}, as_node=name) for name in "ab"]
+        BOTH(graphs).compile(checkpointer=saver).bulk_update_state(CONFIG, [ran])
+    assert graphs.run(BOTH) == ["in", "a", "b", "b2", "c"]
+
+
+HARMLESS: dict[str, tuple[Callable[[Graphs], Any], Callable[[Graphs], Any], str]] = {
+    "of nodes that are still to run": (
+        AFTER_B2,
+        meeting(("b2", "c"), ("b2", "d"), (["c", "d"], "e")),
+        "b2",
+    ),
+    "of edges that have led to its node": (meeting(("b2", "c")), meeting((["b", "b2"], "c")), "c"),
+    "behind one that is as it was": (BOTH, meeting((["a", "b2"], "c"), (["b2", "c"], "d")), "b"),
+}
+
+
+@pytest.mark.parametrize("which", HARMLESS)
+def test_a_join_that_nobody_has_run_past_may_be_added(graphs: Graphs, which: str) -> None:
+    """G9: its sources arrive when they run, or its node runs as it would have."""
+    before, after, dies = HARMLESS[which]
+    graphs.record(before, dies)
+    assert sorted(graphs.run(after)) == sorted(graphs.calm(after))
+
+
+def test_a_join_is_added_in_a_later_turn(graphs: Graphs) -> None:
+    """G9: who ran before the last input has nothing to do with it."""
+    graphs.run(AFTER_B2, {"log": ["in"]})
+    graphs.dying = {"a", "b"}
+    with pytest.raises(Killed):
+        graphs.run(AFTER_B2, {"log": ["again"]})
+    graphs.dying.clear()
+    assert graphs.run(BOTH)[-4:] == ["a", "b", "b2", "c"]
+
+
+def test_whoever_may_have_run_past_a_join_counts(graphs: Graphs) -> None:
+    """G2, G9: with durability `exit` no checkpoint says who ran, and an edited join is refused."""
+
+    class Broken(Exception): ...
+
+    def build(edges: Any) -> Any:
+        builder = meeting(*edges)(graphs)
+        builder.add_node("last", breaks)
+        builder.add_edge("b2", "last")
+        return builder
+
+    def breaks(state: Any) -> Any:
+        raise Broken
+
+    with SqliteSaver(graphs.folder / "runs.db") as saver:
+        with pytest.raises(Broken):
+            build([("b2", "c")]).compile(checkpointer=saver).invoke({"log": []}, CONFIG, durability="exit")
+        with pytest.raises(
+            NonDeterminismError, match="the join of a\\+b2 into 'c' for 'a', 'b2', which may have run"
+        ):
+            build([(["a", "b2"], "c")]).compile(checkpointer=saver).invoke(None, CONFIG)
 
 
 def test_a_join_that_was_given_up_stays_so(graphs: Graphs) -> None:

@@ -2,8 +2,10 @@
 
 import functools
 import logging
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
 
+from langchain_core.runnables import AddableDict, RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_store, get_stream_writer
 from langgraph.errors import NodeError
@@ -11,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command, RetryPolicy, Send, StreamWriter
+from langgraph.types import Command, RetryPolicy, Send, StreamWriter, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -56,6 +58,47 @@ async def kinds_of_callables(t: Trace) -> None:
     builder.add_node("method", Speaker().method)
     builder.add_node("instance", Speaker())
     await t.invoke(edges(builder, ". partial method instance .").compile(), {"x": []})
+
+
+async def generators_as_nodes(t: Trace) -> None:
+    """What a generator yields adds up; where it doesn't, the last counts."""
+
+    def nothing(state: State) -> Iterator[Any]:
+        yield from ()
+
+    def adds(state: State) -> Iterator[Any]:
+        yield AddableDict(x=[1])
+        yield AddableDict(x=[2])
+
+    def replaces(state: State, config: RunnableConfig) -> Iterator[Any]:
+        yield {"x": [3]}
+        yield {"x": [config["metadata"]["langgraph_node"]]}
+
+    def routes(state: State) -> Iterator[Any]:
+        yield {"x": [4]}
+        yield Command(update={"x": [5]}, goto="asks")
+
+    def asks(state: State) -> Iterator[Any]:
+        yield {"x": [interrupt("?")]}
+        get_stream_writer()("after the last")
+
+    async def awaited(state: State) -> AsyncIterator[Any]:
+        for piece in adds(state):
+            yield piece
+
+    builder = StateGraph(State).add_sequence(
+        [nothing, adds, ("in their colour", awaited if t.asyncio else adds), replaces, routes]
+    )
+    graph = builder.add_node(asks).add_edge(START, "nothing").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, ONE)
+    await t.stream(graph, Command(resume="!"), ONE, stream_mode=["custom", "updates"])
+
+    def to_both(state: State) -> Iterator[str]:
+        yield "a"
+        yield "b"
+
+    builder = nodes(t, StateGraph(State), "ab").add_conditional_edges(START, to_both, ["ab"])
+    await t.invoke(builder.compile(), {"x": []})
 
 
 @differs("add_node without action says so")

@@ -1,6 +1,8 @@
 """Failures: what a thread keeps of a step that failed, and what its resumption runs (sections 2.9 and 2.23)."""
 
+import asyncio
 import operator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, TypedDict
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -195,3 +197,29 @@ async def failure_in_a_send(t):
     await t.state(graph, THREAD)
     await t.invoke(graph, None, THREAD)
     t.note("runs of the first", log.count(0))
+
+
+@differs("a cancelled task has no error")
+async def a_task_that_is_cancelled_for_a_failure(t):
+    """In asyncio a node is cancelled when one beside it fails."""
+
+    async def waits(state):
+        await asyncio.Event().wait()
+
+    async def breaks(state):
+        raise RuntimeError("boom")
+
+    async def run(graph):
+        try:
+            await graph.ainvoke({"x": []}, THREAD)
+        except RuntimeError:
+            return [(task.name, task.error) for task in (await graph.aget_state(THREAD)).tasks]
+
+    builder = StateGraph(State)
+    builder.add_node("waits", waits)
+    builder.add_node("breaks", breaks)
+    builder.add_edge(START, "waits")
+    builder.add_edge(START, "breaks")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with ThreadPoolExecutor(1) as threads:
+        t.note("errors", threads.submit(asyncio.run, run(graph)).result())

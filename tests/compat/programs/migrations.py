@@ -175,8 +175,9 @@ async def a_reducer_is_dropped(t):
     await t.invoke(after, None, THREAD)
 
 
+@differs("a join is edited under a thread")
 async def a_plain_edge_becomes_a_join(t):
-    """A join added to a waiting thread sees only those who finish after the change."""
+    """A join is added to a waiting thread behind one of its sources."""
 
     def build(join):
         builder = StateGraph(State)

@@ -506,6 +506,21 @@ async def delta_channels(t: Trace) -> None:
     await t.invoke(graph, {"x": ["i"]})
 
 
+async def delta_channels_that_nobody_wrote(t: Trace) -> None:
+    """A node reads the empty value of its type, and the history shows it from the input on."""
+
+    class Delta(TypedDict):
+        x: Annotated[list, DeltaChannel(lambda state, writes: [*state, *writes])]
+        y: Annotated[dict, DeltaChannel(lambda state, writes: state)]
+        n: int
+
+    counts = {"a": lambda state: {"n": len(state["x"])}, "b": lambda state: {"x": len(state["y"])}}
+    graph = edges(nodes(t, StateGraph(Delta), **counts), ". a b .").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"n": 1}, ONE, stream_mode="values")
+    states = await t.call(graph, "get_state_history", ONE) if not t.asyncio else graph.aget_state_history(ONE)
+    t.note("values", [s.values async for s in states] if t.asyncio else [s.values for s in states])
+
+
 async def json_schemas_of_optional_keys(t: Trace) -> None:
     """Keys that needn't be there aren't required, and have no default."""
 

@@ -12,6 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_HIDDEN
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import Command, StreamWriter, interrupt
 from pydantic import BaseModel
 
@@ -463,3 +464,27 @@ async def checkpoints_and_what_the_caller_gave(t):
     graph = graph.compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1", "user": "u"}, "metadata": {"m": 1}}
     await t.stream(graph, {"x": []}, config, stream_mode="checkpoints")
+
+
+async def tasks_that_a_signal_ends(t):
+    """A task that a command for the graph around, or a drain, unwound has a start and no end."""
+
+    def leaves(state):
+        return Command(graph=Command.PARENT, goto="z", update={"x": ["left"]})
+
+    def drains(state, runtime: Runtime):
+        runtime.control.request_drain("enough")
+        return {"x": ["drained"]}
+
+    inner = edges(nodes(t, StateGraph(State), leaves=leaves), ". leaves .").compile()
+    other = edges(nodes(t, StateGraph(State), "next", drains=drains), ". drains next .").compile()
+    builder = nodes(t, StateGraph(State), "z")
+    builder.add_node("inner", inner)
+    builder.add_node("other", other)
+    builder.add_edge(START, "inner")
+    builder.add_edge("z", "other")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    for modes in ("tasks", "debug"):
+        await t.stream(
+            graph, {"x": []}, {"configurable": {"thread_id": modes}}, stream_mode=modes, subgraphs=True
+        )

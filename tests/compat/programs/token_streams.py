@@ -2,6 +2,7 @@
 
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
@@ -43,6 +44,13 @@ async def tokens_of_a_model(t):
     await t.stream(graph, ASK, stream_mode="messages")
 
 
+async def tokens_of_a_chain(t):
+    """A chain as a node: its model's tokens come out one by one, and its update is whole."""
+    prompt = ChatPromptTemplate.from_messages([("system", "be brief"), ("placeholder", "{messages}")])
+    answers = prompt | fake("hello world") | (lambda message: {"messages": [message]})
+    await t.stream(chain(t, answers=answers).compile(), ASK, stream_mode=["messages", "updates"])
+
+
 async def tokens_among_other_modes(t):
     """The tokens come before the update of their node."""
     graph = chain(t, call=calling(t, fake("hello world"))).compile()
@@ -70,6 +78,17 @@ async def messages_of_a_command(t):
 
     graph = chain(t, answer=t.node(answer)).compile()
     t.note("texts", texts(await t.stream(graph, ASK, stream_mode="messages")))
+
+
+async def messages_of_a_command_for_the_graph_around(t):
+    """They aren't streamed, neither as the inner node's nor as those of the node that its graph is."""
+
+    def leaves(state):
+        return Command(graph=Command.PARENT, goto="last", update={"messages": [AIMessage("left", id="l")]})
+
+    graph = chain(t, inner=chain(t, leaves=t.node(leaves)).compile())
+    graph.add_node("last", t.node(lambda state: {"messages": [AIMessage("last", id="z")]}))
+    await t.stream(graph.compile(), ASK, stream_mode=["messages", "updates"], subgraphs=True)
 
 
 async def dict_messages_are_not_streamed(t):

@@ -1,0 +1,183 @@
+"""Whose word counts in a configuration: the call's, the graph's own, or that of the code around (section 2.3)."""
+
+import operator
+from typing import Annotated
+
+from langchain_core.callbacks import BaseCallbackHandler, adispatch_custom_event, dispatch_custom_event
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
+from langgraph.graph import StateGraph
+from typing_extensions import TypedDict
+
+from ..parts import ONE, edges
+
+
+class S(TypedDict):
+    x: Annotated[list, operator.add]
+
+
+def one(t, node, **options):
+    builder = StateGraph(S)
+    builder.add_node("node", node if hasattr(node, "invoke") else t.node(node), **options)
+    return edges(builder, ". node .")
+
+
+def telling(t, seen, **options):
+    """A builder whose node notes what its configuration says."""
+
+    def node(state, config: RunnableConfig):
+        inner = config["configurable"]
+        mine = {key: value for key, value in config["metadata"].items() if not key.startswith("langgraph_")}
+        said = [config.get(key) for key in ("tags", "recursion_limit", "max_concurrency", "run_name")]
+        seen.append((*said, mine, inner.get("user"), inner.get("thread_id")))
+        return {"x": ["i"]}
+
+    return one(t, node, **options)
+
+
+async def limits_of_bound_graphs(t):
+    """A graph's own limit counts where it is called, and yields where it is a node or is handed the configuration."""
+    steps = [f"n{i}" for i in range(6)]
+    builder = StateGraph(S)
+    for name in steps:
+        builder.add_node(name, lambda state: {"x": []})
+    edges(builder, " ".join([".", *steps, "."]))
+
+    async def outcome(node, given):
+        graph = one(t, node).compile()
+        try:
+            await t.call(graph, "invoke", {"x": []}, {"recursion_limit": given} if given else None)
+        except RecursionError as error:
+            return str(error)[:20]
+        return "ended"
+
+    for own in (3, 30):
+        bound = builder.compile().with_config(recursion_limit=own)
+
+        async def calls(state, bound=bound):
+            return await t.call(bound, "invoke", state)
+
+        async def hands(state, config: RunnableConfig, bound=bound):
+            return await t.call(bound, "invoke", state, config)
+
+        async def says(state, bound=bound):
+            return await t.call(bound, "invoke", state, {"recursion_limit": 9})
+
+        for given in (None, 2, 30):
+            nodes = {"node": bound, "calls": calls, "hands": hands, "says": says}
+            found = {name: await outcome(node, given) for name, node in nodes.items()}
+            t.note(f"own {own}, given {given}", found)
+
+
+async def graphs_bound_to_a_configuration(t):
+    """What a call says wins over what its graph is bound to, and that over what surrounds it."""
+    seen = []
+    own = {"tags": ["own"], "metadata": {"own": 1}, "configurable": {"user": "own"}, "run_name": "own"}
+    inner = telling(t, seen, metadata={"inner": 1}).compile().with_config(own)
+
+    async def calls(state):
+        said = {"tags": ["said"], "metadata": {"said": 1}, "configurable": {"user": "said"}}
+        return await t.call(inner, "invoke", state, said)
+
+    builder = StateGraph(S)
+    builder.add_node("inner", inner, metadata={"node": 1})
+    builder.add_node("calls", t.node(calls), metadata={"node": 2})
+    edges(builder, ". inner calls .")
+    graph = builder.compile(checkpointer=InMemorySaver()).with_config(
+        tags=["bound"], metadata={"bound": 1}, configurable={"user": "bound"}, max_concurrency=3
+    )
+    thread = {"thread_id": "1"}
+    given = {"tags": ["given"], "configurable": {"user": "given", **thread}, "recursion_limit": 50}
+    for config in (given, {"configurable": thread}, {"user": "beside", "configurable": thread}):
+        await t.invoke(graph, {"x": []}, {**config, "run_name": "given"})
+        t.note("seen", seen)
+        seen.clear()
+    await t.stream(graph, {"x": []}, ONE, stream_mode=["tasks", "messages"], subgraphs=True)
+
+
+async def graphs_in_a_runnable(t):
+    """A graph that LangChain's code calls is configured as that is, unless it says where it belongs."""
+    seen = []
+    around = {
+        "tags": ["around"],
+        "metadata": {"around": 1},
+        "recursion_limit": 33,
+        "max_concurrency": 2,
+        "run_name": "around",
+        "configurable": {"user": "around", "thread_id": "around"},
+    }
+    builder = telling(t, seen)
+    bound = builder.compile(checkpointer=InMemorySaver()).with_config(tags=["bound"], recursion_limit=77)
+    for graph in (builder.compile(), bound):
+        for said in (
+            None,
+            {"configurable": {"user": "said"}},
+            {"recursion_limit": 44, "tags": ["said"]},
+            ONE,
+        ):
+
+            async def calls(value, graph=graph, said=said):
+                return await t.call(graph, "invoke", value, said)
+
+            await t.invoke(RunnableLambda(t.node(calls)), {"x": []}, around)
+        t.note("seen", seen)
+        seen.clear()
+
+    async def calls(value):
+        return await t.call(builder.compile(), "invoke", value)
+
+    await t.invoke(RunnableLambda(t.node(calls)), {"x": []})
+    t.note("seen", seen)
+
+
+async def a_graph_in_a_tool(t):
+    """A tool's graph goes on with the thread that the tool is called with."""
+    graph = telling(t, []).compile(checkpointer=InMemorySaver())
+
+    async def ask(q: str) -> str:
+        """Ask the graph."""
+        return str(await t.call(graph, "invoke", {"x": [q]}))
+
+    asking = tool(t.node(ask))
+    await t.invoke(asking, {"q": "1"}, ONE)
+    await t.invoke(asking, {"q": "2"}, ONE)
+    await t.state(graph, ONE)
+
+
+async def callbacks_of_nobody(t):
+    """A node that nobody listens to has a manager of callbacks all the same."""
+    seen = []
+
+    def node(state, config: RunnableConfig):
+        for found in (config, get_config()):
+            seen.append((type(found["callbacks"]).__name__, len(found["callbacks"].handlers)))
+        return {"x": []}
+
+    graph = one(t, node).compile()
+    for callbacks in (None, [], [BaseCallbackHandler()]):
+        await t.invoke(graph, {"x": []}, {"callbacks": callbacks})
+    t.note("seen", seen if not t.asyncio else [(name.removeprefix("Async"), count) for name, count in seen])
+
+
+async def events_that_nobody_hears(t):
+    """A node tells of events of its own, whether or not somebody listens."""
+    seen = []
+
+    class Listens(BaseCallbackHandler):
+        def on_custom_event(self, name, data, **rest):
+            seen.append((name, data))
+
+    async def node(state, config: RunnableConfig):
+        for given in (None, config):
+            if t.asyncio:
+                await adispatch_custom_event("event", 1, config=given)
+            else:
+                dispatch_custom_event("event", 1, config=given)
+        return {"x": ["told"]}
+
+    graph = one(t, node).compile()
+    for callbacks in (None, [], [Listens()]):
+        await t.invoke(graph, {"x": []}, {"callbacks": callbacks})
+    t.note("seen", seen)
