@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from ..values import MISSING, Write
-from .channels import AnyValue, Channel, EphemeralValue, LastValue, Topic, UntrackedValue
-from .selection import Selection
+from flowfn.pregel.channels import AnyValue, Channel, EphemeralValue, LastValue, Topic, UntrackedValue
+from flowfn.pregel.selection import Selection
+from flowfn.values import MISSING, Write
 
 PULL: Final = "pull"
 """Head of the path of a task that a channel triggered: `(PULL, node)`."""
