@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Housekeeping
 from checkpointers.tuples import (
     CheckpointTuple,
@@ -40,7 +41,6 @@ from flowfn.ports import (
 T = TypeVar("T")
 
 # `list` is one of LangGraph's method names, and hides the builtin within the class.
-Refusals = list[Exception | None]
 ThreadRows = list[ThreadRow]
 
 

@@ -228,7 +228,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"flowfn.drawing", "flowfn.lazy", "flowfn.stores", "checkpointers", "graph_compat.unfinished"},
+    | {"flowfn.caching.redis", "flowfn.drawing", "flowfn.lazy", "flowfn.stores"}
+    | {"checkpointers", "graph_compat.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS
     | {
