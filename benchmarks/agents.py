@@ -66,14 +66,13 @@ def function(messages: list[dict[str, Any]], tools: Any) -> dict[str, Any]:
 def cases() -> Iterator[Case]:
     """Without checkpointer and on SQLite, blocking and in asyncio: first the floor, then the subjects."""
     for workload, run in ((BLOCKING, blocking), (ASYNCIO, awaited)):
-        for storage, survives in ((peers.NONE, "nothing"), (peers.PROCESS, "process death")):
-            yield Case(
-                workload, storage, "floor", UNIT, survives, partial(raw, storage) if installed() else None
-            )
+        for storage in (peers.NONE, peers.PROCESS):
+            lines = [floor.case(workload, storage, UNIT, raw)]
             for api in (peers.graph_compat(), peers.langgraph()):
-                yield case(api, workload, storage, partial(run, model))
-            plain = replace(peers.graph_compat(), name="no LangChain")
-            yield case(plain, workload, storage, partial(run, lambda: function))
+                lines.append(with_agents(api).case(workload, storage, UNIT, partial(run, model)))
+            plain = replace(with_agents(peers.graph_compat()), name="no LangChain")
+            lines.append(plain.case(workload, storage, UNIT, partial(run, lambda: function)))
+            yield from lines if installed() else [replace(line, sample=None) for line in lines]
 
 
 def installed() -> bool:
@@ -81,11 +80,9 @@ def installed() -> bool:
     return peers.optional("langchain_core") is not None
 
 
-def case(api: Api, workload: str, storage: str, run: Callable[[Api, Storage, Path, int], float]) -> Case:
-    given = api.storages.get(storage)
-    if given is None or api.agent is None or not installed():
-        return Case(workload, storage, api.name, UNIT, "", None)
-    return Case(workload, storage, api.name, UNIT, given.survives, partial(run, api, given))
+def with_agents(api: Api) -> Api:
+    """The subject; without storages where it makes no agents."""
+    return api if api.agent else replace(api, storages={})
 
 
 def config() -> dict[str, Any]:

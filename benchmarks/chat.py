@@ -34,21 +34,11 @@ Turn = Callable[[str], list[Any]]
 def cases() -> Iterator[Case]:
     """On SQLite and Postgres: first the floor, then the subjects."""
     for workload, unit in UNITS.items():
-        for storage, survives in ((peers.PROCESS, "process death"), (peers.POSTGRES, "power loss")):
-            measured = storage != peers.POSTGRES or postgres.available()
-            sample = partial(raw, workload, storage) if measured else None
-            yield Case(workload, storage, "floor", unit, survives, sample, rounds=ROUNDS)
+        for storage in (peers.PROCESS, peers.POSTGRES):
+            yield floor.case(workload, storage, unit, partial(raw, workload), ROUNDS)
             for api in peers.subjects():
-                yield case(api, workload, storage)
+                yield api.case(workload, storage, unit, partial(run, workload, storage), ROUNDS)
             yield dbos.case(workload, storage, unit, partial(in_dbos, workload), rounds=ROUNDS)
-
-
-def case(api: Api, workload: str, storage: str) -> Case:
-    unit, given = UNITS[workload], api.storages.get(storage)
-    if given is None:
-        return Case(workload, storage, api.name, unit, "", None)
-    sample = partial(run, workload, api, storage, given)
-    return Case(workload, storage, api.name, unit, given.survives, sample, rounds=ROUNDS)
 
 
 def turns(workload: str, size: int) -> int:
@@ -61,7 +51,7 @@ def said(length: int = 1000) -> str:
     return "".join(random.choices(LETTERS, k=length))
 
 
-def run(workload: str, api: Api, storage: str, given: Storage, directory: Path, size: int) -> float:
+def run(workload: str, storage: str, api: Api, given: Storage, directory: Path, size: int) -> float:
     """A chat, after one of a single turn, by which all is set up."""
     with place(workload, storage, directory) as figure:
         with given.open(directory / "runs.db") as saver:

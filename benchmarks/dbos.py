@@ -2,18 +2,15 @@
 
 import importlib.util
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from benchmarks import floor, peers, postgres
+from benchmarks.floor import Sample
 from benchmarks.harness import Case, elsewhere
 
 NAME = "DBOS"
-SURVIVES = {peers.PROCESS: "process death", peers.POWER: "power loss", peers.POSTGRES: "power loss"}
-
-Sample = Callable[[str, Path, int], float]
-"""A storage, an empty directory and a size to a figure."""
+STORAGES = (peers.PROCESS, peers.POWER, peers.POSTGRES)
 
 
 def available() -> bool:
@@ -23,9 +20,10 @@ def available() -> bool:
 
 def case(workload: str, storage: str, unit: str, sample: Sample, rounds: int | None = None) -> Case:
     """DBOS's line of a workload. It has none without a database."""
-    measured = available() and storage in SURVIVES and (storage != peers.POSTGRES or postgres.available())
-    given = partial(sample, storage) if measured else None
-    return Case(workload, storage, NAME, unit, SURVIVES.get(storage, ""), given, rounds=rounds)
+    if storage not in STORAGES:
+        return Case(workload, storage, NAME, unit, "", None)
+    given = partial(sample, storage) if available() and peers.usable(storage) else None
+    return Case(workload, storage, NAME, unit, peers.SURVIVES[storage], given, rounds=rounds)
 
 
 def each(program: str) -> Sample:

@@ -1,11 +1,24 @@
 """The least that the same work costs on this machine without a framework."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-SYNCHRONOUS = {"SQLite, process": "NORMAL", "SQLite, power": "FULL"}
+from benchmarks import peers
+from benchmarks.harness import Case
+
+SYNCHRONOUS = {peers.PROCESS: "NORMAL", peers.POWER: "FULL"}
+
+Sample = Callable[[str, Path, int], float]
+"""A storage, an empty directory and a size to a figure."""
+
+
+def case(workload: str, storage: str, unit: str, sample: Sample, rounds: int | None = None) -> Case:
+    """The floor's line of a workload."""
+    given = partial(sample, storage) if peers.usable(storage) else None
+    return Case(workload, storage, "floor", unit, peers.SURVIVES[storage], given, rounds=rounds)
 
 
 @contextmanager

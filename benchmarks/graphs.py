@@ -133,34 +133,18 @@ WORKLOADS = (
         together=True,
     ),
 )
-SURVIVES = {
-    peers.NONE: "nothing",
-    peers.MEMORY: "nothing",
-    peers.PROCESS: "process death",
-    peers.POSTGRES: "power loss",
-}
 
 
 def cases() -> Iterator[Case]:
     """Each workload on its storages: first the floor, then the subjects that have graphs."""
     for workload in WORKLOADS:
         for storage in workload.storages:
-            measured = storage != peers.POSTGRES or postgres.available()
-            sample = partial(raw, workload, storage) if measured else None
-            yield Case(workload.name, storage, "floor", workload.unit, SURVIVES[storage], sample)
+            yield floor.case(workload.name, storage, workload.unit, partial(raw, workload))
             for api in (peers.graph_compat(), peers.langgraph()):
-                yield case(api, workload, storage)
+                yield api.case(workload.name, storage, workload.unit, partial(run, workload))
 
 
-def case(api: Api, workload: Workload, storage: str) -> Case:
-    given = api.storages.get(storage)
-    if given is None or api.graph is None:
-        return Case(workload.name, storage, api.name, workload.unit, "", None)
-    sample = partial(run, api, workload, given)
-    return Case(workload.name, storage, api.name, workload.unit, given.survives, sample)
-
-
-def run(api: Api, workload: Workload, storage: Storage, directory: Path, size: int) -> float:
+def run(workload: Workload, api: Api, storage: Storage, directory: Path, size: int) -> float:
     """One run, without the definition, its compilation and the opening of the saver."""
     nodes = size // workload.share
     config = {"configurable": {"thread_id": str(uuid.uuid4())}, "recursion_limit": nodes + 10}

@@ -17,20 +17,11 @@ ROUNDS = 3
 
 def cases() -> Iterator[Case]:
     """On SQLite and Postgres: first the floor, then the subjects."""
-    for storage, survives in ((peers.PROCESS, "process death"), (peers.POSTGRES, "power loss")):
-        measured = storage != peers.POSTGRES or postgres.available()
-        sample = partial(raw, storage) if measured else None
-        yield Case(WORKLOAD, storage, "floor", UNIT, survives, sample, rounds=ROUNDS)
+    for storage in (peers.PROCESS, peers.POSTGRES):
+        yield floor.case(WORKLOAD, storage, UNIT, raw, ROUNDS)
         for api in peers.subjects():
-            yield case(api, storage)
+            yield api.case(WORKLOAD, storage, UNIT, run, ROUNDS)
         yield dbos.case(WORKLOAD, storage, UNIT, dbos.each("many"), rounds=ROUNDS)
-
-
-def case(api: Api, storage: str) -> Case:
-    given = api.storages.get(storage)
-    if given is None:
-        return Case(WORKLOAD, storage, api.name, UNIT, "", None)
-    return Case(WORKLOAD, storage, api.name, UNIT, given.survives, partial(run, api, given), rounds=ROUNDS)
 
 
 def run(api: Api, storage: Storage, directory: Path, size: int) -> float:

@@ -7,11 +7,13 @@ import gc
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from benchmarks import floor, peers
 from benchmarks.harness import Case, elsewhere
+from benchmarks.peers import Api, Storage
 from benchmarks.programs import config
 
 WORKLOAD = "W12 growth over a run"
@@ -23,20 +25,15 @@ STATUS = Path("/proc/self/statm")
 
 def cases() -> Iterator[Case]:
     """Without checkpointer and on SQLite: first the floor, then the subjects."""
-    for storage, survives in ((peers.NONE, "nothing"), (peers.PROCESS, "process death")):
-        yield case("floor", storage, survives)
+    for storage in (peers.NONE, peers.PROCESS):
+        lines = [floor.case(WORKLOAD, storage, UNIT, partial(run, "floor"), ROUNDS)]
         for api in peers.subjects():
-            given = api.storages.get(storage)
-            yield (
-                case(api.name, storage, given.survives)
-                if given
-                else Case(WORKLOAD, storage, api.name, UNIT, "", None)
-            )
+            lines.append(api.case(WORKLOAD, storage, UNIT, partial(run_of, storage), ROUNDS))
+        yield from lines if STATUS.exists() else [replace(line, sample=None) for line in lines]
 
 
-def case(subject: str, storage: str, survives: str) -> Case:
-    sample = partial(run, subject, storage) if STATUS.exists() else None
-    return Case(WORKLOAD, storage, subject, UNIT, survives, sample, rounds=ROUNDS)
+def run_of(storage: str, api: Api, given: Storage, directory: Path, size: int) -> float:
+    return run(api.name, storage, directory, size)
 
 
 def run(subject: str, storage: str, directory: Path, size: int) -> float:

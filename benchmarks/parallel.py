@@ -18,27 +18,14 @@ UNIT = "µs/task"
 def cases() -> Iterator[Case]:
     """Without storage, on SQLite and on Postgres: first the floor, then the subjects."""
     for workload in (BLOCKING, ASYNCIO):
-        for storage, survives in (
-            (peers.NONE, "nothing"),
-            (peers.PROCESS, "process death"),
-            (peers.POSTGRES, "power loss"),
-        ):
-            measured = storage != peers.POSTGRES or postgres.available()
-            sample = partial(raw, workload, storage) if measured else None
-            yield Case(workload, storage, "floor", UNIT, survives, sample)
+        for storage in (peers.NONE, peers.PROCESS, peers.POSTGRES):
+            yield floor.case(workload, storage, UNIT, partial(raw, workload))
             for api in peers.subjects():
-                yield case(api, workload, storage)
+                yield api.case(workload, storage, UNIT, partial(run, workload))
             yield dbos.case(workload, storage, UNIT, dbos.each("fan" if workload == BLOCKING else "afan"))
 
 
-def case(api: Api, workload: str, storage: str) -> Case:
-    given = api.storages.get(storage)
-    if given is None:
-        return Case(workload, storage, api.name, UNIT, "", None)
-    return Case(workload, storage, api.name, UNIT, given.survives, partial(run, api, workload, given))
-
-
-def run(api: Api, workload: str, storage: Storage, directory: Path, size: int) -> float:
+def run(workload: str, api: Api, storage: Storage, directory: Path, size: int) -> float:
     path, expected = directory / "runs.db", sum(range(size))
     if workload == BLOCKING:
         return invoke(fan, api, storage, path, size, expected) / size * 1e6

@@ -5,6 +5,8 @@
 Rule: a workload is written once, against `Api`, and runs unchanged for every subject.
 """
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
@@ -14,13 +16,23 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import postgres
+from benchmarks.harness import Case
 
 NONE, MEMORY, PROCESS, POWER = "none", "memory", "SQLite, process", "SQLite, power"
 POSTGRES = "Postgres"
+SURVIVES = {
+    NONE: "nothing",
+    MEMORY: "nothing",
+    PROCESS: "process death",
+    POWER: "power loss",
+    POSTGRES: "power loss",
+}
+"""What each keeps where a commit is waited for."""
 
 OpenSaver = Callable[[Path], AbstractContextManager[Any]]
 OpenAsyncSaver = Callable[[Path], AbstractAsyncContextManager[Any]]
@@ -55,6 +67,17 @@ class Api:
     agent: Any = None
     """`create_react_agent`."""
 
+    def case(self, workload: str, storage: str, unit: str, run: Run, rounds: int | None = None) -> Case:
+        """Its line of a workload. It is not measured where it lacks the storage."""
+        given = self.storages.get(storage)
+        if given is None:
+            return Case(workload, storage, self.name, unit, "", None)
+        sample = partial(run, self, given)
+        return Case(workload, storage, self.name, unit, given.survives, sample, rounds=rounds)
+
+
+Run = Callable[[Api, Storage, Path, int], float]
+"""A subject, how it keeps what is done, an empty directory and a size to a figure."""
 
 OURS = ("flowfn", "graph_compat")
 
@@ -170,6 +193,11 @@ def langgraph_on_postgres(options: Mapping[str, Any]) -> Storage | None:
             yield saver
 
     return Storage(opened, aopened, LATER, options)
+
+
+def usable(storage: str) -> bool:
+    """Whether this machine has it, for those who bring no storage themselves."""
+    return storage != POSTGRES or postgres.available()
 
 
 def optional(name: str) -> Any:

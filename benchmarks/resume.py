@@ -18,16 +18,13 @@ LARGE = 2
 
 def cases() -> Iterator[Case]:
     """On SQLite: first the floor, then the subjects."""
-    survives = "process death"
+    storage = peers.PROCESS
     for workload, times in SIZES.items():
         rounds = None if times == 1 else LARGE
-        yield Case(workload, peers.PROCESS, "floor", UNIT, survives, partial(raw, times), rounds=rounds)
+        yield floor.case(workload, storage, UNIT, partial(raw, times), rounds)
         for api in peers.subjects():
-            given = api.storages.get(peers.PROCESS)
-            sample = partial(run, times, api, given) if given else None
-            kept = given.survives if given else ""
-            yield Case(workload, peers.PROCESS, api.name, UNIT, kept, sample, rounds=rounds)
-        yield dbos.case(workload, peers.PROCESS, UNIT, dbos.resumed(times), rounds=rounds)
+            yield api.case(workload, storage, UNIT, partial(run, times), rounds)
+        yield dbos.case(workload, storage, UNIT, dbos.resumed(times), rounds=rounds)
 
 
 def run(times: int, api: Api, storage: Storage, directory: Path, size: int) -> float:
@@ -41,11 +38,11 @@ def run(times: int, api: Api, storage: Storage, directory: Path, size: int) -> f
         return timed(lambda: workflow.invoke(answer, thread, **storage.options), size + 1) * 1e3
 
 
-def raw(times: int, directory: Path, size: int) -> float:
+def raw(times: int, storage: str, directory: Path, size: int) -> float:
     """One fetch of all rows."""
     path, size = directory / "runs.db", times * size
-    with floor.database(path, "NORMAL") as connection:
+    with floor.database(path, floor.SYNCHRONOUS[storage]) as connection:
         floor.commit(connection, [b"%d" % number for number in range(size)])
-    with floor.database(path, "NORMAL") as connection:
+    with floor.database(path, floor.SYNCHRONOUS[storage]) as connection:
         query = "SELECT id, value FROM record ORDER BY id"
         return timed(lambda: len(connection.execute(query).fetchall()), size) * 1e3

@@ -1,7 +1,6 @@
 """W1: tasks one after the other, in µs per task."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from benchmarks import dbos, floor, peers, postgres
@@ -15,25 +14,11 @@ UNIT = "µs/task"
 
 def cases() -> Iterator[Case]:
     """Every storage: first the floor, then the subjects."""
-    for storage, survives in (
-        (peers.NONE, "nothing"),
-        (peers.MEMORY, "nothing"),
-        (peers.PROCESS, "process death"),
-        (peers.POWER, "power loss"),
-        (peers.POSTGRES, "power loss"),
-    ):
-        measured = storage != peers.POSTGRES or postgres.available()
-        yield Case(WORKLOAD, storage, "floor", UNIT, survives, partial(raw, storage) if measured else None)
+    for storage in (peers.NONE, peers.MEMORY, peers.PROCESS, peers.POWER, peers.POSTGRES):
+        yield floor.case(WORKLOAD, storage, UNIT, raw)
         for api in peers.subjects():
-            yield case(api, storage)
+            yield api.case(WORKLOAD, storage, UNIT, run)
         yield dbos.case(WORKLOAD, storage, UNIT, dbos.each("chain"))
-
-
-def case(api: Api, storage: str) -> Case:
-    given = api.storages.get(storage)
-    if given is None:
-        return Case(WORKLOAD, storage, api.name, UNIT, "", None)
-    return Case(WORKLOAD, storage, api.name, UNIT, given.survives, partial(run, api, given))
 
 
 def run(api: Api, storage: Storage, directory: Path, size: int) -> float:

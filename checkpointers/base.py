@@ -11,8 +11,9 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Housekeeping
 from checkpointers.tuples import (
     CheckpointTuple,
@@ -38,10 +39,8 @@ from flowfn.ports import (
 )
 
 T = TypeVar("T")
-Self = TypeVar("Self", bound="CheckpointSaver")
 
 # `list` is one of LangGraph's method names, and hides the builtin within the class.
-Refusals = list[Exception | None]
 ThreadRows = list[ThreadRow]
 
 
@@ -131,7 +130,7 @@ class CheckpointSaver(Housekeeping):
         """The text of this digest; None if it was never kept."""
         return None
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

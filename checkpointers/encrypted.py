@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.base import CheckpointSaver, ThreadRows
+from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.opening import Target, open_saver
 from checkpointers.rules import merged

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from flowfn.definition import Definition
     from flowfn.engine.frame import Frame as Frame
     from flowfn.runtime import Runtime as Runtime
@@ -36,3 +38,8 @@ under_way: list[Definition] = []
 
 shipped: ContextVar[Runtime[Any] | None] = ContextVar("flowfn.shipped", default=None)
 """On a worker, where there is no frame: what the attempt that was sent there may know of itself."""
+
+
+def site_of(caller: FrameType) -> str:
+    """Where a frame of Python is in its code, as records name it: `file:line`."""
+    return f"{caller.f_code.co_filename}:{caller.f_lineno}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, TypeVar, overload
 
+from flowfn.context import site_of
 from flowfn.validation import json_schema
 from graph_compat.errors import invalid_resume
 from graph_compat.injection import frame_here
@@ -33,12 +34,11 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
     """
     frame = frame_here()
     is_shown = response_schema is None or isinstance(response_schema, dict)
-    caller = sys._getframe(1)
     return frame.ask(
         value,
         None,
         None if is_shown else response_schema,
-        f"{caller.f_code.co_filename}:{caller.f_lineno}",
+        site_of(sys._getframe(1)),
         schema=response_schema if is_shown else json_schema(response_schema),
         refuse=invalid_resume,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 __all__ = [
     "LangGraphDeprecatedSinceV05",
@@ -62,3 +63,18 @@ class LangGraphDeprecatedSinceV11(LangGraphDeprecationWarning):
 def warn(message: str, kind: type[LangGraphDeprecationWarning], *, depth: int = 3) -> None:
     """Warn whoever called the caller."""
     warnings.warn(kind(message), stacklevel=depth)
+
+
+def renamed(
+    deprecated: dict[str, Any],
+    old: str,
+    new: str,
+    value: Any,
+    kind: type[LangGraphDeprecationWarning] = LangGraphDeprecatedSinceV05,
+) -> Any:
+    """The value of an argument, taken out of `deprecated` if it came by its old name, with a warning."""
+    if old not in deprecated:
+        return value
+    warn(f"`{old}` is deprecated and will be removed. Please use `{new}` instead.", kind, depth=4)
+    given = deprecated.pop(old)
+    return given if value is None else value

@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.policies": NOUNS,
     "flowfn.lazy": set(),
     "flowfn.forking": set(),
+    "flowfn.event_loop": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
@@ -161,7 +162,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.drawing", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
+    | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
     | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
@@ -172,6 +173,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.context",
         "flowfn.definition",
         "flowfn.engine",
+        "flowfn.event_loop",
         "flowfn.hosts",
         "flowfn.saver_around",
         "flowfn.ports",
@@ -204,6 +206,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.delta",
         "flowfn.described",
         "flowfn.encryption",
+        "flowfn.event_loop",
         "flowfn.forking",
         "flowfn.lazy",
         "flowfn.logs",
@@ -226,7 +229,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"flowfn.drawing", "flowfn.lazy", "flowfn.stores", "checkpointers", "graph_compat.unfinished"},
+    | {"flowfn.caching.redis", "flowfn.drawing", "flowfn.lazy", "flowfn.stores"}
+    | {"checkpointers", "graph_compat.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS
     | {

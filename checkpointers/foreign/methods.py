@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from checkpointers.foreign.errors import MethodMissing, SaverRaised
 from flowfn.errors import FlowError
+from flowfn.event_loop import running_loop
 
 TWIN: Final = "a"
 """What the name of a method's asyncio twin begins with."""
@@ -28,7 +29,7 @@ class Methods:
 
     def note_loop(self) -> None:
         """Have the asyncio methods run on the loop that runs here, if one does."""
-        self._loop = _running_loop() or self._loop
+        self._loop = running_loop() or self._loop
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """What a method returns; of one that yields, a list.
@@ -53,7 +54,7 @@ class Methods:
     def _called(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
         twin, loop = getattr(self._saver, TWIN + name, None), self._loop
-        if twin is not None and loop is not None and loop.is_running() and loop is not _running_loop():
+        if twin is not None and loop is not None and loop.is_running() and loop is not running_loop():
             with suppress(NotImplementedError):
                 return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
         method = getattr(self._saver, name, None)
@@ -66,10 +67,3 @@ class Methods:
 async def _awaited(method: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     found = method(*args, **kwargs)
     return [one async for one in found] if hasattr(found, "__aiter__") else await found
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, TypeGuard
 
-from checkpointers.base import CheckpointSaver, Refusals, ThreadRows
+from checkpointers.base import CheckpointSaver, ThreadRows
 from checkpointers.foreign.methods import TWIN, Methods
 from checkpointers.foreign.rows import (
     CALL,
@@ -37,6 +37,7 @@ from checkpointers.foreign.rows import (
     to_metadata,
     to_native,
 )
+from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, unknown_before

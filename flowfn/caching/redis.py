@@ -78,7 +78,7 @@ class RedisCache:
         """Forget every entry whose key begins with `prefix`. Raises `CacheError`."""
 
         def clear(client: Any) -> None:
-            found = client.scan_iter(match=f"{_literal(self._entry(prefix))}*", count=1000)
+            found = client.scan_iter(match=f"{literal(self._entry(prefix))}*", count=1000)
             while batch := list(islice(found, 1000)):
                 client.delete(*batch)
 
@@ -86,7 +86,7 @@ class RedisCache:
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """The keys that begin with `prefix`, in no order. Raises `CacheError`."""
-        match, skipped = f"{_literal(self._entry(prefix))}*", len(self._entry(""))
+        match, skipped = f"{literal(self._entry(prefix))}*", len(self._entry(""))
         found = self._asked(lambda client: list(client.scan_iter(match=match, count=1000)))
         return (key.decode("utf-8", "replace")[skipped:] for key in found)
 
@@ -135,6 +135,6 @@ def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Text as a pattern that matches it alone."""
     return "".join(f"\\{letter}" if letter in "\\*?[]^-" else letter for letter in text)

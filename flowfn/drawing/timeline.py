@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from flowfn.drawing.waits import critical
+from flowfn.history.reading import CallView, ThreadView, with_inner
 from flowfn.rendering import duration, printable
-
-if TYPE_CHECKING:
-    from flowfn.history.reading import CallView, ThreadView
 
 __all__ = ["Bar", "Line", "Timeline", "timeline"]
 
@@ -128,7 +126,7 @@ class Timeline:
 
 def timeline(view: ThreadView) -> Timeline:
     """When the calls of a thread's last run ran; what is reused from an earlier attempt is where it ran then."""
-    began = min((call.started for call in _flat(view.calls) if call.started is not None), default=0.0)
+    began = min((call.started for call in with_inner(view.calls) if call.started is not None), default=0.0)
     lines = tuple(_lines(view.calls, began, 0, True))
     ends = (bar.start + bar.seconds for line in lines for bar in line.bars)
     return Timeline(f"{view.row.id}  {view.row.workflow}", lines, max(ends, default=0.0))
@@ -155,12 +153,6 @@ def _lines(calls: Sequence[CallView], began: float, depth: int, hot: bool) -> It
 
 def _bar(call: CallView, began: float, is_critical: bool) -> Bar:
     return Bar((call.started or 0.0) - began, call.seconds or 0.0, call.status, is_critical)
-
-
-def _flat(calls: Sequence[CallView]) -> Iterator[CallView]:
-    for call in calls:
-        yield call
-        yield from _flat(call.calls)
 
 
 def _svg_line(line: Line, y: int, scale: float) -> Iterator[str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from flowfn.config import RunConfig
-from flowfn.context import current_frame
+from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition
 from flowfn.engine.drive import drive
 from flowfn.engine.root import Ending, Fresh, on_saver
@@ -63,8 +63,7 @@ class Lowered:
         """Call the workflow as its function is called: in a run, as a part of it; else as a run of its own."""
         frame = current_frame.get()
         if frame is not None:
-            site = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-            future = spawn(frame, self.nested, args, kwargs, site)
+            future = spawn(frame, self.nested, args, kwargs, site_of(caller))
             return future if self.definition.is_async else future.result()
         given = self.shape.fresh(args, kwargs, self.setup.name)
         if self.definition.is_async:

@@ -6,7 +6,6 @@ recorded, and runs again on resume. Who calls a task there that a run under way 
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from flowfn.engine.call import Call
 from flowfn.engine.drive import drive
 from flowfn.engine.run import Run, Settings
 from flowfn.errors import AsyncInBlockingRun
+from flowfn.event_loop import running_loop
 from flowfn.futures import Future
 from flowfn.invocation import blocking_hosts, loop_hosts
 from flowfn.pregel.program import Program
@@ -45,16 +45,11 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
 
 
 def _on_loop(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> Future[Any]:
-    asyncio = sys.modules.get("asyncio")
-    try:
-        if asyncio is None:
-            raise RuntimeError
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if running_loop() is None:
         raise AsyncInBlockingRun(
             f"task {definition.name!r} is async: await it inside a coroutine, or call its plain function by "
             f"asyncio.run({definition.name}.func(...))"
-        ) from None
+        )
     hosts = loop_hosts()
     run = Run(_NOTHING, hosts, None, RunConfig(), Settings(), DEFAULT)
     call = Call(run, None, definition, args, kwargs)

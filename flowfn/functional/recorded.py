@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, site_of
 from flowfn.engine.drive import drive
+from flowfn.event_loop import running_loop
 from flowfn.policies import timeout_seconds
 from flowfn.values import MISSING
 
@@ -90,9 +91,7 @@ def interrupt(
             "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one, not on a worker"
         )
     deadline = None if timeout is None and default is MISSING else _deadline(timeout, default)
-    caller = sys._getframe(1)
-    site = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-    return frame.ask(value, key, type, site, deadline=deadline)
+    return frame.ask(value, key, type, site_of(sys._getframe(1)), deadline=deadline)
 
 
 def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, Any]:
@@ -122,7 +121,7 @@ def sleep(seconds: float) -> Any:
     if frame is not None:
         threads = frame.run.hosts.threads
         drive(threads.sleep(_left(until, seconds, threads.now())))
-    elif _on_event_loop():
+    elif running_loop() is not None:
         import asyncio
 
         return asyncio.sleep(seconds)
@@ -140,17 +139,6 @@ def _clock() -> float:
     """Seconds since the epoch, as the run that the code is part of counts them."""
     frame = current_frame.get()
     return time.time() if frame is None else frame.run.host.now()
-
-
-def _on_event_loop() -> bool:
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _once(name: str, make: Callable[[], T]) -> T:

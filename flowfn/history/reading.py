@@ -259,7 +259,7 @@ class _Run:
         """What the run failed with: its own error if recorded, else that of the last call to fail."""
         for row in self._of_run(ERROR):
             return or_unreadable(partial(self.serde.loads, row.value))
-        failed = [call for call in _flat(self.calls) if call.status == "failed"]
+        failed = [call for call in with_inner(self.calls) if call.status == "failed"]
         return failed[-1].result if failed else None
 
     def report(self) -> Report:
@@ -319,10 +319,11 @@ def or_unreadable(read: Callable[[], Any]) -> Any:
         return Unreadable(str(error))
 
 
-def _flat(calls: Sequence[CallView]) -> Iterator[CallView]:
+def with_inner(calls: Sequence[CallView]) -> Iterator[CallView]:
+    """Calls and, after each, those that it made itself."""
     for call in calls:
         yield call
-        yield from _flat(call.calls)
+        yield from with_inner(call.calls)
 
 
 def is_shown(channel: str) -> bool:

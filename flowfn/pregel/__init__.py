@@ -7,9 +7,9 @@
 Rule: no await, clock, thread, randomness or I/O, and no argument is changed in place.
 """
 
-from .amendment import Amendment
-from .apply import Batch, Changes, Written, advance, amend, apply, begin, peek
-from .channels import (
+from flowfn.pregel.amendment import Amendment
+from flowfn.pregel.apply import Batch, Changes, Written, advance, amend, apply, begin, peek
+from flowfn.pregel.channels import (
     UNCHANGED,
     AnyValue,
     Channel,
@@ -21,9 +21,9 @@ from .channels import (
     Topic,
     UntrackedValue,
 )
-from .interrupts import resumed, stops
-from .plan import due, next_nodes, plan, unknown_sends
-from .program import (
+from flowfn.pregel.interrupts import resumed, stops
+from flowfn.pregel.plan import due, next_nodes, plan, unknown_sends
+from flowfn.pregel.program import (
     CONTROL,
     ERROR,
     ERROR_SOURCE,
@@ -41,9 +41,9 @@ from .program import (
     Steps,
     Task,
 )
-from .reducer import Reducer
-from .selection import Selection
-from .view import EMPTY, View, shown, values, view
+from flowfn.pregel.reducer import Reducer
+from flowfn.pregel.selection import Selection
+from flowfn.pregel.view import EMPTY, View, shown, values, view
 
 __all__ = [
     "CONTROL",

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..values import Source, StateUpdate, Write
-from .apply import Batch
+from flowfn.pregel.apply import Batch
+from flowfn.values import Source, StateUpdate, Write
 
 
 @dataclass(frozen=True, slots=True)

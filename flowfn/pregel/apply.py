@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
-from ..values import MISSING, Checkpoint, Write
-from .channels import UNCHANGED, Channel
-from .plan import due
-from .program import CONTROL, INPUT, INTERRUPT, Program
-from .selection import MANY
-from .view import View
+from flowfn.pregel.channels import UNCHANGED, Channel
+from flowfn.pregel.plan import due
+from flowfn.pregel.program import CONTROL, INPUT, INTERRUPT, Program
+from flowfn.pregel.selection import MANY
+from flowfn.pregel.view import View
+from flowfn.values import MISSING, Checkpoint, Write
 
 _NO_VERSIONS: Mapping[str, int] = {}
 _path = attrgetter("path")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from ..errors import InvalidUpdateError
-from ..values import MISSING
+from flowfn.errors import InvalidUpdateError
+from flowfn.values import MISSING
 
 
 class Unchanged:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from ..values import Checkpoint
-from .apply import Changes
-from .program import HIDDEN, INTERRUPT, Task
+from flowfn.pregel.apply import Changes
+from flowfn.pregel.program import HIDDEN, INTERRUPT, Task
+from flowfn.values import Checkpoint
 
 _NO_VERSIONS: Mapping[str, int] = {}
 

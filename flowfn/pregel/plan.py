@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..values import MISSING, Checkpoint, Send
-from .program import HIDDEN, PULL, PUSH, SENT, Node, Program, Task
-from .view import view
+from flowfn.pregel.program import HIDDEN, PULL, PUSH, SENT, Node, Program, Task
+from flowfn.pregel.view import view
+from flowfn.values import MISSING, Checkpoint, Send
 
 _NOTHING: Mapping[str, Any] = {}
 _SENT = (SENT,)

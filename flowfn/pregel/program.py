@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 from zlib import crc32
 
-from ..values import MISSING, Write
-from . import ways
-from .channels import AnyValue, Channel, EphemeralValue, LastValue, NamedBarrier, Topic, UntrackedValue
-from .selection import Selection
+from flowfn.pregel import ways
+from flowfn.pregel.channels import (
+    AnyValue,
+    Channel,
+    EphemeralValue,
+    LastValue,
+    NamedBarrier,
+    Topic,
+    UntrackedValue,
+)
+from flowfn.pregel.selection import Selection
+from flowfn.values import MISSING, Write
 
 PULL: Final = "pull"
 """Head of the path of a task that a channel triggered: `(PULL, node)`."""

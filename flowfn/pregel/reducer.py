@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
 
-from ..errors import InvalidUpdateError
-from ..values import MISSING, Overwrite
-from .channels import UNCHANGED, Channel
+from flowfn.errors import InvalidUpdateError
+from flowfn.pregel.channels import UNCHANGED, Channel
+from flowfn.values import MISSING, Overwrite
 
 _CONCRETE: dict[Any, Callable[[], Any]] = {
     abc.Sequence: list,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from ..values import MISSING
+from flowfn.values import MISSING
 
 MANY: Final = 16
 """From how many names on it pays to take them all at once."""

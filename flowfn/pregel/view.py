@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..values import MISSING, Checkpoint
-from .channels import Channel
-from .program import Program
-from .selection import Selection
+from flowfn.pregel.channels import Channel
+from flowfn.pregel.program import Program
+from flowfn.pregel.selection import Selection
+from flowfn.values import MISSING, Checkpoint
 
 
 class View(Mapping[str, Any]):

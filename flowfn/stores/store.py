@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from flowfn.ports import Serializer
 from flowfn.stores.base import BaseStore
@@ -31,7 +31,6 @@ from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.sweeper import SYSTEM, Clock, Sweeper
 
 T = TypeVar("T")
-Self = TypeVar("Self", bound="Store")
 
 _NOTHING = Embedded({}, {})
 
@@ -79,7 +78,7 @@ class Store(BaseStore):
     def close(self) -> None:
         """Give back what the store holds. No error if closed already."""
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

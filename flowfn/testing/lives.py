@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_world
 from flowfn.errors import InvalidInput, SerializationError
+from flowfn.event_loop import running_loop
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.final import final
 from flowfn.hosts.clock import Clock
@@ -178,9 +179,7 @@ def _clock() -> Clock:
 
 def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine to its end, also where an event loop already runs on this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if running_loop() is None:
         return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(copy_context().run, asyncio.run, coroutine).result()

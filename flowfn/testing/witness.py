@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, site_of
 from flowfn.errors import NonDeterminismError
 from flowfn.hosts.clock import Clock
 from flowfn.testing.lives import Job, Life
@@ -186,13 +186,13 @@ class _Watch:
             self._state = state
             if self._last is not None and self._last[0] == thread:
                 self._seen.append((self._last[1], Effect("changes what outlives the run", self._last[2])))
-        self._last = None if running is None else (thread, running, _site(frame))
+        self._last = None if running is None else (thread, running, site_of(frame))
 
     def heard(self, what: str) -> None:
         """The interpreter tells of something that is done to the world."""
         running, caller = current_frame.get(), _user_frame(sys._getframe(2))
         if running is not None and caller is not None:
-            self._seen.append((running, Effect(what, _site(caller))))
+            self._seen.append((running, Effect(what, site_of(caller))))
 
     # -- what differs -----------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class _Watch:
         if caller is not None and running is not None and _is_body(running):
             user = _user_frame(caller)
             if user is not None:
-                self._chance.setdefault(_site(user))
+                self._chance.setdefault(site_of(user))
 
     def _snapshot(self) -> Any:
         """What the workflow's functions can reach of what outlives them, in a form that compares."""
@@ -243,10 +243,6 @@ def _user_frame(frame: FrameType | None) -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
-
-
-def _site(frame: FrameType) -> str:
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _is_chance(function: Any) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from flowfn.caching.redis import literal
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 
 __all__ = ["RedisCache"]
@@ -43,9 +44,7 @@ class RedisCache(BaseCache[ValueT]):
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         """Forget what is in these namespaces; for None everything under the prefix."""
         for start in [""] if namespaces is None else map(_namespace, namespaces):
-            for batch in _batches(
-                self.redis.scan_iter(match=f"{_literal(self.prefix + start)}*", count=1000)
-            ):
+            for batch in _batches(self.redis.scan_iter(match=f"{literal(self.prefix + start)}*", count=1000)):
                 self.redis.delete(*batch)
 
     def _place(self, key: FullKey) -> str:
@@ -60,11 +59,6 @@ def _namespace(namespace: Namespace) -> str:
 def _parted(data: bytes) -> tuple[str, bytes]:
     kind, _, value = data.partition(b":")
     return kind.decode(), value
-
-
-def _literal(text: str) -> str:
-    """Text as a pattern that matches it alone."""
-    return "".join(f"\\{letter}" if letter in "\\*?[]^-" else letter for letter in text)
 
 
 def _batches(keys: Iterator[Any], size: int = 1000) -> Iterator[list[Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
@@ -19,7 +19,6 @@ from flowfn.values import MISSING
 Value = TypeVar("Value", default=Any)
 Update = TypeVar("Update", default=Any)
 Stored = TypeVar("Stored", default=Any)
-Self = TypeVar("Self", bound="BaseChannel[Any, Any, Any]")
 
 
 class BaseChannel(Generic[Value, Update, Stored]):
@@ -51,7 +50,7 @@ class BaseChannel(Generic[Value, Update, Stored]):
         """The type of what is written."""
         return self.typ
 
-    def copy(self: Self) -> Self:
+    def copy(self) -> Self:
         """A channel of the same rule and value."""
         return self.from_checkpoint(self.checkpoint())
 
@@ -64,13 +63,13 @@ class BaseChannel(Generic[Value, Update, Stored]):
                 return MISSING
         return MISSING if self._cell is MISSING else self.rule.stored(self._cell)
 
-    def from_checkpoint(self: Self, checkpoint: Any) -> Self:
+    def from_checkpoint(self, checkpoint: Any) -> Self:
         """A channel of the same rule with what `checkpoint` gave; `MISSING` makes an empty one."""
         new = self._empty()
         new._cell = MISSING if checkpoint is MISSING else self.rule.restored(checkpoint)
         return new
 
-    def _empty(self: Self) -> Self:
+    def _empty(self) -> Self:
         new = self.__class__.__new__(self.__class__)
         for kind in type(self).__mro__:
             for name in getattr(kind, "__slots__", ()):

@@ -16,13 +16,12 @@ import flowfn
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.channels import EphemeralValue, LastValue
 from graph_compat.constants import END, PREVIOUS, START
-from graph_compat.func.options import renamed
 from graph_compat.func.tasks import task
 from graph_compat.graph.action import name_of
 from graph_compat.injection import body_of
 from graph_compat.pregel import Pregel
 from graph_compat.pregel.builder import PregelNode
-from graph_compat.warnings import LangGraphDeprecatedSinceV10
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, renamed
 
 __all__ = ["entrypoint", "task"]
 

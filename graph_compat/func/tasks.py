@@ -15,8 +15,8 @@ from flowfn.functional.task import call_task, policies_of
 from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.cache.port import port_of
-from graph_compat.func.options import renamed
 from graph_compat.injection import filled, frame_here, wanted_by
+from graph_compat.warnings import renamed
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,7 +24,7 @@ from graph_compat.injection import body_of
 from graph_compat.managed import ManagedValue
 from graph_compat.types import All, Checkpointer, ensure_valid_checkpointer
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
-from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, warn
+from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, renamed
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
 
@@ -70,13 +70,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         output_schema: type[OutputT] | None = None,
         **deprecated: Any,
     ) -> None:
-        context_schema = _renamed(
+        context_schema = renamed(
             deprecated, "config_schema", "context_schema", context_schema, LangGraphDeprecatedSinceV10
         )
-        input_schema = _renamed(
-            deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05
-        )
-        output_schema = _renamed(
+        input_schema = renamed(deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05)
+        output_schema = renamed(
             deprecated, "output", "output_schema", output_schema, LangGraphDeprecatedSinceV05
         )
         _refuse(deprecated, "StateGraph()")
@@ -176,12 +174,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             RuntimeError: there is a name and no action.
             TypeError: `action` can't be called.
         """
-        retry_policy = _renamed(
-            deprecated, "retry", "retry_policy", retry_policy, LangGraphDeprecatedSinceV05
-        )
-        input_schema = _renamed(
-            deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05
-        )
+        retry_policy = renamed(deprecated, "retry", "retry_policy", retry_policy, LangGraphDeprecatedSinceV05)
+        input_schema = renamed(deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05)
         _refuse(deprecated, "add_node()")
         name, action = self._named(node, action)
         if self.compiled:
@@ -470,17 +464,6 @@ def _ends(
     if destinations is not None:
         return destinations if isinstance(destinations, Mapping) else tuple(destinations)
     return command_ends(return_hint(action))
-
-
-def _renamed(
-    deprecated: dict[str, Any], old: str, new: str, value: Any, kind: Any = LangGraphDeprecatedSinceV05
-) -> Any:
-    """The value of an argument that may come by its old name."""
-    if old not in deprecated:
-        return value
-    warn(f"`{old}` is deprecated and will be removed. Please use `{new}` instead.", kind, depth=4)
-    given = deprecated.pop(old)
-    return given if value is None else value
 
 
 def _refuse(unknown: Mapping[str, Any], where: str) -> None:

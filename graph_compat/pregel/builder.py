@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-
-Self = TypeVar("Self", bound="NodeBuilder")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class NodeBuilder:
         self._cache: CachePolicy | None = None
         self._timeout: TimeoutPolicy | None = None
 
-    def subscribe_only(self: Self, channel: str) -> Self:
+    def subscribe_only(self, channel: str) -> Self:
         """Run when this channel is written, with its value.
 
         Raises:
@@ -63,7 +61,7 @@ class NodeBuilder:
         self._triggers.append(channel)
         return self
 
-    def subscribe_to(self: Self, *channels: str, read: bool = True) -> Self:
+    def subscribe_to(self, *channels: str, read: bool = True) -> Self:
         """Run when one of these channels is written; with `read`, given a mapping that has their values.
 
         Raises:
@@ -77,7 +75,7 @@ class NodeBuilder:
         self._triggers += (name for name in channels if name not in self._triggers)
         return self.read_from(*channels) if read else self
 
-    def read_from(self: Self, *channels: str) -> Self:
+    def read_from(self, *channels: str) -> Self:
         """Be given the values of these channels as well, without running when they are written.
 
         Raises:
@@ -91,12 +89,12 @@ class NodeBuilder:
         self._read += (name for name in channels if name not in self._read)
         return self
 
-    def do(self: Self, node: Any) -> Self:
+    def do(self, node: Any) -> Self:
         """Call this with what the node is given; a second function is called with what the first returned."""
         self._actions.append(node)
         return self
 
-    def write_to(self: Self, *channels: str, **kwargs: Any) -> Self:
+    def write_to(self, *channels: str, **kwargs: Any) -> Self:
         """Write the node's value to these channels, and to those of `kwargs` what each says.
 
         Of `kwargs`, a function makes what is written of the node's value; anything else is written as it is.
@@ -105,23 +103,23 @@ class NodeBuilder:
         self._writes += ((name, make if callable(make) else _always(make)) for name, make in kwargs.items())
         return self
 
-    def meta(self: Self, *tags: str, **metadata: Any) -> Self:
+    def meta(self, *tags: str, **metadata: Any) -> Self:
         """Add to the tags and the metadata of the node's runs."""
         self._tags += tags
         self._metadata.update(metadata)
         return self
 
-    def add_retry_policies(self: Self, *policies: RetryPolicy) -> Self:
+    def add_retry_policies(self, *policies: RetryPolicy) -> Self:
         """Try again as the first policy says that fits an error."""
         self._retry += policies
         return self
 
-    def add_cache_policy(self: Self, policy: CachePolicy) -> Self:
+    def add_cache_policy(self, policy: CachePolicy) -> Self:
         """Keep the node's results in the program's cache."""
         self._cache = policy
         return self
 
-    def set_timeout(self: Self, timeout: float | timedelta | TimeoutPolicy | None) -> Self:
+    def set_timeout(self, timeout: float | timedelta | TimeoutPolicy | None) -> Self:
         """Bound the time of an attempt; for async functions."""
         self._timeout = TimeoutPolicy.coerce(timeout)
         return self

@@ -6,12 +6,10 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TypeVar
+from typing import Self
 
 from flowfn.stores import BaseStore, IndexConfig, Op, Result, TTLConfig
 from flowfn.stores.store import Store
-
-Self = TypeVar("Self", bound="AwaitedStore")
 
 
 class AwaitedStore(BaseStore):
@@ -29,7 +27,7 @@ class AwaitedStore(BaseStore):
     async def _open(self) -> Store:
         """The store that does the work."""
 
-    async def __aenter__(self: Self) -> Self:
+    async def __aenter__(self) -> Self:
         await self.setup()
         return self
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkpointers import SqliteSaver
-from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
+from checkpointers.conformance.rows import THREAD, PlainSerde, checkpoint, claimed, put, write, writes
 from flowfn.errors import (
     DatabaseFull,
     DatabaseLocked,
@@ -234,11 +234,15 @@ def test_a_truncated_file_is_refused_or_says_so_when_read(path: Path) -> None:
 
 
 def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
-    """As `tempfile` makes them."""
+    """As `tempfile` makes them: what is put there is found again."""
     path = tmp_path / "runs.db"
     path.touch()
     with open_saver(path) as saver:
         put(saver, checkpoint("c1"))
+    with open_saver(path) as saver:
+        found = saver.load(THREAD)
+        assert found is not None
+        assert found.checkpoint.id == "c1"
 
 
 @pytest.mark.parametrize("name", ["missing/runs.db", "file/runs.db"])

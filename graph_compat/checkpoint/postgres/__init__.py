@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
@@ -11,8 +11,6 @@ from graph_compat.left_out import left_out
 from graph_compat.store.postgres.connection import url_of
 
 __all__ = ["PostgresSaver"]
-
-Self = TypeVar("Self", bound="PostgresSaver")
 
 
 class PostgresSaver(checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
@@ -29,7 +27,7 @@ class PostgresSaver(checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # t
         super().__init__(url, serde=None if serde is None else as_serializer(serde))
 
     @classmethod
-    def from_conn_string(cls: type[Self], conn_string: str, *, pipeline: bool = False) -> Self:
+    def from_conn_string(cls, conn_string: str, *, pipeline: bool = False) -> Self:
         """A saver of the database at a URL, to be closed by `with`."""
         return cls(conn_string)
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from graph_compat.checkpoint.postgres import CONNECTION, SHALLOW, PostgresSaver
 from graph_compat.left_out import left_out
 
 __all__ = ["AsyncPostgresSaver"]
 
-Self = TypeVar("Self", bound="AsyncPostgresSaver")
-
 
 class AsyncPostgresSaver(PostgresSaver):
     """`PostgresSaver`, opened and closed by `async with`."""
 
     @classmethod
-    def from_conn_string(
-        cls: type[Self], conn_string: str, *, pipeline: bool = False, serde: Any = None
-    ) -> Self:
+    def from_conn_string(cls, conn_string: str, *, pipeline: bool = False, serde: Any = None) -> Self:
         """A saver of the database at a URL, to be closed by `async with`."""
         return cls(conn_string, serde=serde)
 
-    async def __aenter__(self: Self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

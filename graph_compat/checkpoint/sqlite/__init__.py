@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
 from graph_compat.checkpoint.serde.base import as_serializer
 
 __all__ = ["SqliteSaver"]
-
-Self = TypeVar("Self", bound="SqliteSaver")
 
 
 class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
@@ -31,7 +29,7 @@ class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type:
         super().__init__(_path(conn), serde=None if serde is None else as_serializer(serde))
 
     @classmethod
-    def from_conn_string(cls: type[Self], conn_string: str) -> Self:
+    def from_conn_string(cls, conn_string: str) -> Self:
         """A saver of the file at a path, to be closed by `with`."""
         return cls(conn_string)  # type: ignore[arg-type]
 
