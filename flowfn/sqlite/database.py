@@ -2,7 +2,9 @@
 
 Rule: one connection writes, under `lock`; another reads, under a lock of its own, so that no reader
 waits for a writer; a third checkpoints (`wal`). A connection never crosses a fork: the child
-opens its own and never closes its parent's, which would drop the parent's file locks.
+opens its own and never closes its parent's, which would drop the parent's file locks. Only SQLite opens the
+file: POSIX drops all locks that a process holds on a file as it closes any descriptor of it, and the next process
+to close the file would delete the log that this one writes to.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from itertools import chain, repeat
 from typing import Literal, TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.forking import each_after_fork
+from flowfn.forking import after_fork, each_after_fork
 from flowfn.sqlite.errors import Damaged, cut_off, damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
@@ -41,9 +43,6 @@ with `"power"` each commit waits, and for longer as long as the log's file still
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
-
-_HEAD = 18
-"""Bytes of a file up to the size of its pages."""
 
 _SENSELESS = (TypeError, ValueError, LookupError)
 """What reading raises on rows that nobody wrote like that: values missing, of another type, or cut off."""
@@ -161,7 +160,6 @@ class Database:
 
     def _open(self) -> _Connections:
         _prepare(self.path)
-        _refuse_what_was_cut(self.path)
         try:
             writer = self._patiently(partial(_open_writer, self._connect, self._schema, self.path))
             connections = _Connections(writer, self._connect, LOG[self._fsync])
@@ -209,7 +207,7 @@ class _Connections:
     def __init__(
         self, writer: sqlite3.Connection, connect: Callable[[], sqlite3.Connection], log: int
     ) -> None:
-        file = writer.execute("PRAGMA database_list").fetchone()[2]
+        file = _file_of(writer)
         self.writer = writer
         self.cursor = writer.cursor()
         self.log = WriteAheadLog(file, connect, log) if file else None
@@ -239,11 +237,11 @@ def _prepare(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
-    with suppress(OSError):  # there is a file already, or SQLite will say why there can't be
+    with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _refuse_what_was_cut(path: str) -> None:
+def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
     """Refuse a file that ends within a page. SQLite would read zeros in place of what is gone, as values.
 
     Where there is a log the page may be in it: a power cut can end the move into the file anywhere.
@@ -251,17 +249,25 @@ def _refuse_what_was_cut(path: str) -> None:
     Raises:
         NotADatabase: it does.
     """
+    file = _file_of(connection)
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
     try:
-        with open(path, "rb") as file:
-            head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
-        if not head.startswith(b"SQLite format 3\0") or os.path.exists(path + "-wal"):
-            return
-    except OSError:  # no file, or none that may be read: SQLite will say so
+        size = os.stat(file).st_size
+    except OSError:  # there is none: in memory, or SQLite will say so
         return
-    page = int.from_bytes(head[16:18], "big")
-    page = 1 << 16 if page == 1 else page
-    if page and size % page:
-        raise cut_off(path, size, page)
+    if size % page == 0 or os.path.exists(file + "-wal"):
+        return
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:  # a size of its own is no wonder
+            raise
+    raise cut_off(path, size, page)
+
+
+def _file_of(connection: sqlite3.Connection) -> str:
+    """The file that a connection is to, as an absolute path; "" where it is in memory."""
+    return str(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def _open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path: str) -> sqlite3.Connection:
@@ -283,6 +289,7 @@ def _connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:
         path, timeout=timeout, isolation_level=None, check_same_thread=False, uri=path.startswith("file:")
     )
     try:
+        _refuse_what_was_cut(connection, path)
         for pragma in (*_PRAGMAS, *_FSYNC[fsync], f"journal_size_limit = {LOG[fsync] * PAGE}"):
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -291,6 +298,15 @@ def _connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:
     return connection
 
 
+def _renew_creating() -> None:
+    global _creating
+    _creating = threading.Lock()
+
+
+_creating = threading.Lock()
+"""Held while this process has a new file open itself: SQLite here has no locks on it until that is closed."""
+
+after_fork(_renew_creating)
 _crosses_forks = each_after_fork(Database.cross_fork)
 _abandoned: list[_Connections] = []
 """A parent's connections: kept, because collecting them would close them."""

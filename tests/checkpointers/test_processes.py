@@ -203,6 +203,16 @@ def test_a_process_that_ends_without_closing_leaves_a_sound_file(target: str) ->
         assert isinstance(saver.claim("t"), Lease)
 
 
+def test_a_process_that_ends_leaves_the_log_to_those_that_go_on(tmp_path: Path) -> None:
+    """Also where a process has a file open twice: it opens the second time without giving up the first one's locks."""
+    path = str(tmp_path / "runs.db")
+    with reopen(path) as saver, reopen(path):
+        put(saver, checkpoint("c1"), thread="t")
+        finish(start(path, "saver.close()"))
+        put(saver, checkpoint("c2", "c1"), thread="t")
+        assert finish(start(path, 'print(saver.load("t").checkpoint.id)')) == "c2\n"
+
+
 def test_writers_and_a_reader_of_two_processes_see_whole_logs(target: str) -> None:
     """Two writing processes lose nothing, however large the rows are, nor do SQLite's checkpoints of its log."""
     script = """

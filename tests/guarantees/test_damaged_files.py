@@ -104,6 +104,14 @@ def test_a_file_that_ends_within_a_page_is_refused(file: Path, tmp_path: Path) -
         SqliteSaver(copy)
 
 
+def test_a_file_that_is_no_database_is_told_as_such(tmp_path: Path) -> None:
+    """Whatever its size: it was not cut."""
+    text = tmp_path / "notes.db"
+    text.write_text("dear diary, " * 100)
+    with pytest.raises(NotADatabase, match=r"notes\.db: file is not a database"):
+        SqliteSaver(text)
+
+
 def test_rows_that_make_no_sense_are_told_as_damage(file: Path, tmp_path: Path) -> None:
     """The error names the file and what to do, and keeps what was stumbled over as its cause."""
     copy = tmp_path / "copy.db"
