@@ -99,6 +99,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.config",
     }
     | {
+        "flowfn.identity",
         "flowfn.logs",
         "flowfn.options",
         "flowfn.serde",
