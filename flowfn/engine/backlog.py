@@ -52,8 +52,7 @@ class Backlog:
             return
         self._items.extend(items)
         self._raise_error()
-        if self._turn.take_now():
-            host.background(self._flush)
+        self._go_on(host)
 
     async def write(
         self, host: Host, items: Sequence[Item] = (), status: Status | None = None, release: bool = False
@@ -67,13 +66,24 @@ class Backlog:
                 await self._commit(host, due, status, release)
         finally:
             self._turn.give_back()
+        self._go_on(host)
+
+    def _go_on(self, host: Host) -> None:
+        """Have what nobody has begun to write committed beside the run, unless somebody has the turn: he sees to it."""
+        if not self._at_exit and self._items and self._turn.take_now():
+            host.background(self._flush)
 
     def _flush(self) -> None:
-        """Commit in the turn that was taken for it; what comes meanwhile goes with the next write."""
-        try:
-            self._error = self._commit_here(self._take())
-        finally:
-            self._turn.give_back()
+        """Commit in the turn that was taken for it, until nothing is left; what fails is for the run's next write."""
+        while True:
+            try:
+                while self._items and self._error is None:
+                    self._error = self._commit_here(self._take())
+            finally:
+                self._turn.give_back()
+            # what came since it was looked at found the turn taken
+            if not self._items or self._error is not None or not self._turn.take_now():
+                return
 
     def _lay_by(self, items: Sequence[Item]) -> None:
         """Keep rows for later; with "exit", of each namespace only the last checkpoint."""

@@ -8,6 +8,7 @@ differs only in the clock; where neither fits, the question is asked again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -101,13 +102,21 @@ def _ask(
             raise refuse(problem)
         frame.run.root.rejected = unfit(value, problem)
         _wait_for(frame, _spelling(again, kind))
-    offered = frame.run.root.offered
-    if offered is not None and offered.namespace in (None, frame.run.namespace):
+    if (offered := _offered_to(frame)) is not None:
         return _take_offered(frame, offered, task, info, kind)
     asked = _asked(frame, value, key, task, info, id, schema, record, deadline)
     if asked.known and deadline is not None and expired(asked.pending.interrupt, frame.run.host.now()):
         return _take(frame, task, info, deadline[1], DEADLINE)
     _wait_for(frame, asked if refuse is not None else _spelling(asked, kind))
+
+
+def _offered_to(frame: Frame) -> Offer | None:
+    """What the caller brought along, if it is for this question; of several that are asked at once, one gets it."""
+    with suppress(IndexError):
+        offers = frame.run.root.offered
+        if offers[0].namespace in (None, frame.run.namespace):
+            return offers.pop()
+    return None
 
 
 def _take_offered(frame: Frame, offered: Offer, task: str, info: CallInfo, kind: Any) -> Any:
@@ -118,8 +127,8 @@ def _take_offered(frame: Frame, offered: Offer, task: str, info: CallInfo, kind:
     """
     answer, problem = validated(offered.value, kind)
     if problem is not None:
+        frame.run.root.offered.append(offered)
         raise InvalidAnswer(f"the answer {offered.value!r} does not fit: {problem}")
-    frame.run.root.offered = None
     return _take(frame, task, info, answer, offered.by)
 
 

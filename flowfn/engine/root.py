@@ -224,8 +224,8 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         run.went_back = {"": loaded.checkpoint.id, **run.config.replays}
         await run.fork(writes)
         _pass_breakpoints(run)
-        if given.command is not None:
-            run.offered = _only_answer(given.command)
+        if given.command is not None and (offer := _only_answer(given.command)) is not None:
+            run.offered.append(offer)
     run.tell_where_it_stands()
 
 
@@ -284,8 +284,10 @@ async def _obey(
 ) -> None:
     """Carry out what a command brings to a stopped run."""
     if command is not None and command.resume is not MISSING:
-        run.offered = await _for_an_edited_state(run, journal, command)
-        if run.offered is None:
+        offer = await _for_an_edited_state(run, journal, command)
+        if offer is not None:
+            run.offered.append(offer)
+        else:
             await answer(journal, run.host, loaded.checkpoint.id, run.waiting, command.resume, command.by)
             again = await journal.load(run.host, run.namespace, run.checkpoint.id)
             run.ledger = journal.ledger(again)

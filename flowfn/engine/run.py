@@ -168,8 +168,8 @@ class Run:
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self._metadata: dict[str, Any] | None = None
         """What the caller gave to be kept with each checkpoint, once one was made."""
-        self.offered: Offer | None = None
-        """Of a run that goes back or was updated since it asked; for what the first superstep asks."""
+        self.offered: list[Offer] = []
+        """Of a run that goes back or was updated since it asked: one, for what the first superstep asks."""
         self.tasks: Sequence[Task] = ()
         """Of the superstep under way; those that have finished have their writes."""
 

@@ -289,7 +289,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
     if run.root.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
-    run.tasks, run.offered = (), None
+    run.tasks, run.offered = (), []
     run.stand_at(after)
     run.tell_values(before, after)
 

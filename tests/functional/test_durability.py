@@ -1,15 +1,15 @@
 """`durability=`: when outcomes are committed changes what a crash costs, and nothing else."""
 
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from flowfn import (
-    Command,
-    RetryPolicy,
-    current,
-    interrupt,
-)
+from checkpointers import MemorySaver
+from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task
+from flowfn.engine.record import RETURN
+from flowfn.ports import Commit, Writes
 
 from ..worlds import World
 
@@ -80,3 +80,56 @@ def test_an_unknown_durability_is_refused(world: World) -> None:
     with pytest.raises((TypeError, ValueError), match="reject"):
         world.invoke(wf, 1, thread_id="t", on_busy="shrug")
     assert world.ran == []
+
+
+class HeldSaver(MemorySaver):
+    """Holds a commit until it is told to go on, and tells when a number of tasks are recorded."""
+
+    def __init__(self, tasks: int) -> None:
+        super().__init__()
+        self.go_on, self.held, self.recorded = threading.Event(), threading.Event(), threading.Event()
+        self.go_on.set()
+        self._left = tasks
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        if not self.go_on.is_set():
+            self.held.set()
+            assert self.go_on.wait(20)
+        refusals = super().commit(commits, wait=wait)
+        rows = [
+            row
+            for commit in commits
+            for item in commit.items
+            if isinstance(item, Writes)
+            for row in item.rows
+        ]
+        self._left -= sum(row.channel == RETURN for row in rows)
+        if not self._left:
+            self.recorded.set()
+        return refusals
+
+
+def test_what_comes_during_a_commit_in_the_background_does_not_wait_for_the_next() -> None:
+    """With `durability="async"` quick tasks are recorded while a long one runs, though it is the last to start."""
+    saver = HeldSaver(5)
+
+    @task
+    def quick(x: int) -> int:
+        if x == 0:
+            saver.go_on.clear()
+        else:
+            assert saver.held.wait(20)
+        return x
+
+    @task
+    def long() -> bool:
+        saver.go_on.set()
+        return saver.recorded.wait(5)
+
+    @entrypoint(checkpointer=saver, durability="async")
+    def wf(tasks: int) -> bool:
+        for number in range(tasks):
+            quick(number).result()
+        return long().result()
+
+    assert wf.invoke(5, thread_id="t")

@@ -1,11 +1,13 @@
 """Tasks that ask in parallel: all questions are surfaced, and answered by id in any order (G8)."""
 
 import asyncio
-from typing import Any
+import threading
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
-from flowfn import gather, interrupt
+from flowfn import Command, gather, interrupt, task
 
 from ..worlds import World, asked, questions
 
@@ -136,3 +138,39 @@ def test_a_question_beside_a_failure_waits(sync_world: World) -> None:
     assert [question.value for question in world.state(wf, "1").interrupts] == ["?"]
     sound = True
     assert world.resume(wf, "A", "1") == ["sound", "A"]
+
+
+def test_one_answer_goes_to_one_of_two_who_ask_at_once(world: World) -> None:
+    """A run that goes back with an answer has it for one question, also while that one's answer is being validated."""
+    racing, validating, told = threading.Event(), threading.Event(), threading.Event()
+
+    def validate(value: str) -> str:
+        if racing.is_set() and not validating.is_set():
+            validating.set()
+            assert told.wait(20)
+        return value
+
+    @task
+    def first() -> str:
+        return interrupt("first?", type=Annotated[str, AfterValidator(validate)])
+
+    @task
+    def second() -> str:
+        if racing.is_set():
+            assert validating.wait(20)
+        try:
+            return interrupt("second?", type=Annotated[str, AfterValidator(validate)])
+        finally:
+            told.set()
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        return await world.value(gather([first(), second()]))
+
+    ids = {question.value: question.id for question in questions(world.invoke(wf, thread_id="t"))}
+    world.resume(wf, dict.fromkeys(ids.values(), "no"), "t")
+    start = world.history(wf, "t")[-1]
+    told.clear()
+    racing.set()
+    result = world.invoke(wf, Command(resume="yes"), start.config)
+    assert asked(result) == ["second?"]
