@@ -7,9 +7,9 @@ waits to be asked for more, so that a consumer who stops reading stops the run.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from contextvars import copy_context
 from queue import SimpleQueue
-from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.drive import drive
@@ -34,41 +34,53 @@ class ThreadStream:
     """A run on a worker thread, and its events on the caller's."""
 
     def __init__(self) -> None:
+        # Queues written in C, since Ctrl-C may come at any moment: a semaphore's lock could stay taken.
         self._events: SimpleQueue[Any] = SimpleQueue()
-        self._asked = Semaphore(0)
+        self._asked: SimpleQueue[None] = SimpleQueue()
         self._left = False
         self.post = self._events.put
 
     async def pause(self) -> None:
         """Wait, between supersteps, until the consumer asks for more."""
         self._events.put(_BOUNDARY)
-        self._asked.acquire()
+        self._asked.get()
         if self._left:
+            self._asked.put(None)  # whoever else pauses is not asked for more either
             raise Cancelled
 
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
-        """Start the run and yield its events; `leave` is called when the consumer stops early."""
-        context = copy_context()
-        run_soon(lambda: context.run(self._run, run))
+        """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
+
+        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that.
+        """
+        context, due = copy_context(), [run]
         try:
+            run_soon(lambda: context.run(self._run, due))
             while not isinstance(event := self._events.get(), _Ended):
                 if event is _BOUNDARY:
-                    self._asked.release()
+                    self._asked.put(None)
                 else:
                     yield event
-        except GeneratorExit:
+        except BaseException:
             self._left = True
             leave()
-            self._asked.release()
-            while not isinstance(self._events.get(), _Ended):
-                self._asked.release()
+            self._asked.put(None)
+            self._see_end(due)
             raise
         if event.error is not None:
             raise event.error
 
-    def _run(self, run: Coroutine[Any, Any, Any]) -> None:
+    def _see_end(self, due: list[Coroutine[Any, Any, Any]]) -> None:
+        """Wait until a run that was left has ended; one that no thread has begun is begun by none."""
+        with suppress(IndexError):
+            due.pop().close()
+            return
+        while not isinstance(self._events.get(), _Ended):
+            pass
+
+    def _run(self, due: list[Coroutine[Any, Any, Any]]) -> None:
         try:
-            drive(run)
+            drive(due.pop())
         except BaseException as error:
             self._events.put(_Ended(error))
         else:
