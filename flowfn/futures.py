@@ -9,7 +9,7 @@ a child that nobody runs.
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
@@ -257,25 +257,13 @@ class Future(UnlockedFuture[R], Generic[R]):
                 yield from self.runner.others_wait(self).__await__()
             self.place()
             if not self.done():
-                yield from self._join(self.runner).__await__()
+                yield from wait_aside(self.runner.join(self)).__await__()
         if self.runner is not None and self._is_suspended():
             yield from self.runner.others_end().__await__()
         return self._outcome()
 
     def _is_suspended(self) -> bool:
         return not self.cancelled() and isinstance(super().exception(0), Suspended)
-
-    async def _join(self, runner: Runner) -> None:
-        """Suspend until it is done, running the job in place where nobody has taken it."""
-        frame = current_frame.get()
-        if frame is None or frame.slots is None:
-            await runner.join(self)
-            return
-        frame.step_aside()
-        try:
-            await runner.join(self)
-        finally:
-            await frame.step_back(frame.run.host_of(frame.call.definition))
 
     def __iter__(self) -> Iterator[Any]:
         """The items of a generator task, once it has ended."""
@@ -304,3 +292,15 @@ def aside() -> Iterator[None]:
         yield
     finally:
         drive(frame.step_back(frame.run.hosts.threads))
+
+
+async def wait_aside(waiting: Awaitable[R]) -> R:
+    """`aside`, for code that awaits."""
+    frame = current_frame.get()
+    if frame is None or frame.slots is None:
+        return await waiting
+    frame.step_aside()
+    try:
+        return await waiting
+    finally:
+        await frame.step_back(frame.run.host_of(frame.call.definition))

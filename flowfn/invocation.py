@@ -189,6 +189,12 @@ class Started:
     left = False
     """Whether nobody hears any more of what the run comes to."""
 
+    def begin(self, run: Run) -> None:
+        """There is a run now; where its consumer has left already, it stops at its first task."""
+        self.run = run
+        if self.left:
+            run.fatal = Cancelled()
+
     def leave(self) -> None:
         """Stop the run at its next task."""
         self.left = True
@@ -295,7 +301,7 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, starte
         if watch is not None:
             run.pause = watch.pause
         if started is not None:
-            started.run = run
+            started.begin(run)
         try:
             return await _led(setup, run, given, order)
         except Exception as error:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
-from flowfn.futures import Future, aside
+from flowfn.futures import Future, aside, wait_aside
 
 R = TypeVar("R")
 
@@ -84,7 +84,7 @@ class _AsCompleted(Generic[R]):
         for future in self._settled(lambda future: loop.call_soon_threadsafe(told.put_nowait, future)):
             yield await _ended(future)
         while self._left:
-            future = await told.get()
+            future = await wait_aside(told.get())
             if self._take(future):
                 yield await _ended(future)
 

@@ -7,10 +7,12 @@ waits to be asked for more, so that a consumer who stops reading stops the run.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from contextvars import copy_context
 from queue import SimpleQueue
-from threading import Semaphore
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from flowfn.engine.drive import drive
 from flowfn.errors import Cancelled
@@ -30,45 +32,69 @@ class _Ended:
         self.error = error
 
 
+class _Alive:
+    """Something that only the frame of a generator knows."""
+
+
 class ThreadStream:
     """A run on a worker thread, and its events on the caller's."""
 
     def __init__(self) -> None:
+        # Queues written in C, since Ctrl-C may come at any moment: a semaphore's lock could stay taken.
         self._events: SimpleQueue[Any] = SimpleQueue()
-        self._asked = Semaphore(0)
+        self._asked: SimpleQueue[None] = SimpleQueue()
         self._left = False
+        self._thread: int | None = None
+        """The run's own, once it has begun."""
         self.post = self._events.put
 
     async def pause(self) -> None:
         """Wait, between supersteps, until the consumer asks for more."""
         self._events.put(_BOUNDARY)
-        self._asked.acquire()
+        self._asked.get()
         if self._left:
+            self._asked.put(None)  # whoever else pauses is not asked for more either
             raise Cancelled
 
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
-        """Start the run and yield its events; `leave` is called when the consumer stops early."""
-        context = copy_context()
-        run_soon(lambda: context.run(self._run, run))
+        """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
+
+        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that. Nor does a stream that
+        the garbage collector finds, which may be in the middle of whatever the run needs to end, nor one that is
+        closed by the run's own code.
+        """
+        context, due, alive = copy_context(), [run], _Alive()
+        known = ref(
+            alive
+        )  # which the collector clears before it closes what it found; a reference that is dropped doesn't
         try:
+            run_soon(lambda: context.run(self._run, due))
             while not isinstance(event := self._events.get(), _Ended):
                 if event is _BOUNDARY:
-                    self._asked.release()
+                    self._asked.put(None)
                 else:
                     yield event
-        except GeneratorExit:
+        except BaseException:
             self._left = True
             leave()
-            self._asked.release()
-            while not isinstance(self._events.get(), _Ended):
-                self._asked.release()
+            self._asked.put(None)
+            self._see_end(due, waits=known() is not None and self._thread != get_ident())
             raise
         if event.error is not None:
             raise event.error
 
-    def _run(self, run: Coroutine[Any, Any, Any]) -> None:
+    def _see_end(self, due: list[Coroutine[Any, Any, Any]], waits: bool) -> None:
+        """Wait, if it may be, until a run that was left has ended; one that no thread has begun is begun by none."""
+        with suppress(IndexError):
+            due.pop().close()
+            return
+        while waits and not isinstance(self._events.get(), _Ended):
+            pass
+
+    def _run(self, due: list[Coroutine[Any, Any, Any]]) -> None:
+        self._thread = get_ident()
         try:
-            drive(run)
+            drive(due.pop())
         except BaseException as error:
             self._events.put(_Ended(error))
         else:

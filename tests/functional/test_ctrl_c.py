@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkpointers import SqliteSaver
+from checkpointers import MemorySaver, SqliteSaver
 from flowfn import entrypoint, task
-from flowfn.hosts import threads
+from flowfn.hosts import streams, threads
 
 
 def test_a_call_that_was_taken_and_not_begun_is_waited_for_by_nobody(
@@ -47,3 +50,47 @@ def test_a_reading_transaction_that_was_left_open_is_ended_by_the_next(tmp_path:
     with SqliteSaver(tmp_path / "runs.db") as saver:
         saver._database._connected().reader().execute("BEGIN")
         assert saver.threads() == []
+
+
+def test_a_stream_whose_next_event_is_waited_for_stops_its_run() -> None:
+    """The run would wait for ever to be asked for more, and keep the lease."""
+    interrupted: list[bool] = []
+
+    @task
+    def double(x: int) -> int:
+        if not interrupted:
+            interrupted.append(True)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return 2 * x
+
+    @entrypoint(checkpointer=MemorySaver())
+    def doubled(x: int) -> int:
+        return double(x).result()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(doubled.stream(21, thread_id="t"))
+    assert doubled.invoke(None, thread_id="t", on_busy="reject") == 42
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_stream_whose_run_no_thread_has_begun_is_waited_for_by_nobody(
+    given: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came as the run was given to a thread, which may get to it afterwards, and then leaves it alone."""
+    late: list[Callable[[], None]] = []
+
+    def interrupt(job: Callable[[], None]) -> None:
+        late.append(job)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streams, "run_soon", interrupt)
+
+    @entrypoint(checkpointer=MemorySaver())
+    def same(x: int) -> int:
+        return x
+
+    with pytest.raises(KeyboardInterrupt):
+        list(same.stream(42, thread_id="t"))
+    if given:
+        late[0]()
+    assert same.get_state(thread_id="t").created_at is None

@@ -120,6 +120,31 @@ def test_parents_that_wait_leave_their_threads_to_their_children(sync_world: Wor
     assert world.invoke(wf, 80) == sum(30 * n + 3 for n in range(80))
 
 
+def test_a_parent_that_waits_leaves_its_place_to_its_children(world: World) -> None:
+    """Under `max_concurrency` code in `as_completed` takes no place while it waits."""
+
+    @world.task
+    async def child(x: int) -> int:
+        return x
+
+    @world.task
+    async def parent(n: int) -> int:
+        found = 0
+        if world.is_async:
+            async for future in as_completed(child(10 * n + x) for x in range(3)):
+                found += await future
+        else:
+            for future in as_completed(child(10 * n + x) for x in range(3)):
+                found += future.result()
+        return found
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(parent(n) for n in range(3)))
+
+    assert world.invoke(wf, config={"max_concurrency": 1}) == [3, 33, 63]
+
+
 async def test_the_event_loop_is_not_blocked_by_a_plain_for() -> None:
     """`for` over tasks that the loop has to run would wait for ever: it is refused, and says what to write."""
 
