@@ -59,8 +59,8 @@ class ThreadStream:
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
         """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
 
-        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that. Nor does a stream that
-        the garbage collector finds, which may be in the middle of whatever the run needs to end, nor one that is
+        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that. Nor does a stream
+        that the garbage collector finds, which may be in the middle of whatever the run needs to end, nor one that is
         closed by the run's own code.
         """
         context, due, alive = copy_context(), [run], _Alive()

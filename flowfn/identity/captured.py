@@ -138,6 +138,10 @@ class Namesake:
         self._function = ref(_function(function) or _nothing)
         self._made_with = made_with
 
+    @property
+    def lives(self) -> bool:
+        return self._function() is not None
+
     def is_other(self, function: Any) -> bool:
         """Whether it is another function, which lives. One of a module that has other code is an older version."""
         own, target = self._function(), _function(function)
@@ -163,6 +167,14 @@ class Namesake:
 class Namesakes(list[Namesake]):
     """The functions of one name that a thread made without a run in between; they don't travel."""
 
+    room = 64
+    """How many there may be before those that are gone are looked for."""
+
+    def forget(self) -> None:
+        """Forget those that are gone, so that a function which makes tasks for ever takes no more than they do."""
+        self[:] = [each for each in self if each.lives]
+        self.room = max(Namesakes.room, 2 * len(self))
+
     def __reduce__(self) -> Any:
         return tuple, ()
 
@@ -182,6 +194,8 @@ _together = _Together()
 def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
     """Count a function among those of its name that this thread has made since it last began a run."""
     made = _together.made.setdefault(name, Namesakes())
+    if len(made) >= made.room:
+        made.forget()
     made.append(Namesake(function, made_with))
     return made
 

@@ -10,6 +10,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
+from flowfn.identity.captured import Namesakes
 
 from ..worlds import World
 
@@ -298,3 +299,10 @@ def test_whatever_is_captured_the_record_is_found(made: Callable[[], Any], insid
     assert wf.invoke(None, thread_id="t") == 1
     assert len(ran) == 1
     assert not list(wf.thread("t").report)
+
+
+def test_functions_that_are_gone_are_forgotten() -> None:
+    """Who makes a task for each request, without a run, keeps none of them."""
+    for number in range(1000):
+        made = task(lambda x, k=number: x * k)
+    assert len(made._self_definition.made) <= Namesakes.room + 1
