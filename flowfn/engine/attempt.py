@@ -211,7 +211,7 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
         Suspended: something waits for an answer, and no error came between.
         NonDeterminismError: the run was refused, whatever the user code made of that.
     """
-    if frame.doubtful and error is None:
+    if frame.unplaced and error is None:
         _place_held(frame)
     suspending = error is None or frame.told or isinstance(error, Suspended)
     if not suspending or frame.run.root.fatal is not None:
@@ -243,7 +243,7 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
 async def _settle_children(frame: Frame, host: Host) -> None:
     """Wait for all calls of a frame, and for those that its asyncio branches go on to make."""
     while True:
-        if frame.doubtful:
+        if frame.unplaced:
             await _place_suspended(frame, host)
         open_calls = frame.open_calls()
         await host.settle(open_calls)
@@ -259,18 +259,18 @@ async def _place_suspended(frame: Frame, host: Host) -> None:
     """Place what was held when the code was told of a question; its other branches may yet claim their records."""
     token = current_frame.set(frame)
     try:
-        held = frame.doubtful[0].future
+        held = frame.unplaced[0].future
         assert held is not None
         await host.others_wait(held)
     finally:
         current_frame.reset(token)
-    if frame.doubtful:
+    if frame.unplaced:
         _place_held(frame)
 
 
 def _place_held(frame: Frame) -> None:
     """Nobody waited for a held call; the end of its frame does. A refusal is kept as the run's."""
-    held = frame.doubtful[0].future
+    held = frame.unplaced[0].future
     assert held is not None
     with suppress(FlowError):
         held.place()

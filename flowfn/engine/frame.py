@@ -37,7 +37,7 @@ class Frame:
         "closed",
         "counts",
         "depth",
-        "doubtful",
+        "unplaced",
         "equals",
         "failures",
         "halted",
@@ -79,7 +79,7 @@ class Frame:
         self.steps = 0
         """Grows with each call that it makes."""
         self.children: dict[Future[Any], Call] = {}
-        self.doubtful: list[Call] = []
+        self.unplaced: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
         self.questions: list[Any] = []
         self.nested = 0
@@ -146,7 +146,7 @@ class Frame:
     @property
     def quiet(self) -> bool:
         """Whether its end concerns nobody else: no call is open or failed, and no question was asked."""
-        return not (self.children or self.failures or self.questions or self.suspended or self.doubtful)
+        return not (self.children or self.failures or self.questions or self.suspended or self.unplaced)
 
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""

@@ -39,14 +39,14 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Ambiguous:
     """The call may be `record`, or another; `forbidden`: new calls aren't allowed while it is unmatched."""
 
     record: Record
     forbidden: bool = False
 
 
-Verdict = Same | New | Doubt
+Verdict = Same | New | Ambiguous
 NEW = New()
 
 
@@ -89,13 +89,13 @@ def _beyond_identity(
 ) -> Verdict:
     """What the author's policy makes of a call that no record is known to belong to."""
     if policy == "error":
-        return Doubt(rivals[0], forbidden=True)
+        return Ambiguous(rivals[0], forbidden=True)
     if policy == "reuse":
         placed = (r for r in alike if r.info is not None and r.info.position == position)
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
-    return next((Doubt(rival) for rival in similar if rival.finished), NEW)
+    return next((Ambiguous(rival) for rival in similar if rival.finished), NEW)
 
 
 def _only_the_clock_differs(rival: Record, digest: Digest) -> bool:

@@ -1,6 +1,6 @@
 """A task is called: find out who it is, hand back what is recorded of it, or have it start.
 
-A call that only its author could place (`identity.Doubt`), or that its position alone would, is held until
+A call that only its author could place (`matching.Ambiguous`), or that its position alone would, is held until
 somebody waits for it. By then the other calls of its scope have claimed their records, so that most doubts
 have gone; what is left is refused before anything new runs.
 """
@@ -16,7 +16,7 @@ from flowfn.engine import failing
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
-from flowfn.engine.matching import Doubt, New, Same, Verdict, judge
+from flowfn.engine.matching import Ambiguous, New, Same, Verdict, judge
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
@@ -49,7 +49,7 @@ def spawn(
         return _start(call, host)
     identify(call, frame)
     verdict = _place(call, frame) if run.ledger.records else None
-    if isinstance(verdict, Doubt) or (isinstance(verdict, Same) and verdict.how == "position"):
+    if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how == "position"):
         return _hold(call, host)
     if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:
         return reused
@@ -82,16 +82,16 @@ def identify(call: Call, frame: Frame) -> None:
     call.born = run.journal.order
 
 
-def settle_doubts(frame: Frame) -> None:
+def place_held(frame: Frame) -> None:
     """Place the calls that were held, now that somebody waits.
 
     Raises:
         NonDeterminismError: one of them can't be placed. Nothing new has run.
     """
-    held = [call for call in _taken(frame.doubtful) if call.future is not None and not call.future.done()]
+    held = [call for call in _taken(frame.unplaced) if call.future is not None and not call.future.done()]
     for call in held:
         verdict = _judge(call, frame)
-        if isinstance(verdict, Doubt):
+        if isinstance(verdict, Ambiguous):
             frame.run.root.fatal = refusal = _refusal(call, verdict)
             for each in held:  # whoever waits for one of them would else wait for ever
                 assert each.future is not None
@@ -159,7 +159,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
     if verdict.how != "identity":
         _report_alike(call, verdict)
     if record.in_doubt:
-        _report_doubt(call, record)
+        _report_in_doubt(call, record)
         call.doubt = record
         return None
     if not record.finished:
@@ -210,9 +210,9 @@ def _runs_anew(call: Call, record: Record) -> bool:
 def _hold(call: Call, host: Any) -> Future[Any]:
     assert call.parent is not None
     future: Future[Any] = host.future(None)
-    future.hold(partial(settle_doubts, call.parent))
+    future.hold(partial(place_held, call.parent))
     call.future = future
-    call.parent.doubtful.append(call)
+    call.parent.unplaced.append(call)
     call.parent.children[future] = call
     return future
 
@@ -241,20 +241,20 @@ def _report_alike(call: Call, verdict: Same) -> None:
         report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
 
 
-def _report_doubt(call: Call, record: Record) -> None:
+def _report_in_doubt(call: Call, record: Record) -> None:
     settled = {"rerun": "runs again", "ask": "a human is asked"}
     next_step = settled.get(str(call.definition.in_doubt), "it is verified")
     reason = f"it had started when the process died: {next_step}"
     call.run.report.add("in_doubt", _summary(record), call.summary, reason)
 
 
-def _refusal(call: Call, doubt: Doubt) -> NonDeterminismError:
+def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
     """The error that tells the author what can't be told apart, and what to write."""
-    recorded, report = _summary(doubt.record), call.run.counted_report()
-    doubt.record.claim()
-    cause = Cause("") if doubt.record.info is None else cause_of(call, doubt.record.info)
-    report.add("forbidden" if doubt.forbidden else "doubt", recorded, call.summary, *cause)
-    if doubt.forbidden:
+    recorded, report = _summary(verdict.record), call.run.counted_report()
+    verdict.record.claim()
+    cause = Cause("") if verdict.record.info is None else cause_of(call, verdict.record.info)
+    report.add("forbidden" if verdict.forbidden else "doubt", recorded, call.summary, *cause)
+    if verdict.forbidden:
         return NonDeterminismError(
             f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
             f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",

@@ -43,7 +43,7 @@ async def branches_wait(host: LoopHost, frame: Frame, future: Future[Any]) -> No
         await asyncio.sleep(0)
         patience, steps = PATIENCE, -1
         while future.held and patience > 0 and not _all_wait(frame):
-            at_work = len(frame.children) > len(frame.doubtful)
+            at_work = len(frame.children) > len(frame.unplaced)
             patience = PATIENCE if at_work or frame.steps != steps else patience - TICK
             steps = frame.steps
             await asyncio.sleep(TICK)
