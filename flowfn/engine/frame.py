@@ -37,7 +37,6 @@ class Frame:
         "closed",
         "counts",
         "depth",
-        "unplaced",
         "equals",
         "failures",
         "halted",
@@ -53,6 +52,7 @@ class Frame:
         "steps",
         "suspended",
         "told",
+        "unplaced",
         "waits",
         "watch",
     )
