@@ -100,11 +100,11 @@ def config(thread: object, **more: Any) -> dict[str, Any]:
 
 TASK = {
     # Finding the identity, the future, the frame, the outcome.
-    "none": Cost(54, 0),
+    "none": Cost(52, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
-    "memory": Cost(141, 0),
+    "memory": Cost(134, 0),
     # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
-    "sqlite": Cost(147, 5),
+    "sqlite": Cost(140, 5),
 }
 
 
@@ -151,7 +151,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(80, 0), "memory": Cost(154, 0), "sqlite": Cost(186, 7)}
+STEP = {"none": Cost(80, 0), "memory": Cost(150, 0), "sqlite": Cost(170, 6)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
@@ -180,7 +180,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-TURN = {"memory": Cost(486, 0), "sqlite": Cost(650, 31)}
+TURN = {"memory": Cost(475, 0), "sqlite": Cost(645, 31)}
 """The lease, the head checkpoint, the input's checkpoint and the result's, the lease given back."""
 
 
