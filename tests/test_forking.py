@@ -72,3 +72,19 @@ for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys), InMemoryStore
         print(keeper._lock.locked())
 """
     assert printed(run_python, script) == ["False", "True"] * 3
+
+
+def test_a_place_can_be_opened_in_a_child_that_was_forked_while_one_was_opened(run_python: Any) -> None:
+    """The lock under which its parent was opening another is its parent's."""
+    script = """
+from flowfn.opening import Opened
+
+opened = Opened({})
+
+def make(name):
+    in_a_child(lambda: print(opened.get("there", str.upper), flush=True))
+    return name
+
+print(opened.get("here", make))
+"""
+    assert printed(run_python, script) == ["THERE", "here"]
