@@ -65,16 +65,14 @@ class Database:
         self._connect = partial(_connect, path, fsync, timeout)
         self.closed = False
         self._renew_locks()
-        self._connections: _Connections | None = self._open()
+        self._connections: _Connections | None = None
+        self.in_memory = self._connected().log is None
         _crosses_forks(self)
 
     def _renew_locks(self) -> None:
         self.lock = threading.Lock()
         self._reading_lock = threading.Lock()
-
-    @property
-    def in_memory(self) -> bool:
-        return self._connected().log is None
+        self._opening = threading.Lock()
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -150,13 +148,14 @@ class Database:
     # -- opening and closing ----------------------------------------------------------------------
 
     def _connected(self) -> _Connections:
-        if self.closed:
-            raise SaverError(
-                f"This {self._owner} of {self.path} is closed. Open it again: `{self._owner}(path)`."
-            )
-        if self._connections is None:
-            self._connections = self._open()
-        return self._connections
+        with self._opening:  # writers and readers have no lock in common
+            if self.closed:
+                raise SaverError(
+                    f"This {self._owner} of {self.path} is closed. Open it again: `{self._owner}(path)`."
+                )
+            if self._connections is None:
+                self._connections = self._open()
+            return self._connections
 
     def _open(self) -> _Connections:
         _prepare(self.path)

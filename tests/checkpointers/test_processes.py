@@ -194,6 +194,35 @@ def test_a_forked_child_is_another_owner(target: str) -> None:
     assert printed.splitlines() == ["LeaseLost Busy c1", "c3 c1"]
 
 
+FIRST_USERS = """
+import threading
+from flowfn.sqlite import database
+child = os.fork()
+if child == 0:
+    opening, both = database._open_writer, threading.Barrier(2)
+    opened = []
+    def open_writer(*args):
+        opened.append(opening(*args))
+        try:
+            both.wait(0.1)  # for another that opens at the same time
+        except threading.BrokenBarrierError:
+            pass
+        return opened[-1]
+    database._open_writer = open_writer
+    users = [threading.Thread(target=saver.claim, args=["t"]), threading.Thread(target=saver.load, args=["t"])]
+    [one.start() for one in users]
+    [one.join() for one in users]
+    print(len(opened), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_child_opens_once_whoever_uses_it_first(tmp_path: Path) -> None:
+    """A reader and a writer at once: a transaction would begin on one connection and end on the other."""
+    assert finish(start(str(tmp_path / "runs.db"), FIRST_USERS)) == "1\n"
+
+
 def test_a_process_that_ends_without_closing_leaves_a_sound_file(target: str) -> None:
     """A script needn't close anything; its lease is free for the next."""
     script = 'put(saver, checkpoint("c1"), thread="t", lease=claimed(saver, "t"), begin=Begin("wf", "call"))'
