@@ -214,6 +214,8 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
         _give_up_children(frame, running=not isinstance(error, Exception))
     await _settle_children(frame, host)
     frame.closed = True
+    if not suspending:
+        failing.ride_unseen(frame)
     if frame.run.root.fatal is not None:
         raise frame.run.root.fatal
     if frame.questions:

@@ -1,5 +1,7 @@
 """Which recorded calls the error that ended a run came from: nobody has acted on it, so they run again.
 
+So do those whose errors nobody had looked at by then.
+
 Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
 ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
 was handled: then only calls made under its own call count as where it came from.
@@ -16,6 +18,7 @@ from flowfn.ports import WriteRow, Writes
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
+    from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
 
 Place = tuple[str, str]
@@ -47,6 +50,20 @@ def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
         Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
         for recorded in _causes(journal, error, None, set())
     ]
+
+
+def ride_unseen(frame: Frame) -> None:
+    """Say, with the next commit, which errors nobody had looked at when an attempt failed: calls that were made after
+    them weren't made because of them."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    for call, error in frame.failures:
+        if call.future is not None and not call.future.seen:
+            place = call.run.namespace, call.task
+            for recorded in _notes(error, journal):
+                if recorded.place == place:
+                    journal.ride(place[0], recorded.checkpoint, [_row(journal, recorded)])
 
 
 def _row(journal: Journal, recorded: Recorded) -> WriteRow:
