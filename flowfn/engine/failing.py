@@ -1,4 +1,4 @@
-"""Which recorded calls the error that ended a run came from: nobody has acted on it, so they run again.
+"""Which recorded calls the error that ended a run, or an attempt, came from: nobody has acted on it, so they run again.
 
 So do those whose errors nobody had looked at by then.
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
+    from flowfn.ports import Host
 
 Place = tuple[str, str]
 """A call of a run: its namespace and its id."""
@@ -50,6 +51,16 @@ def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
         Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
         for recorded in _causes(journal, error, None, set())
     ]
+
+
+async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
+    """Record what the error of an attempt came from, for the next attempt to run it again."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    failed = failed_rows(journal, failure)
+    if failed or frame.failures:
+        await journal.write(host, [*failed, *journal.riders()])
 
 
 def ride_unseen(frame: Frame) -> None:

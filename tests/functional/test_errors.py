@@ -1,7 +1,5 @@
 """Failures: typed, with messages that say what to write, and a thread that can always be gone on with."""
 
-import asyncio
-import concurrent.futures
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -414,14 +412,6 @@ def test_a_result_that_was_not_waited_for_is_the_results(world: World) -> None:
         world.invoke(wf, 1)
 
 
-async def ended(world: World, future: Any) -> None:
-    """Wait until a task has ended, without looking at what came of it."""
-    if world.is_async:
-        await asyncio.wait({future})
-    else:
-        concurrent.futures.wait([future])
-
-
 def test_errors_that_nobody_had_looked_at_do_not_come_back(world: World) -> None:
     """Of a fan-out whose early tasks failed while it called on, all that failed run again on the first resume."""
     outage = [True]
@@ -438,7 +428,7 @@ def test_errors_that_nobody_had_looked_at_do_not_come_back(world: World) -> None
         fetched = []
         for x in range(pages):
             fetched.append(fetch(x))
-            await ended(world, fetched[-1])
+            await world.ended(fetched[-1])
         return await world.value(gather(fetched))
 
     with pytest.raises(ConnectionError, match="page 0"):
@@ -465,7 +455,7 @@ def test_an_error_that_was_looked_at_is_part_of_the_run_beside_others(world: Wor
         fetched = []
         for x in range(1, pages):
             fetched.append(fetch(x))
-            await ended(world, fetched[-1])
+            await world.ended(fetched[-1])
         return [str(handled), *await world.value(gather(fetched))]
 
     with pytest.raises(ConnectionError, match="page 1"):
