@@ -183,7 +183,8 @@ class Future(UnlockedFuture[R], Generic[R]):
             TimeoutError: it took longer than `timeout` seconds; the task goes on.
             RuntimeError: called on the event loop's own thread before it is done; await it there.
         """
-        self._wait(timeout)
+        self.seen = True
+        self.wait(timeout)
         return self._outcome()
 
     def _outcome(self) -> R:
@@ -200,11 +201,12 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The task's error, or None; waits as `result` does."""
-        self._wait(timeout)
+        self.seen = True
+        self.wait(timeout)
         return super().exception(0)
 
-    def _wait(self, timeout: float | None) -> None:
-        """Block until it is done, running the job in place where nobody has taken it."""
+    def wait(self, timeout: float | None) -> None:
+        """Block until it is done, running the job in place where nobody has taken it; that isn't looking at it."""
         self.place()
         if self.done():
             return
@@ -226,7 +228,6 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def place(self) -> None:
         """Find out what a held future stands for, as somebody waits for it."""
-        self.seen = True
         if self._place is not None:
             self._place()
 
@@ -252,15 +253,19 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def __await__(self) -> Generator[Any, None, R]:
         self.seen = True
+        yield from self.settled().__await__()
+        return self._outcome()
+
+    async def settled(self) -> None:
+        """Suspend until it is done; that isn't looking at it."""
         if self.runner is not None and not self.done():
             if self._place is not None:
-                yield from self.runner.others_wait(self).__await__()
+                await self.runner.others_wait(self)
             self.place()
             if not self.done():
-                yield from wait_aside(self.runner.join(self)).__await__()
+                await wait_aside(self.runner.join(self))
         if self.runner is not None and self._is_suspended():
-            yield from self.runner.others_end().__await__()
-        return self._outcome()
+            await self.runner.others_end()
 
     def _is_suspended(self) -> bool:
         return not self.cancelled() and isinstance(super().exception(0), Suspended)

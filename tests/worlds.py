@@ -95,6 +95,13 @@ class World:
             await asyncio.gather(future, return_exceptions=True)
         return future.exception()
 
+    async def ended(self, future: Any) -> None:
+        """Wait until a future is done, without looking at what came of it."""
+        if self.is_async:
+            await asyncio.wait({future})
+        else:
+            futures.wait([future])
+
     # -- the caller -----------------------------------------------------------------------------
 
     def do(self, target: Any, method: str, *args: Any, **kwargs: Any) -> Any:

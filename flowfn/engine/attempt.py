@@ -161,6 +161,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
         call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))
         await host.sleep(delay)
         if frame.counts:
+            await failing.record_failed(frame, failure, host)
             await call.run.reread(call.task, host)
         number += 1
 
@@ -219,6 +220,8 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
         _give_up_children(frame, running=not isinstance(error, Exception))
     await _settle_children(frame, host)
     frame.closed = True
+    if not suspending:
+        failing.ride_unseen(frame)
     if frame.run.root.fatal is not None:
         raise frame.run.root.fatal
     if frame.questions:

@@ -1,4 +1,6 @@
-"""Which recorded calls the error that ended a run came from: nobody has acted on it, so they run again.
+"""Which recorded calls the error that ended a run, or an attempt, came from: nobody has acted on it, so they run again.
+
+So do those whose errors nobody had looked at by then.
 
 Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
 ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
@@ -16,7 +18,9 @@ from flowfn.ports import WriteRow, Writes
 
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
+    from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
+    from flowfn.ports import Host
 
 Place = tuple[str, str]
 """A call of a run: its namespace and its id."""
@@ -47,6 +51,30 @@ def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
         Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
         for recorded in _causes(journal, error, None, set())
     ]
+
+
+async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
+    """Record what the error of an attempt came from, for the next attempt to run it again."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    failed = failed_rows(journal, failure)
+    if failed or frame.failures:
+        await journal.write(host, [*failed, *journal.riders()])
+
+
+def ride_unseen(frame: Frame) -> None:
+    """Say, with the next commit, which errors nobody had looked at when an attempt failed: calls that were made after
+    them weren't made because of them."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    for call, error in frame.failures:
+        if call.future is not None and not call.future.seen:
+            place = call.run.namespace, call.task
+            for recorded in _notes(error, journal):
+                if recorded.place == place:
+                    journal.ride(place[0], recorded.checkpoint, [_row(journal, recorded)])
 
 
 def _row(journal: Journal, recorded: Recorded) -> WriteRow:

@@ -173,9 +173,19 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
             return None
         failing.note(value, call, record.index)
         run.reused.add()
-        return Future.failed(value, record.order)
+        return _failed(call, value, record.order)
     run.replayed(call, value)
     return Future.of(value, record.order)
+
+
+def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
+    """A recorded error as a future; its caller may look at it."""
+    failed: Future[Any] = Future.failed(error, order)
+    assert call.parent is not None
+    call.parent.failures.append((call, error))
+    if call.future is None:
+        call.future = failed
+    return failed
 
 
 def _note_order(call: Call, record: Record) -> None:

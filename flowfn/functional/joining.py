@@ -25,7 +25,7 @@ class Gathered(Generic[R]):
             TimeoutError: one took longer than `timeout` seconds; the tasks go on.
         """
         for future in self.futures:
-            future.exception(timeout)
+            future.wait(timeout)
         return [future.result() for future in self.futures]
 
     def __await__(self) -> Generator[Any, None, list[R]]:
@@ -34,7 +34,7 @@ class Gathered(Generic[R]):
     async def _all(self) -> list[R]:
         import asyncio
 
-        await asyncio.gather(*self.futures, return_exceptions=True)
+        await asyncio.gather(*(future.settled() for future in self.futures), return_exceptions=True)
         return [await future for future in self.futures]
 
 

@@ -410,3 +410,56 @@ def test_a_result_that_was_not_waited_for_is_the_results(world: World) -> None:
         SerializationError, match=r"^the result of '.*wf' is a Future: return its value, with"
     ):
         world.invoke(wf, 1)
+
+
+def test_errors_that_nobody_had_looked_at_do_not_come_back(world: World) -> None:
+    """Of a fan-out whose early tasks failed while it called on, all that failed run again on the first resume."""
+    outage = [True]
+
+    @world.task
+    async def fetch(x: int) -> int:
+        world.ran.append(x)
+        if outage and x != 1:
+            raise ConnectionError(f"page {x}")
+        return x
+
+    @world.entrypoint
+    async def wf(pages: int) -> Any:
+        fetched = []
+        for x in range(pages):
+            fetched.append(fetch(x))
+            await world.ended(fetched[-1])
+        return await world.value(gather(fetched))
+
+    with pytest.raises(ConnectionError, match="page 0"):
+        world.invoke(wf, 4, thread_id="t")
+    outage.clear()
+    assert world.invoke(wf, None, thread_id="t") == [0, 1, 2, 3]
+    assert world.ran == [0, 1, 2, 3, 0, 2, 3]
+
+
+def test_an_error_that_was_looked_at_is_part_of_the_run_beside_others(world: World) -> None:
+    """Code that handled an error and failed of another doesn't have the handled one's task run again."""
+    outage = [True]
+
+    @world.task
+    async def fetch(x: int) -> int:
+        world.ran.append(x)
+        if outage or x == 0:
+            raise ConnectionError(f"page {x}")
+        return x
+
+    @world.entrypoint
+    async def wf(pages: int) -> Any:
+        handled = await world.error(fetch(0))
+        fetched = []
+        for x in range(1, pages):
+            fetched.append(fetch(x))
+            await world.ended(fetched[-1])
+        return [str(handled), *await world.value(gather(fetched))]
+
+    with pytest.raises(ConnectionError, match="page 1"):
+        world.invoke(wf, 3, thread_id="t")
+    outage.clear()
+    assert world.invoke(wf, None, thread_id="t") == ["page 0", 1, 2]
+    assert world.ran == [0, 1, 2, 1, 2]

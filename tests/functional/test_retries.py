@@ -129,6 +129,85 @@ def test_a_retried_entrypoint_reuses_its_finished_tasks(world: World) -> None:
     assert world.ran == [1, 2]
 
 
+def test_a_retried_parent_tries_again_what_it_failed_of(world: World) -> None:
+    """A child whose error an attempt failed of runs again in the next, also where a cleanup was called after it."""
+
+    @world.task
+    async def child() -> int:
+        world.ran.append("child")
+        if world.ran.count("child") < 3:
+            raise ConnectionError("lost")
+        return 7
+
+    @world.task
+    async def cleanup() -> None:
+        world.ran.append("cleanup")
+
+    @world.task(retry_policy=THRICE)
+    async def parent() -> int:
+        try:
+            return await world.value(child())
+        except ConnectionError:
+            await world.value(cleanup())
+            raise
+
+    assert world.invoke(calling(world, lambda _: parent()), 1) == 7
+    assert world.ran == ["child", "cleanup", "child", "child"]
+
+
+def test_a_retried_parent_tries_again_what_it_had_not_looked_at(world: World) -> None:
+    """A child that had failed without anybody looking, when an attempt failed of something else, runs again."""
+
+    @world.task
+    async def child() -> int:
+        world.ran.append("child")
+        if world.ran == ["child"]:
+            raise ConnectionError("lost")
+        return 7
+
+    @world.task
+    async def other() -> None:
+        world.ran.append("other")
+
+    @world.task(retry_policy=THRICE)
+    async def parent() -> int:
+        called = child()
+        await world.ended(called)
+        await world.value(other())
+        if current().attempt == 1:
+            raise ConnectionError("another trouble")
+        return await world.value(called)
+
+    assert world.invoke(calling(world, lambda _: parent()), 1) == 7
+    assert world.ran == ["child", "other", "child"]
+
+
+def test_a_retried_parent_does_not_run_again_what_it_handled(world: World) -> None:
+    """A child's error that an attempt handled is handled by the next as well, without the child running again."""
+
+    @world.task
+    async def child() -> int:
+        world.ran.append("child")
+        raise ConnectionError("lost")
+
+    @world.task
+    async def instead() -> int:
+        world.ran.append("instead")
+        return 7
+
+    @world.task(retry_policy=THRICE)
+    async def parent() -> int:
+        error = await world.error(child())
+        value = await world.value(instead())
+        if current().attempt < 3:
+            raise ConnectionError("another trouble")
+        assert isinstance(error, ConnectionError)
+        return value
+
+    assert world.invoke(calling(world, lambda _: parent()), 1) == 7
+    assert world.ran == ["child", "instead"]
+
+
 def test_a_key_is_the_same_for_each_attempt(world: World) -> None:
     """G3: every attempt at a call has the same idempotency key."""
     keys = []
