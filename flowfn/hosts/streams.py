@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from contextvars import copy_context
 from queue import SimpleQueue
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from flowfn.engine.drive import drive
 from flowfn.errors import Cancelled
@@ -30,6 +32,10 @@ class _Ended:
         self.error = error
 
 
+class _Alive:
+    """Something that only the frame of a generator knows."""
+
+
 class ThreadStream:
     """A run on a worker thread, and its events on the caller's."""
 
@@ -38,6 +44,8 @@ class ThreadStream:
         self._events: SimpleQueue[Any] = SimpleQueue()
         self._asked: SimpleQueue[None] = SimpleQueue()
         self._left = False
+        self._thread: int | None = None
+        """The run's own, once it has begun."""
         self.post = self._events.put
 
     async def pause(self) -> None:
@@ -51,9 +59,12 @@ class ThreadStream:
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
         """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
 
-        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that.
+        What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that. Nor does a stream
+        that the run's own code closes, or that the garbage collector does: that may come in the middle of whatever
+        the run needs to end.
         """
-        context, due = copy_context(), [run]
+        context, due, alive = copy_context(), [run], _Alive()
+        known = ref(alive)  # the collector clears it before it closes what it found; nothing else does
         try:
             run_soon(lambda: context.run(self._run, due))
             while not isinstance(event := self._events.get(), _Ended):
@@ -65,20 +76,21 @@ class ThreadStream:
             self._left = True
             leave()
             self._asked.put(None)
-            self._see_end(due)
+            self._see_end(due, waits=known() is not None and self._thread != get_ident())
             raise
         if event.error is not None:
             raise event.error
 
-    def _see_end(self, due: list[Coroutine[Any, Any, Any]]) -> None:
-        """Wait until a run that was left has ended; one that no thread has begun is begun by none."""
+    def _see_end(self, due: list[Coroutine[Any, Any, Any]], waits: bool) -> None:
+        """Wait, if it may be, until a run that was left has ended; one that no thread has begun is begun by none."""
         with suppress(IndexError):
             due.pop().close()
             return
-        while not isinstance(self._events.get(), _Ended):
+        while waits and not isinstance(self._events.get(), _Ended):
             pass
 
     def _run(self, due: list[Coroutine[Any, Any, Any]]) -> None:
+        self._thread = get_ident()
         try:
             drive(due.pop())
         except BaseException as error:

@@ -1,9 +1,12 @@
 """What each stream mode shows, in LangGraph's shapes (behaviour page 3.8 and 4.1, golden trace C8)."""
 
+import gc
+from threading import Event
 from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import Interrupt, entrypoint, get_stream_writer, interrupt, task
 
 from ..worlds import World, questions
@@ -250,6 +253,41 @@ def test_leaving_early_stops_the_run_and_leaves_it_resumable(world: World) -> No
     repeated = len(world.ran) - len(set(world.ran))
     assert repeated <= 1
     assert world.saver.thread("t").status == "done"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("collected", [True, False])
+def test_a_stream_that_ends_within_its_own_run_is_not_waited_for(collected: bool) -> None:
+    """The collector finds it there, or the run's code drops it: the run would wait for itself."""
+    left = Event()
+    kept: list[Any] = []
+
+    @task
+    def first() -> int:
+        return 1
+
+    @task
+    def second() -> int:
+        left.wait()
+        kept.clear()
+        gc.collect()
+        return 2
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf(x: int) -> int:
+        first().result()
+        return second().result()
+
+    def leave() -> None:
+        stream = wf.stream(1, thread_id="t")
+        assert next(stream) == {"first": 1}
+        holder: list[Any] = [stream]
+        if collected:
+            holder.append(holder)
+        kept.append(holder)
+
+    leave()
+    left.set()
+    assert wf.invoke(None, thread_id="t") == 2
 
 
 def test_a_question_is_shown_with_its_id(world: World) -> None:
