@@ -60,13 +60,11 @@ class ThreadStream:
         """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
 
         What it stops for is raised once the run has ended; a second Ctrl-C doesn't wait for that. Nor does a stream
-        that the garbage collector finds, which may be in the middle of whatever the run needs to end, nor one that is
-        closed by the run's own code.
+        that the run's own code closes, or that the garbage collector does: that may come in the middle of whatever
+        the run needs to end.
         """
         context, due, alive = copy_context(), [run], _Alive()
-        known = ref(
-            alive
-        )  # which the collector clears before it closes what it found; a reference that is dropped doesn't
+        known = ref(alive)  # the collector clears it before it closes what it found; nothing else does
         try:
             run_soon(lambda: context.run(self._run, due))
             while not isinstance(event := self._events.get(), _Ended):
