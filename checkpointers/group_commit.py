@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Protocol
 
+from flowfn.forking import each_after_fork
 from flowfn.ports import Commit
 
 Refusals = list[Exception | None]
@@ -44,6 +45,11 @@ class GroupCommit:
     """The commits that wait for one writing lock."""
 
     def __init__(self) -> None:
+        self._begin()
+        _begun_anew_after_fork(self)
+
+    def _begin(self) -> None:
+        """Nobody waits: in a forked child the queue and its leader are its parent's."""
         self._queue: list[_Waiting] = []
         self._has_leader = False
         self._mutex = threading.Lock()
@@ -122,3 +128,6 @@ class GroupCommit:
             self._has_leader = bool(self._queue)
             if self._queue:
                 self._queue[0].wake()
+
+
+_begun_anew_after_fork = each_after_fork(GroupCommit._begin)
