@@ -22,6 +22,7 @@ from checkpointers.rules import (
     nothing_to_change,
     now,
     strange_item,
+    tell,
     unknown_before,
 )
 from flowfn.errors import SaverError
@@ -209,8 +210,7 @@ class MemorySaver(CheckpointSaver):
             else:
                 self._add_checkpoint(thread, item, held[item.namespace, item.id])
         self._settle(thread, commit)
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
         return None
 
     def _admits(self, lease: Lease) -> bool:

@@ -15,7 +15,7 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
-from checkpointers.rules import END, busy, lease_lost, paged, unknown_before
+from checkpointers.rules import END, busy, lease_lost, paged, tell, unknown_before
 from checkpointers.sqlite import pruning as sqlite_pruning
 from checkpointers.sqlite import rows as sqlite_rows
 from checkpointers.sqlite.channel_maps import Bases
@@ -173,8 +173,7 @@ class SqliteSaver(CheckpointSaver):
         """A commit is durable; nobody who waits for one goes on before the lock is given back."""
         if commit.release and commit.lease is not None:
             self._holder.drop(commit.lease)
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
 
     def forget(self, thread: str, places: Collection[Place]) -> None:
         with self._database.writing() as db:
