@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Protocol
 
+from flowfn.forking import each_after_fork
 from flowfn.ports import Commit
 
 Refusals = list[Exception | None]
@@ -44,6 +44,11 @@ class GroupCommit:
     """The commits that wait for one writing lock."""
 
     def __init__(self) -> None:
+        self._begin()
+        _begun_anew_after_fork(self)
+
+    def _begin(self) -> None:
+        """Nobody waits: in a forked child the queue and its leader are its parent's."""
         self._queue: list[_Waiting] = []
         self._has_leader = False
         self._mutex = threading.Lock()
@@ -98,19 +103,22 @@ class GroupCommit:
 
         If that is cut short, the others' commits wait on for the next holder.
         """
-        with self._mutex:
-            batch, self._queue = self._queue, []
-            self._has_leader = False
-        try:
-            refusals = iter(write([commit for one in batch for commit in one.commits], wait=True))
+        batch: list[_Waiting] = []
+        refusals: Refusals | None = None
+        try:  # Ctrl-C may come between any two lines
+            with self._mutex:
+                batch, self._queue = self._queue, []
+                self._has_leader = False
+            refusals = write([commit for one in batch for commit in one.commits], wait=True)
+            _answer(batch, refusals)
         except BaseException:
+            if refusals is not None:
+                _answer(batch, refusals)
+                raise
             with self._mutex:
                 self._queue[:0] = batch
                 self._has_leader = True
             raise
-        for one in batch:
-            one.refusals = list(islice(refusals, len(one.commits)))
-            one.wake()
 
     def _leave(self, mine: _Waiting, leads: bool) -> None:
         """Give up waiting; where this one led, the next one does."""
@@ -122,3 +130,15 @@ class GroupCommit:
             self._has_leader = bool(self._queue)
             if self._queue:
                 self._queue[0].wake()
+
+
+def _answer(batch: Sequence[_Waiting], refusals: Refusals) -> None:
+    """Tell each what became of its commits. Nothing happens if it was told before."""
+    end = 0
+    for one in batch:
+        start, end = end, end + len(one.commits)
+        one.refusals = refusals[start:end]
+        one.wake()
+
+
+_begun_anew_after_fork = each_after_fork(GroupCommit._begin)

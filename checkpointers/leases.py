@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -79,6 +79,11 @@ class Holder:
         with self._lock:
             if self.holds(lease.thread, lease.token):
                 del self._held[lease.thread]
+
+    def drop_all(self, leases: Iterable[Lease]) -> None:
+        """Count leases as given back that nobody was told of, as Ctrl-C came: nobody would ever give them back."""
+        for lease in leases:
+            self.drop(lease)
 
     def holds(self, thread: str, token: int) -> bool:
         return self._held.get(thread) == token

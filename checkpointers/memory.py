@@ -22,6 +22,7 @@ from checkpointers.rules import (
     nothing_to_change,
     now,
     strange_item,
+    tell,
     unknown_before,
 )
 from flowfn.errors import SaverError
@@ -138,29 +139,41 @@ class MemorySaver(CheckpointSaver):
     # -- leases -----------------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
-        with self._lock:
-            new = thread not in self._threads
-            held = self._known(thread)
-            if not force and held.owner is not None and held.is_held():
-                return Busy(label(held.owner))
-            return self._lend(held, new=new)
+        lent: list[Lease] = []
+        try:
+            with self._lock:
+                new = thread not in self._threads
+                held = self._known(thread)
+                if not force and held.owner is not None and held.is_held():
+                    return Busy(label(held.owner))
+                return self._lend(held, lent, new=new)
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
-        with self._lock:
-            for thread in reversed(self._threads.values()):
-                if thread.is_left_over(workflow, call):
-                    return self._lend(thread)
-        return None
+        lent: list[Lease] = []
+        try:
+            with self._lock:
+                for thread in reversed(self._threads.values()):
+                    if thread.is_left_over(workflow, call):
+                        return self._lend(thread, lent)
+            return None
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
     def release(self, lease: Lease) -> None:
         with self._lock:
             self._take_back(lease)
 
-    def _lend(self, thread: _Thread, *, new: bool = False) -> Lease:
+    def _lend(self, thread: _Thread, lent: list[Lease], *, new: bool = False) -> Lease:
+        """Lend a thread; `lent` is for the caller, who drops it if it can't be told of."""
         thread.token = next(self._ticks)
         thread.owner = self._holder.owner
         self._touch(thread)
         lease = Lease(thread.id, thread.token, new)
+        lent.append(lease)
         self._holder.take(lease)
         return lease
 
@@ -197,8 +210,7 @@ class MemorySaver(CheckpointSaver):
             else:
                 self._add_checkpoint(thread, item, held[item.namespace, item.id])
         self._settle(thread, commit)
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
         return None
 
     def _admits(self, lease: Lease) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from flowfn.errors import LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
+from flowfn.logs import logger
 from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
 
 END = (1 << 63) - 1
@@ -66,6 +67,15 @@ def paged(
         if len(page) < size:
             return
         limit = None if limit is None else limit - size
+
+
+def tell(commit: Commit) -> None:
+    """Tell that a commit is durable. What goes wrong there is no word on it, nor on others of its group."""
+    if commit.written is not None:
+        try:
+            commit.written()
+        except Exception:
+            logger.exception("thread %s: a commit was made, and whoever waited for it failed", commit.thread)
 
 
 def lease_lost(thread: str) -> LeaseLost:

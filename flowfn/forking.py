@@ -1,18 +1,24 @@
-"""What a forked child does before anything else.
+"""What a forked child does before anything else, and what its parent does for it.
 
 Rule: a child has none of its parent's threads. A lock that one of them held is never released there, and what one
-of them was to do is not done: so whoever keeps locks or threads makes new ones. Where processes can't fork,
-nothing happens.
+of them was to do is not done: so whoever keeps locks or threads makes new ones. What can't be inherited at all is
+put away before the fork; no fork waits for that for longer than `PATIENCE`. Where processes can't fork, nothing
+happens.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections.abc import Callable
-from typing import TypeVar
+from itertools import count
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+PATIENCE = 2.0
+"""Seconds that a fork waits at most, for everything that is put away before it."""
 
 
 def after_fork(act: Callable[[], object]) -> None:
@@ -23,11 +29,56 @@ def after_fork(act: Callable[[], object]) -> None:
 
 def each_after_fork(act: Callable[[T], object]) -> Callable[[T], None]:
     """To be called with an object: while it lives, `act` is called with it in each forked child."""
-    living: weakref.WeakSet[T] = weakref.WeakSet()
+    living = _Living[T]()
 
     def act_on_each() -> None:
-        for one in list(living):
+        for one in living.all():
             act(one)
 
     after_fork(act_on_each)
     return living.add
+
+
+def each_around_fork(
+    before: Callable[[T, float], object], in_parent: Callable[[T], object], in_child: Callable[[T], object]
+) -> Callable[[T], None]:
+    """To be called with an object: while it lives, these are called with it around each fork, in the thread that forks.
+
+    `before` also gets the time, by the monotonic clock, at which it has to give up. Several threads may fork at once.
+    """
+    living = _Living[T]()
+
+    def act_before() -> None:
+        deadline = time.monotonic() + PATIENCE
+        for one in living.all():
+            before(one, deadline)
+
+    def act_in_parent() -> None:
+        for one in living.all():
+            in_parent(one)
+
+    def act_in_child() -> None:
+        for one in living.all():
+            in_child(one)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=act_before, after_in_parent=act_in_parent, after_in_child=act_in_child)
+        os.register_at_fork(
+            after_in_parent=act_in_parent
+        )  # again: Ctrl-C may have kept the first from its work
+    return living.add
+
+
+class _Living(Generic[T]):
+    """Objects, for as long as they live. Threads may add some at any time."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._by_number: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
+
+    def add(self, one: T) -> None:
+        self._by_number[next(self._numbers)] = one
+
+    def all(self) -> list[T]:
+        """Those there are, in the order in which they came."""
+        return [one for reference in self._by_number.valuerefs() if (one := reference()) is not None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,9 @@ from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
 from flowfn.engine.nesting import execute_nested, nested
-from flowfn.engine.root import Ending, Fresh, Resume, lead, on_saver, take_lease
+from flowfn.engine.root import Ending, Fresh, Resume, give_back, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
-from flowfn.errors import Cancelled, FlowError, SaverError, Suspended, UnknownThread
+from flowfn.errors import Cancelled, FlowError, Suspended, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.hosts.threads import ThreadHost
 from flowfn.identity.captured import part
@@ -322,8 +321,7 @@ async def _give_back(setup: Setup, order: Order, host: Host) -> None:
     journal, saver = order.journal, setup.saver
     lease = order.lease if journal is None else None if journal.released else journal.lease
     if lease is not None and saver is not None:
-        with suppress(SaverError):
-            await on_saver(saver, host, saver.release, lease)
+        await give_back(saver, host, lease)
 
 
 async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
@@ -426,6 +424,6 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
         )
     if lease is None:
         thread = order.config.thread_id or host.new_id()
-        lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy)
+        order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy)
     order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
     return journal

@@ -58,20 +58,60 @@ in_a_child(lambda: None)
     assert printed(run_python, script) == ["kept"]
 
 
+def test_something_may_be_put_away_before_a_fork(run_python: Any) -> None:
+    """And be taken up again on both sides, by what lives."""
+    script = """
+from flowfn.forking import each_around_fork
+
+class Named:
+    def before(self, deadline):
+        self.heard = ["before"]
+    def parent(self):
+        self.heard.append("parent")
+    def child(self):
+        self.heard.append("child")
+
+register = each_around_fork(Named.before, Named.parent, Named.child)
+named, gone = Named(), Named()
+register(named)
+register(gone)
+del gone
+in_a_child(lambda: print(named.heard, flush=True))
+print(sorted(set(named.heard)))
+"""
+    assert printed(run_python, script) == ["['before', 'child']", "['before', 'parent']"]
+
+
 def test_a_lock_that_another_thread_held_is_free_in_a_child(run_python: Any) -> None:
-    """Savers and stores in memory, and an encrypted saver, can be used there."""
+    """Savers, stores and caches in memory, and an encrypted saver, can be used there."""
     script = """
 from checkpointers import EncryptedSaver, MemorySaver
+from flowfn.caching import MemoryCache
 from flowfn.encryption import KeyRing
 from flowfn.stores import InMemoryStore
 
 keys = KeyRing({"k": KeyRing.new_key()})
-for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys), InMemoryStore()):
+for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys), InMemoryStore(), MemoryCache()):
     with keeper._lock:
         in_a_child(lambda: print(keeper._lock.locked(), flush=True))
         print(keeper._lock.locked())
 """
-    assert printed(run_python, script) == ["False", "True"] * 3
+    assert printed(run_python, script) == ["False", "True"] * 4
+
+
+def test_nobody_waits_in_a_child_for_a_place_or_a_commit_of_its_parent(run_python: Any) -> None:
+    """Neither for what a thread was opening, nor for one that was to write the commits of all."""
+    script = """
+from checkpointers.group_commit import GroupCommit, _Waiting
+from flowfn.opening import Opened
+
+opened, group = Opened({}), GroupCommit()
+print(group._enqueue(_Waiting([])))
+with opened._lock, group._mutex:
+    in_a_child(lambda: print(opened._lock.locked(), group._enqueue(_Waiting([])), len(group._queue), flush=True))
+print(group._enqueue(_Waiting([])), len(group._queue))
+"""
+    assert printed(run_python, script) == ["True", "False True 1", "False 2"]
 
 
 def test_a_place_can_be_opened_in_a_child_that_was_forked_while_one_was_opened(run_python: Any) -> None:

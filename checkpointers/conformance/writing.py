@@ -31,6 +31,22 @@ class WritingContract(Contract):
             put(saver, row)
             assert loaded(saver).checkpoint == row
 
+    def test_what_fails_after_a_commit_is_no_word_on_it(self) -> None:
+        """Nor on others that are written with it: whoever waits for one may have gone."""
+
+        def gone() -> None:
+            raise RuntimeError("Event loop is closed")
+
+        heard: list[str] = []
+        with self.saver() as saver:
+            commits = [
+                Commit(THREAD, items=[checkpoint("c1")], written=gone),
+                Commit("another", items=[checkpoint("c1")], written=lambda: heard.append("another")),
+            ]
+            assert saver.commit(commits) == [None, None]
+            assert heard == ["another"]
+            assert loaded(saver).checkpoint.id == "c1"
+
     def test_what_was_committed_is_there_after_reopening(self) -> None:
         """G1: a commit outlives the saver that made it."""
         saver = self.make()

@@ -40,7 +40,7 @@ from checkpointers.foreign.rows import (
 from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
-from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, unknown_before
+from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, tell, unknown_before
 from flowfn.errors import SaverError
 from flowfn.logs import logger
 from flowfn.ports import (
@@ -223,8 +223,7 @@ class ForeignSaver(CheckpointSaver):
         except Exception as error:
             known.forget()
             return error
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
         if commit.release and lease is not None:
             self.release(lease)
         return None

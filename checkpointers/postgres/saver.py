@@ -25,7 +25,7 @@ from checkpointers.postgres import reading as postgres_reading
 from checkpointers.postgres import sending as postgres_sending
 from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
-from checkpointers.rules import END, PAGE, lease_lost, paged, unknown_before
+from checkpointers.rules import END, PAGE, lease_lost, paged, tell, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.postgres.database import Database
@@ -187,8 +187,7 @@ class PostgresSaver(CheckpointSaver):
             return lease_lost(commit.thread)
         if commit.release and commit.lease is not None:
             self._holder.drop(commit.lease)
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
         return None
 
     def forget(self, thread: str, places: Collection[Place]) -> None:

@@ -15,7 +15,7 @@ from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
-from checkpointers.rules import END, busy, lease_lost, paged, unknown_before
+from checkpointers.rules import END, busy, lease_lost, paged, tell, unknown_before
 from checkpointers.sqlite import pruning as sqlite_pruning
 from checkpointers.sqlite import rows as sqlite_rows
 from checkpointers.sqlite.channel_maps import Bases
@@ -72,22 +72,32 @@ class SqliteSaver(CheckpointSaver):
     # -- leases -----------------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
-        with self._database.writing() as db:
-            found = sqlite_rows.lease_of(db, thread)
-            if found is None:
-                return self._lend(db, sqlite_rows.add_thread(db, thread), thread, new=True)
-            owner = found.live_owner()
-            if owner is not None and not force:
-                return Busy(label(owner))
-            return self._lend(db, found.key, thread)
+        lent: list[Lease] = []
+        try:
+            with self._database.writing() as db:
+                found = sqlite_rows.lease_of(db, thread)
+                if found is None:
+                    return self._lend(db, sqlite_rows.add_thread(db, thread), thread, lent, new=True)
+                owner = found.live_owner()
+                if owner is not None and not force:
+                    return Busy(label(owner))
+                return self._lend(db, found.key, thread, lent)
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         with self._database.reading() as db:
             if self._left_over(db, workflow, call) is None:
                 return None
-        with self._database.writing() as db:
-            found = self._left_over(db, workflow, call)
-            return None if found is None else self._lend(db, found.key, found.thread)
+        lent: list[Lease] = []
+        try:
+            with self._database.writing() as db:
+                found = self._left_over(db, workflow, call)
+                return None if found is None else self._lend(db, found.key, found.thread, lent)
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
     def next_call(self, workflow: str, after: str = "") -> str | None:
         with self._database.reading() as db:
@@ -105,8 +115,12 @@ class SqliteSaver(CheckpointSaver):
         waiting = sqlite_rows.unfinished(db, workflow, call)
         return next((held for held in waiting if held.live_owner() is None), None)
 
-    def _lend(self, db: sqlite3.Cursor, key: int, thread: str, *, new: bool = False) -> Lease:
+    def _lend(
+        self, db: sqlite3.Cursor, key: int, thread: str, lent: list[Lease], *, new: bool = False
+    ) -> Lease:
+        """Lend a thread; `lent` is for the caller, who drops it if it can't be told of."""
         lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry(), new=new)
+        lent.append(lease)
         self._holder.take(lease)  # before the row can be seen, or it would look abandoned
         return lease
 
@@ -159,8 +173,7 @@ class SqliteSaver(CheckpointSaver):
         """A commit is durable; nobody who waits for one goes on before the lock is given back."""
         if commit.release and commit.lease is not None:
             self._holder.drop(commit.lease)
-        if commit.written is not None:
-            commit.written()
+        tell(commit)
 
     def forget(self, thread: str, places: Collection[Place]) -> None:
         with self._database.writing() as db:

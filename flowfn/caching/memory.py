@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from flowfn.caching.budgets import bytes_budget, seconds_budget
+from flowfn.forking import each_after_fork
 
 
 class MemoryCache:
@@ -25,6 +26,10 @@ class MemoryCache:
         self.max_age = seconds_budget(max_age)
         self._entries: dict[str, tuple[bytes, float | None]] = {}
         self._size = 0
+        self._renew_lock()
+        _renewed_after_fork(self)
+
+    def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
@@ -74,6 +79,8 @@ class MemoryCache:
 def _like(max_bytes: int | None, max_age: float | None) -> MemoryCache:
     return MemoryCache(max_bytes=max_bytes, max_age=max_age)
 
+
+_renewed_after_fork = each_after_fork(MemoryCache._renew_lock)
 
 PROCESS = MemoryCache()
 """Where results are kept that a cache policy asks for and nobody names a place for."""

@@ -95,21 +95,33 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
         ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
-    while True:
-        alone = force or saver.inline
-        taken: Lease | Busy | None = None if alone else await host.claim_free(saver, thread)
-        if taken is None:
-            taken = await on_saver(saver, host, saver.claim, thread, force=force)
+    taken: Lease | Busy | None = None
+    try:
+        while True:
+            if saver.inline:  # by no other call: Ctrl-C may come between two
+                taken = saver.claim(thread, force=force)
+            elif force or (taken := await host.claim_free(saver, thread)) is None:
+                taken = await on_saver(saver, host, saver.claim, thread, force=force)
+            if isinstance(taken, Lease):
+                return taken
+            assert isinstance(taken, Busy)
+            if on_busy == "reject":
+                raise ThreadBusy(
+                    f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
+                    "over with on_busy='cancel', or use another thread_id"
+                )
+            await host.sleep(delay)
+            delay = min(delay * 2, LONGEST_WAIT)
+    except BaseException:
         if isinstance(taken, Lease):
-            return taken
-        assert isinstance(taken, Busy)
-        if on_busy == "reject":
-            raise ThreadBusy(
-                f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
-                "over with on_busy='cancel', or use another thread_id"
-            )
-        await host.sleep(delay)
-        delay = min(delay * 2, LONGEST_WAIT)
+            await give_back(saver, host, taken)
+        raise
+
+
+async def give_back(saver: Saver, host: Host, lease: Lease) -> None:
+    """Give back the lease of a call that came to no run; whoever can't is told why by what failed before."""
+    with suppress(SaverError):
+        await on_saver(saver, host, saver.release, lease)
 
 
 async def on_saver(saver: Saver, host: Host, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

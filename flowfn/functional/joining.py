@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
@@ -81,7 +81,12 @@ class _AsCompleted(Generic[R]):
             if future.held and future.runner is not None:
                 await future.runner.others_wait(future)
             future.place()
-        for future in self._settled(lambda future: loop.call_soon_threadsafe(told.put_nowait, future)):
+
+        def tell(future: Future[R]) -> None:
+            with suppress(RuntimeError):  # the loop has been closed, and nobody waits any more
+                loop.call_soon_threadsafe(told.put_nowait, future)
+
+        for future in self._settled(tell):
             yield await _ended(future)
         while self._left:
             future = await wait_aside(told.get())

@@ -14,7 +14,7 @@ from flowfn.config import RunConfig
 from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition
 from flowfn.engine.drive import drive
-from flowfn.engine.root import Ending, Fresh, on_saver
+from flowfn.engine.root import Ending, Fresh, give_back, on_saver
 from flowfn.engine.run import PREVIOUS, Hosts, Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
@@ -93,11 +93,17 @@ class Lowered:
         saver = self.setup.saver
         if saver is None:
             return Order(given, RunConfig())
-        lease: Lease | None = await on_saver(saver, hosts.own, saver.adopt, *given.begin)
-        if lease is not None:
+        lease: Lease | None = None
+        try:
+            lease = await on_saver(saver, hosts.own, saver.adopt, *given.begin)
+            if lease is None:
+                return Order(given, RunConfig(hosts.own.new_id()))
             logger.info("continuing the unfinished run %s of %s", lease.thread, self.definition.name)
             return Order(None, RunConfig(lease.thread), lease=lease)
-        return Order(given, RunConfig(hosts.own.new_id()))
+        except BaseException:
+            if lease is not None:
+                await give_back(saver, hosts.own, lease)
+            raise
 
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""

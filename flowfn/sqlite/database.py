@@ -1,10 +1,10 @@
 """The connections to one SQLite file: opening, transactions, forks.
 
 Rule: one connection writes, under `lock`; another reads, under a lock of its own, so that no reader
-waits for a writer; a third checkpoints (`wal`). A connection never crosses a fork: the child
-opens its own and never closes its parent's, which would drop the parent's file locks. Only SQLite opens the
-file: POSIX drops all locks that a process holds on a file as it closes any descriptor of it, and the next process
-to close the file would delete the log that this one writes to.
+waits for a writer; a third checkpoints (`wal`). Only SQLite opens the file: POSIX drops all locks that a process
+has on a file as it closes any descriptor of it, and the next process to close the file would delete the log that
+this one writes to. Nor does a connection to a file cross a fork: SQLite would take the locks of its process,
+which it keeps a list of, for those of the child.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
+from operator import methodcaller
 from typing import Literal, TypeVar
+from urllib.parse import quote, unquote, urlsplit
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.forking import after_fork, each_after_fork
+from flowfn.forking import after_fork, each_around_fork
 from flowfn.sqlite.errors import Damaged, cut_off, damaged, is_busy, typed
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
@@ -62,17 +64,20 @@ class Database:
         self._schema = schema
         self._owner = owner
         self._timeout = timeout
-        self._connect = partial(_connect, path, fsync, timeout)
+        self._file, target = _absolute(path)
+        self._connect = partial(_connect, target, fsync, timeout)
         self.closed = False
         self._renew_locks()
         self._connections: _Connections | None = None
+        self.in_memory = False
+        _crosses_forks(self)  # now: a fork may come as it is opened
         self.in_memory = self._connected().log is None
-        _crosses_forks(self)
 
     def _renew_locks(self) -> None:
         self.lock = threading.Lock()
         self._reading_lock = threading.Lock()
         self._opening = threading.Lock()
+        self._held_by_forks: dict[int, list[threading.Lock]] = {}
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -158,7 +163,7 @@ class Database:
             return self._connections
 
     def _open(self) -> _Connections:
-        _prepare(self.path)
+        _prepare(self.path, self._file)
         try:
             writer = self._patiently(partial(_open_writer, self._connect, self._schema, self.path))
             connections = _Connections(writer, self._connect, LOG[self._fsync])
@@ -185,19 +190,55 @@ class Database:
         """Move the log into the file and close it. No error if closed already."""
         with self.lock, self._reading_lock:
             self.closed = True
-            if self._connections is not None:
-                if self._connections.log is not None:
-                    self._connections.log.checkpoint(self._connections.writer)
-                self._finalizer()
-                self._connections = None
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Close the connections; the caller holds the locks."""
+        if self._connections is not None:
+            if self._connections.log is not None:
+                self._connections.log.checkpoint(self._connections.writer)
+            self._finalizer()
+            self._connections = None
+
+    # -- forks ------------------------------------------------------------------------------------
+
+    def before_fork(self, deadline: float) -> None:
+        """Let transactions end, and close the file; each side opens it when it next needs it."""
+        held = self._held_by_forks.setdefault(threading.get_ident(), [])
+        for lock in (self.lock, self._reading_lock, self._opening):
+            acquire = methodcaller("acquire", timeout=max(0.0, deadline - time.monotonic()))
+            held.extend(filter(acquire, (lock,)))  # at one go, or Ctrl-C would leave it locked for ever
+            if lock not in held:
+                return
+        if self._has_file_open():
+            with suppress(sqlite3.Error):
+                self._disconnect()
+
+    def after_fork(self) -> None:
+        """Go on in the parent."""
+        held = self._held_by_forks.get(threading.get_ident(), [])
+        with suppress(IndexError):
+            for _ in map(methodcaller("release"), iter(held.pop, None)):
+                pass
+        self._held_by_forks.pop(threading.get_ident(), None)
 
     def cross_fork(self) -> None:
-        """Forget the parent's connections and locks. In memory, the child goes on with its own copy."""
+        """Go on in the child, where SQLite takes locks that only the parent has for its own, while the file is open.
+
+        If the fork couldn't wait until it was closed, it is neither used nor opened again. What is in memory is a copy.
+        """
+        opening = self._opening not in self._held_by_forks.get(threading.get_ident(), [])
+        if self._has_file_open() or (opening and self._opening.locked()):
+            if (file := _identity(self._file)) is not None:
+                _inherited.add(file)
+            if self._connections is not None:
+                self._finalizer.detach()
+                _abandoned.append(self._connections)
+                self._connections = None
         self._renew_locks()
-        if self._connections is not None and self._connections.log is not None:
-            self._finalizer.detach()
-            _abandoned.append(self._connections)
-            self._connections = None
+
+    def _has_file_open(self) -> bool:
+        return self._connections is not None and self._connections.log is not None
 
 
 class _Connections:
@@ -229,15 +270,52 @@ class _Connections:
         self.writer.close()
 
 
-def _prepare(path: str) -> None:
-    """See to it that there is a folder, and in it a file that only its owner can read."""
-    if path == ":memory:" or path.startswith("file:"):
+def _absolute(path: str) -> tuple[str, str]:
+    """The file that a path or an SQLite URI names, "" if it is in memory; and what SQLite is to open.
+
+    They stay the same as the process changes its folder, as a daemon does after its fork.
+    """
+    if path == ":memory:":
+        return "", path
+    if not path.startswith("file:"):
+        file = os.path.join(os.getcwd(), path)
+        return file, file
+    uri = urlsplit(path)
+    if uri.path == ":memory:" or "mode=memory" in uri.query:
+        return "", path
+    if uri.path.startswith("/"):
+        return unquote(uri.path), path
+    folder = os.path.join(os.getcwd(), "")
+    return folder + unquote(uri.path), f"file:{quote(folder)}{path.removeprefix('file:')}"
+
+
+def _prepare(path: str, file: str) -> None:
+    """See to it that there is a folder, and in it a file that only its owner can read.
+
+    Raises:
+        SaverError: there is none, or the file can't be opened in this process.
+    """
+    if file and _identity(file) in _inherited:
+        raise SaverError(
+            f"{path}: this process was forked while its parent was in the middle of a transaction on the file, so that "
+            "SQLite can't tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
+        )
+    if not file or path.startswith("file:"):
         return
-    folder = os.path.dirname(os.path.abspath(path))
+    folder = os.path.dirname(file)
     if not os.path.isdir(folder):
         raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
     with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Which file it is, by whatever name; None if there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
@@ -306,6 +384,9 @@ _creating = threading.Lock()
 """Held while this process has a new file open itself: SQLite here has no locks on it until that is closed."""
 
 after_fork(_renew_creating)
-_crosses_forks = each_after_fork(Database.cross_fork)
+_crosses_forks = each_around_fork(Database.before_fork, Database.after_fork, Database.cross_fork)
 _abandoned: list[_Connections] = []
 """A parent's connections: kept, because collecting them would close them."""
+
+_inherited: set[tuple[int, int]] = set()
+"""The files of those."""

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from checkpointers.group_commit import GroupCommit, Refusals
+from checkpointers.group_commit import GroupCommit, Refusals, _Waiting
 from flowfn.ports import Commit
 
 
@@ -91,6 +91,28 @@ def test_an_interrupted_writer_leaves_the_others_commits_to_the_next() -> None:
         rest[0].result(10)
     assert [one.result(10) for one in rest[1:]] == [[None], [None]]
     assert written.groups == [["a"], ["b", "c", "d"], ["c", "d"]]
+
+
+def test_an_interrupted_writer_tells_all_whose_commits_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes as it begins to: the others would wait for ever."""
+    wake, interrupted = _Waiting.wake, []
+
+    def once(self: _Waiting) -> None:
+        if not interrupted:
+            interrupted.append(self)
+            raise KeyboardInterrupt
+        wake(self)
+
+    monkeypatch.setattr(_Waiting, "wake", once)
+    written = Written()
+    commits = Commits(written)
+    commits.begin("a")
+    rest = commits.begin("b", "c", "bad")
+    written.let.release(2)
+    with pytest.raises(KeyboardInterrupt):
+        rest[0].result(10)
+    assert [type(*one.result(10)) for one in rest[1:]] == [type(None), ValueError]
+    assert written.groups == [["a"], ["b", "c", "bad"]]
 
 
 def test_whoever_must_not_wait_is_turned_away() -> None:

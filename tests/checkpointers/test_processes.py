@@ -194,6 +194,99 @@ def test_a_forked_child_is_another_owner(target: str) -> None:
     assert printed.splitlines() == ["LeaseLost Busy c1", "c3 c1"]
 
 
+def finish_sqlite(tmp_path: Path, script: str) -> str:
+    """What a process prints that has a new file open."""
+    return finish(start(str(tmp_path / "runs.db"), script))
+
+
+DAEMON = """
+put(saver, checkpoint("c1"), thread="t")
+parent_lives, end = os.pipe()
+if os.fork() == 0:
+    os.close(end)
+    put(saver, checkpoint("c2", "c1"), thread="t")
+    os.read(parent_lives, 1)
+    put(saver, checkpoint("c3", "c2"), thread="t")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_child_whose_parent_has_ended_loses_nothing(tmp_path: Path) -> None:
+    """G1: as daemons and prefork servers do. It holds all the locks that SQLite in it believes to hold."""
+    assert finish_sqlite(tmp_path, DAEMON) == ""
+    with reopen(str(tmp_path / "runs.db")) as saver:
+        assert [one.checkpoint.id for one in saver.history("t")] == ["c3", "c2", "c1"]
+
+
+BUSY_FORK = """
+import threading
+inside, go = threading.Event(), threading.Event()
+def write():
+    with saver._database.writing():
+        inside.set()
+        go.wait()
+writer = threading.Thread(target=write)
+writer.start()
+inside.wait()
+os.register_at_fork(before=go.set)
+child = os.fork()
+put(saver, checkpoint("c1"), thread="parent" if child else "child")
+if child == 0:
+    os._exit(0)
+writer.join()
+os.waitpid(child, 0)
+print(sorted(row.id for row in saver.threads()), saver.load("child").checkpoint.id)
+"""
+
+
+def test_a_fork_waits_for_transactions_of_other_threads(tmp_path: Path) -> None:
+    """Their locks would be the child's for ever."""
+    assert finish_sqlite(tmp_path, BUSY_FORK) == "['child', 'parent'] c1\n"
+
+
+FORK_WITHIN = """
+from flowfn import forking
+from flowfn.errors import SaverError
+forking.PATIENCE = 0.0
+with saver._database.writing():
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: saver.threads(), lambda: saver.claim("t"), lambda: SqliteSaver(sys.argv[1])):
+            try:
+                use()
+            except SaverError as error:
+                print("forked while its parent was in the middle of a transaction" in str(error), flush=True)
+        os._exit(0)
+os.waitpid(child, 0)
+put(saver, checkpoint("c1"), thread="t")
+print(saver.load("t").checkpoint.id)
+"""
+
+
+def test_a_child_forked_within_a_transaction_is_refused(tmp_path: Path) -> None:
+    """No fork waits for ever: the child is told, however it opens the file, and the parent goes on."""
+    assert finish_sqlite(tmp_path, FORK_WITHIN) == "True\nTrue\nTrue\nc1\n"
+
+
+OTHER_PLACES = """
+os.chdir(os.path.dirname(sys.argv[1]))
+in_memory = SqliteSaver(":memory:", serde=PlainSerde())
+savers = [SqliteSaver("a.db", serde=PlainSerde()), SqliteSaver("file:b.db?mode=rwc", serde=PlainSerde()), in_memory]
+for one in savers:
+    put(one, checkpoint("c1"), thread="t")
+child = os.fork()
+os.chdir("/")
+print([one.load("t").checkpoint.id for one in savers], flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_both_sides_of_a_fork_go_on_where_they_were(tmp_path: Path) -> None:
+    """In memory, and in the same file also where its name was relative and the process, a daemon, went elsewhere."""
+    assert finish_sqlite(tmp_path, OTHER_PLACES) == "['c1', 'c1', 'c1']\n" * 2
+
+
 FIRST_USERS = """
 import threading
 from flowfn.sqlite import database

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver, SqliteSaver
-from flowfn import entrypoint, task
+from checkpointers.leases import Holder
+from flowfn import entrypoint, invocation, task
 from flowfn.hosts import streams, threads
+from flowfn.ports import Lease
 
 
 def test_a_call_that_was_taken_and_not_begun_is_waited_for_by_nobody(
@@ -94,3 +96,71 @@ def test_a_stream_whose_run_no_thread_has_begun_is_waited_for_by_nobody(
     if given:
         late[0]()
     assert same.get_state(thread_id="t").created_at is None
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteSaver | MemorySaver]:
+    """A saver that calls use in place."""
+    with SqliteSaver(tmp_path / "runs.db") if request.param == "sqlite" else MemorySaver() as opened:
+        yield opened
+
+
+def test_a_thread_that_is_being_claimed_is_left_free(
+    saver: SqliteSaver | MemorySaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G4: the lease was taken and the caller never learnt of it; the process, which lives, held it for ever."""
+    take = Holder.take
+
+    def interrupted(self: Holder, lease: Lease) -> None:
+        take(self, lease)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Holder, "take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            saver.claim("t")
+    assert isinstance(saver.claim("t"), Lease)
+
+
+def test_a_claim_whose_commit_is_interrupted_leaves_the_thread_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was made or not; so does one that fails."""
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        database, end = saver._database, saver._database.end
+
+        def before() -> None:
+            raise KeyboardInterrupt
+
+        def after() -> None:
+            end()
+            raise KeyboardInterrupt
+
+        for interrupted in (before, after):
+            with monkeypatch.context() as patched:
+                patched.setattr(database, "end", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    saver.claim("t")
+            assert not saver._holder.leases()
+            lease = saver.claim("t")
+            assert isinstance(lease, Lease)
+            saver.release(lease)
+
+
+def test_a_call_that_came_to_no_run_gives_its_lease_back(
+    saver: SqliteSaver | MemorySaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had claimed the thread, and was about to begin."""
+
+    @entrypoint(checkpointer=saver)
+    def echo(x: int) -> int:
+        return x
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(invocation, "Journal", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            echo.invoke(1, thread_id="t")
+    assert echo.invoke(1, thread_id="t") == 1
