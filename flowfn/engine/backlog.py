@@ -50,7 +50,7 @@ class Backlog:
         self._items.extend(items)
         if not self._at_exit:
             self._raise_error()
-            self._go_on(host)
+            await self._go_on(host)
         elif self._turn.take_now():
             try:
                 self._lay_by()
@@ -69,12 +69,17 @@ class Backlog:
                 await self._commit(host, due, status, release)
         finally:
             self._turn.give_back()
-        self._go_on(host)
+        await self._go_on(host)
 
-    def _go_on(self, host: Host) -> None:
+    async def _go_on(self, host: Host) -> None:
         """Have what nobody has begun to write committed beside the run, unless somebody has the turn: he sees to it."""
-        if not self._at_exit and self._items and self._turn.take_now():
+        if self._at_exit or not self._items or not self._turn.take_now():
+            return
+        try:
             host.background(self._flush)
+        except RuntimeError:  # no thread can be started: whoever has rows writes them
+            self._turn.give_back()
+            await self.write(host)
 
     def _flush(self) -> None:
         """Commit in the turn that was taken for it, until nothing is left; what fails is for the run's next write."""
