@@ -143,6 +143,56 @@ def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
     assert world.invoke(wf) == [0, 1, 2]
 
 
+def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> None:
+    """Code that is cancelled as it waits to go on under `max_concurrency` leaves no place too many behind."""
+    child_runs, long_is_called, long_runs, cancelled = (asyncio.Event() for _ in range(4))
+    running: set[int] = set()
+
+    async def turns() -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    @async_world.task
+    async def child() -> None:
+        child_runs.set()
+        await long_is_called.wait()
+        await turns()
+
+    @async_world.task
+    async def long() -> None:
+        long_runs.set()
+        await cancelled.wait()
+
+    @async_world.task
+    async def parent() -> None:
+        waiting = asyncio.ensure_future(child())
+        await long_runs.wait()
+        await turns()
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        cancelled.set()
+
+    @async_world.task
+    async def other(x: int) -> int:
+        running.add(x)
+        await turns()
+        most = len(running)
+        running.remove(x)
+        return most
+
+    @async_world.entrypoint
+    async def wf() -> int:
+        first = asyncio.ensure_future(parent())
+        await child_runs.wait()
+        second = asyncio.ensure_future(long())
+        long_is_called.set()
+        await asyncio.gather(first, second)
+        return max(await gather(other(x) for x in range(4)))
+
+    assert async_world.invoke(wf, config={"max_concurrency": 1}) == 1
+
+
 def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: World) -> None:
     """A sync function of an asyncio run waits for an async task by `.result()`: it runs on the loop."""
     world = async_world
