@@ -90,6 +90,11 @@ class EncryptedSaver(CheckpointSaver):
         return self.saver.inline
 
     @property
+    def needs_loop(self) -> bool:
+        """Whether the event loop's own thread can't commit."""
+        return getattr(self.saver, "needs_loop", False)
+
+    @property
     def keeps_deltas(self) -> bool:
         return self.saver.keeps_deltas
 

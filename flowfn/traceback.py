@@ -26,7 +26,7 @@ def trimmed(error: E) -> E:
         return error
     following: TracebackType | None = None
     for entry in reversed(kept):
-        following = TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        following = TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
     return error.with_traceback(following)
 
 

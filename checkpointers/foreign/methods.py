@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from checkpointers.foreign.errors import MethodMissing, SaverRaised
@@ -25,11 +24,17 @@ class Methods:
     def __init__(self, saver: Any) -> None:
         self._saver = saver
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._without: set[str] = set()
+        """Of which methods the asyncio twin is there in name alone."""
         self.note_loop()
 
     def note_loop(self) -> None:
         """Have the asyncio methods run on the loop that runs here, if one does."""
         self._loop = running_loop() or self._loop
+
+    def has_twin(self, name: str) -> bool:
+        """Whether a method has an asyncio twin, as far as is known before it is called."""
+        return name not in self._without and hasattr(self._saver, TWIN + name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """What a method returns; of one that yields, a list.
@@ -55,8 +60,10 @@ class Methods:
         """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
         twin, loop = getattr(self._saver, TWIN + name, None), self._loop
         if twin is not None and loop is not None and loop.is_running() and loop is not running_loop():
-            with suppress(NotImplementedError):
+            try:
                 return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
+            except NotImplementedError:
+                self._without.add(name)
         method = getattr(self._saver, name, None)
         if method is None:
             raise NotImplementedError(name)

@@ -5,6 +5,8 @@ Rule: such a saver is used through LangGraph's methods and nothing else. What th
 - a commit isn't one transaction: its writes come before its checkpoints, so that a crash between them leaves a
   finished task recorded, and its step to be applied again,
 - leases are this process's: two processes on one thread must be kept apart by other means,
+- what `flowfn.now()` and the like give a coroutine is recorded before the next task begins, and not before it is seen,
+  where the saver has asyncio methods,
 - the last checkpoint is the one of the greatest id, so that machines' clocks have to agree.
 """
 
@@ -135,6 +137,14 @@ class ForeignSaver(CheckpointSaver):
     @property
     def inline(self) -> bool:
         return False
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether commits are coroutines of the running event loop, for which that loop's own thread can't wait.
+
+        Told by `put`: the first checkpoint of a run is put before its code begins.
+        """
+        return self._methods.has_twin("put")
 
     @property
     def keeps_deltas(self) -> bool:

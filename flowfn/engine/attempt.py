@@ -138,6 +138,8 @@ async def _record(call: Call, journal: Journal, host: Host, channel: str, value:
 
 async def _with_retries(call: Call, host: Host) -> Any:
     definition = call.definition
+    if (journal := call.run.journal) is not None and journal.owed:
+        await journal.write(host, ())
     policies = definition.retry or (call.run.settings.retry if definition.counted else ())
     call.started = started = host.now()
     began = host.elapsed() if policies else 0.0

@@ -1,6 +1,7 @@
 """Rows that are committed later: beside the run, in order (`durability="async"`), or when it ends ("exit").
 
 Rule: rows are written in their order, by one writer at a time, and what failed is raised by the run's next write.
+Whoever adds rows waits for nobody: it may be the thread of the event loop whose coroutine is writing.
 """
 
 from __future__ import annotations
@@ -37,22 +38,24 @@ class Backlog:
         self._commit = commit
         self._commit_here = commit_here
         self._items: deque[Item] = deque()
+        """What came, in its order; any thread may add to it."""
+        self._kept: list[Item] = []
+        """With "exit" what came before that, for whoever has the turn: of each namespace only the last checkpoint."""
         self._turn = Slots(1)
         """Whose turn it is to write."""
         self._error: Exception | None = None
 
     async def add(self, host: Host, items: Sequence[Item]) -> None:
         """Have rows committed later."""
-        if self._at_exit:
-            await self._turn.take(host)
+        self._items.extend(items)
+        if not self._at_exit:
+            self._raise_error()
+            await self._go_on(host)
+        elif self._turn.take_now():
             try:
-                self._lay_by(items)
+                self._lay_by()
             finally:
                 self._turn.give_back()
-            return
-        self._items.extend(items)
-        self._raise_error()
-        self._go_on(host)
 
     async def write(
         self, host: Host, items: Sequence[Item] = (), status: Status | None = None, release: bool = False
@@ -61,17 +64,22 @@ class Backlog:
         await self._turn.take(host)
         try:
             self._raise_error()
-            self._lay_by(items)
-            if (due := self._take()) or status is not None or release:
+            self._items.extend(items)
+            if (due := self._due()) or status is not None or release:
                 await self._commit(host, due, status, release)
         finally:
             self._turn.give_back()
-        self._go_on(host)
+        await self._go_on(host)
 
-    def _go_on(self, host: Host) -> None:
+    async def _go_on(self, host: Host) -> None:
         """Have what nobody has begun to write committed beside the run, unless somebody has the turn: he sees to it."""
-        if not self._at_exit and self._items and self._turn.take_now():
+        if self._at_exit or not self._items or not self._turn.take_now():
+            return
+        try:
             host.background(self._flush)
+        except RuntimeError:  # no thread can be started: whoever has rows writes them
+            self._turn.give_back()
+            await self.write(host)
 
     def _flush(self) -> None:
         """Commit in the turn that was taken for it, until nothing is left; what fails is for the run's next write."""
@@ -85,23 +93,31 @@ class Backlog:
             if not self._items or self._error is not None or not self._turn.take_now():
                 return
 
-    def _lay_by(self, items: Sequence[Item]) -> None:
-        """Keep rows for later; with "exit", of each namespace only the last checkpoint."""
-        for item in items:
-            if self._at_exit and isinstance(item, CheckpointRow):
+    def _due(self) -> list[Item]:
+        """All that is to be written."""
+        if not self._at_exit:
+            return self._take()
+        self._lay_by()
+        due, self._kept = self._kept, []
+        return due
+
+    def _lay_by(self) -> None:
+        """Keep what came."""
+        for item in self._take():
+            if isinstance(item, CheckpointRow):
                 item = self._in_place_of_the_last(item)
-            self._items.append(item)
+            self._kept.append(item)
 
     def _in_place_of_the_last(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint that stands for the one before it as well, which nobody has stored."""
         before = next(
-            (old for old in self._items if isinstance(old, CheckpointRow) and old.id == row.parent), None
+            (old for old in self._kept if isinstance(old, CheckpointRow) and old.id == row.parent), None
         )
         if before is None or before.namespace != row.namespace:
             return row
         kept = {name: v for name, v in before.values.items() if row.versions.get(name) == v.version}
         place = (before.namespace, before.id)
-        self._items = deque(item for item in self._items if (item.namespace, _checkpoint_of(item)) != place)
+        self._kept = [item for item in self._kept if (item.namespace, _checkpoint_of(item)) != place]
         return replace(row, parent=before.parent, values={**kept, **row.values})
 
     def _take(self) -> list[Item]:

@@ -241,8 +241,12 @@ class Frame:
                 self.slots.give_back()
 
     async def step_back(self, host: Host) -> None:
-        """Take a place again: a wait is over."""
+        """Take a place again: a wait is over. Should that be cancelled, there is none to give back."""
         if self.slots is not None:
             self.waits -= 1
             if self.waits == 0:
-                await self.slots.take(host)
+                try:
+                    await self.slots.take(host)
+                except BaseException:
+                    self.waits += 1
+                    raise

@@ -62,6 +62,8 @@ class Journal:
         self._places = count(1)
         self._notes = Notes()
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
+        self.owed: dict[str, Writes] = {}
+        """What coroutines were given before it was recorded, by its call; goes with each commit until one is made."""
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
@@ -166,6 +168,21 @@ class Journal:
         await self.append(host, note, WriteRow(note.row.task, order, channel, data), *more, written=written)
         return order
 
+    @property
+    def commits_elsewhere(self) -> bool:
+        """Whether the event loop's own thread can't commit in place: the saver needs the loop for that."""
+        return self._backlog is None and getattr(self.saver, "needs_loop", False)
+
+    def owe(self, note: Note, channel: str, value: Any, owner: str) -> None:
+        """Have what came of a call recorded with the next commit, and before another call begins.
+
+        Raises:
+            SerializationError: the value can't be stored; nothing was written.
+        """
+        row = WriteRow(note.row.task, self.next_order(), channel, self.encode(value, owner))
+        self._notes.pop(note.row.task, None)
+        self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
+
     def next_place(self) -> int:
         """The place of an outcome that was just committed, in the order of commits."""
         self._place = place = next(self._places)
@@ -233,7 +250,10 @@ class Journal:
             SaverError: the backend could not.
         """
         if self._backlog is None:
-            await self._commit(host, items, status, release, written)
+            owed = self.owed.copy()
+            await self._commit(host, [*owed.values(), *items] if owed else items, status, release, written)
+            for task in owed:
+                self.owed.pop(task, None)
         else:
             if status is None and not release:
                 await self._backlog.add(host, items)

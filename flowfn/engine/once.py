@@ -20,7 +20,8 @@ _NOTHING = Digest(b"\0" * 16, None, (), False)
 def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
     """The recorded value of the frame's next call of `name`, made and committed where there is none.
 
-    Commits in place, on an event loop too: the caller is no coroutine, and sees the value next.
+    Commits in place, on an event loop too: the caller is no coroutine, and sees the value next. Where the saver can't,
+    the value is recorded before the next call begins.
     """
     run, journal = frame.run, frame.run.journal
     if journal is None:
@@ -39,5 +40,8 @@ def once(frame: Frame, name: str, make: Callable[[], Any]) -> Any:
         None, branch,
     )  # fmt: skip
     note = journal.note(run.namespace, run.checkpoint.id, task, info)
+    if frame.call.definition.is_async and journal.commits_elsewhere:
+        journal.owe(note, RETURN, value, f"{name}()")
+        return value
     drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
     return value

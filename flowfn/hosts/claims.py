@@ -55,7 +55,10 @@ class Claimer:
                 for lease in () if isinstance(leases, BaseException) else leases:
                     _give_back(saver, lease)
 
-        run_soon(claim_and_tell)
+        try:
+            run_soon(claim_and_tell)
+        except RuntimeError as error:  # no thread can be started
+            _tell(saver, due, error)
 
 
 def _tell(saver: ClaimsTogether, due: list[_Due], leases: Sequence[Lease | None] | BaseException) -> None:

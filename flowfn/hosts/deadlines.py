@@ -15,7 +15,9 @@ from flowfn.policies import TimeoutPolicy
 
 
 async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, Any], name: str) -> Any:
-    """Await a coroutine, and cancel it when its time is up.
+    """Await a coroutine, and cancel it when its time is up, or whenever whoever awaits it is cancelled.
+
+    It is awaited to its end, with what it does to clean up; a cancelled one has its time for that.
 
     Raises:
         TaskTimeout: it was.
@@ -28,18 +30,23 @@ async def within(limit: float | TimeoutPolicy, coroutine: Coroutine[Any, Any, An
     task = asyncio.ensure_future(coroutine)
     if frame is not None:
         frame.home = task
-    try:
-        while not task.done():
-            left, kind = watch.left()
-            if left <= 0:
-                task.cancel()
-                await asyncio.wait({task})
-                raise watch.error(name, kind)
-            await asyncio.wait({task}, timeout=left)
-        return task.result()
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
+    error: TaskTimeout | None = None
+    cancelled = late = False
+    while not task.done():
+        left, kind = watch.left()
+        if left <= 0 and not late:
+            late = True
+            error = None if cancelled else watch.error(name, kind)
+            task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=None if late else left)
+        except asyncio.CancelledError:
+            cancelled, error = True, None
+            if not task.cancel():
+                raise
+    if error is not None:
+        raise error
+    return task.result()
 
 
 class Watch:

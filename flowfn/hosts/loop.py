@@ -343,7 +343,10 @@ class Committer:
                 errors = [error] * len(due)
             _call_soon(loop, _tell, due, errors)
 
-        run_soon(commit_and_tell)
+        try:
+            run_soon(commit_and_tell)
+        except RuntimeError as error:  # no thread can be started
+            _tell(due, [error] * len(due))
 
 
 _Due = tuple["Commit", "asyncio.Future[None]"]

@@ -8,9 +8,11 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
 import pytest
 
@@ -25,7 +27,7 @@ from langgraph.func import entrypoint as langgraphs  # noqa: E402
 from checkpointers import CheckpointSaver, EncryptedSaver, ForeignSaver, open_saver  # noqa: E402
 from checkpointers.conformance import SaverContract  # noqa: E402
 from checkpointers.conformance.rows import PlainSerde, checkpoint, put, write, writes  # noqa: E402
-from flowfn import Command, entrypoint, interrupt, task  # noqa: E402
+from flowfn import Command, entrypoint, interrupt, task, uuid4  # noqa: E402
 from flowfn.encryption import KeyRing  # noqa: E402
 from flowfn.errors import InvalidInput, SaverError, ThreadBusy  # noqa: E402
 from flowfn.ports import Begin, Commit, Versioned  # noqa: E402
@@ -232,6 +234,55 @@ async def test_savers_of_asyncio(tmp_path: Path, langgraph_database: Database) -
         await saver.setup()
         await use(saver)
         await saver.adelete_thread("2")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("crashes", ["in the task", "after it"])
+async def test_what_a_coroutine_makes_once_is_recorded_before_a_task_begins(crashes: str) -> None:
+    """A saver of asyncio's methods can't commit as `uuid4()` is called on its loop; whoever got the id has a record."""
+    saver, crashed = AwaitedSaver(), AwaitedSaver()
+    sent: list[UUID] = []
+
+    def at(place: str) -> None:
+        if place == crashes and len(sent) == 1:
+            crashed.inner = deepcopy(saver.inner)
+
+    @task
+    async def send(id: UUID) -> int:
+        sent.append(id)
+        at("in the task")
+        return len(sent)
+
+    def workflow(checkpointer: Any) -> Any:
+        @entrypoint(checkpointer=checkpointer)
+        async def wf(x: int) -> Any:
+            id = uuid4()
+            found = await send(id)
+            at("after it")
+            return id, found, uuid4()
+
+        return wf
+
+    first, _, _ = await workflow(saver).ainvoke(1, thread_id="1")
+    again, ran, last = await workflow(crashed).ainvoke(None, thread_id="1")
+    assert again == first
+    assert last != first
+    assert (ran, sent) == ((2, [first, first]) if crashes == "in the task" else (1, [first]))
+
+
+@pytest.mark.timeout(30)
+async def test_what_is_made_once_after_the_last_task_is_recorded(tmp_path: Path) -> None:
+    """A value that no task followed is there when the run has asked and goes on; LangGraph's savers too."""
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "a.db")) as saver:
+
+        @entrypoint(checkpointer=saver)
+        async def wf(x: int) -> Any:
+            id = uuid4()
+            return interrupt(str(id)), str(id)
+
+        asked = await wf.ainvoke(1, thread_id="1")
+        (question,) = asked["__interrupt__"]
+        assert await wf.ainvoke(Command(resume="yes"), thread_id="1") == ("yes", question.value)
 
 
 def test_a_blocking_caller_of_a_saver_of_asyncio_is_told() -> None:

@@ -1,5 +1,6 @@
 """`durability=`: when outcomes are committed changes what a crash costs, and nothing else."""
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from checkpointers import MemorySaver
-from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task
+from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task, uuid4
 from flowfn.engine.record import RETURN
 from flowfn.ports import Commit, Writes
 
@@ -133,3 +134,40 @@ def test_what_comes_during_a_commit_in_the_background_does_not_wait_for_the_next
         return long().result()
 
     assert wf.invoke(5, thread_id="t")
+
+
+@pytest.mark.timeout(20)
+def test_a_value_made_once_does_not_wait_for_a_commit_of_its_own_loop(async_world: World) -> None:
+    """With `durability="exit"` a coroutine gets its ids while another one's start is being committed."""
+
+    @async_world.task(in_doubt="ask")
+    async def charge(x: int) -> int:
+        return x
+
+    async def stamps() -> int:
+        found = set()
+        for _ in range(20):
+            found.add(uuid4())
+            await asyncio.sleep(0)
+        return len(found)
+
+    @async_world.entrypoint(durability="exit")
+    async def wf(x: int) -> Any:
+        return await asyncio.gather(charge(x), stamps())
+
+    assert async_world.invoke(wf, 1, thread_id="t") == [1, 20]
+
+
+def test_a_run_that_is_committed_at_its_end_keeps_its_last_checkpoint(world: World) -> None:
+    """With `durability="exit"` no checkpoint before the last one is stored, nor what was recorded under it."""
+
+    @world.task
+    async def note(x: int) -> int:
+        return x
+
+    @world.entrypoint(durability="exit")
+    async def wf(x: int) -> int:
+        return await world.value(note(x))
+
+    assert world.invoke(wf, 1, thread_id="t") == 1
+    assert [snapshot.values for snapshot in world.history(wf, "t")] == [1]

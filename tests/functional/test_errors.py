@@ -88,6 +88,22 @@ def test_a_traceback_begins_in_the_users_code(world: World, way: str) -> None:
     assert engine == []
 
 
+def test_an_error_of_an_instruction_without_a_line_passes_through() -> None:
+    """Ctrl-C may come at an instruction that belongs to no line of the code."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    interrupted.__code__ = interrupted.__code__.replace(co_linetable=b"")
+
+    @entrypoint
+    def wf(x: int) -> None:
+        interrupted()
+
+    with pytest.raises(KeyboardInterrupt):
+        wf.invoke(1)
+
+
 def test_a_tasks_traceback_leads_to_its_line(world: World) -> None:
     """The last frame of a task's error is the line that raised it."""
 

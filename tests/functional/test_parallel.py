@@ -1,13 +1,17 @@
 """Tasks that are called before any is waited for run in parallel, and no limit makes them wait for ever."""
 
+import asyncio
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import entrypoint, gather, task
-from flowfn.hosts import threads
+from flowfn.hosts import claims, loop, threads
+from flowfn.ports import Commit, Lease
 
 from ..worlds import Rendezvous, World
 
@@ -139,6 +143,56 @@ def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
     assert world.invoke(wf) == [0, 1, 2]
 
 
+def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> None:
+    """Code that is cancelled as it waits to go on under `max_concurrency` leaves no place too many behind."""
+    child_runs, long_is_called, long_runs, cancelled = (asyncio.Event() for _ in range(4))
+    running: set[int] = set()
+
+    async def turns() -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    @async_world.task
+    async def child() -> None:
+        child_runs.set()
+        await long_is_called.wait()
+        await turns()
+
+    @async_world.task
+    async def long() -> None:
+        long_runs.set()
+        await cancelled.wait()
+
+    @async_world.task
+    async def parent() -> None:
+        waiting = asyncio.ensure_future(child())
+        await long_runs.wait()
+        await turns()
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        cancelled.set()
+
+    @async_world.task
+    async def other(x: int) -> int:
+        running.add(x)
+        await turns()
+        most = len(running)
+        running.remove(x)
+        return most
+
+    @async_world.entrypoint
+    async def wf() -> int:
+        first = asyncio.ensure_future(parent())
+        await child_runs.wait()
+        second = asyncio.ensure_future(long())
+        long_is_called.set()
+        await asyncio.gather(first, second)
+        return max(await gather(other(x) for x in range(4)))
+
+    assert async_world.invoke(wf, config={"max_concurrency": 1}) == 1
+
+
 def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: World) -> None:
     """A sync function of an asyncio run waits for an async task by `.result()`: it runs on the loop."""
     world = async_world
@@ -158,11 +212,13 @@ def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: Wor
     assert world.invoke(wf) == 6 + 6
 
 
+def refused(job: Any) -> None:
+    """In place of `run_soon`: the process is at its limit of threads."""
+    raise RuntimeError("can't start new thread")
+
+
 def test_calls_run_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for a call runs it: a process at its limit of threads goes on, more slowly."""
-
-    def refused(job: Any) -> None:
-        raise RuntimeError("can't start new thread")
 
     @task
     def double(number: int) -> int:
@@ -174,6 +230,60 @@ def test_calls_run_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(threads, "run_soon", refused)
     assert wf.invoke([1, 2, 3]) == [2, 4, 6]
+
+
+@pytest.mark.timeout(20)
+def test_what_is_committed_beside_a_run_is_committed_where_no_thread_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With `durability="async"` such a process commits in the run, on threads and on an event loop."""
+    monkeypatch.setattr(threads, "run_soon", refused)
+    monkeypatch.setattr(loop, "run_soon", refused)
+    saver = MemorySaver()
+
+    @task
+    def double(number: int) -> int:
+        return 2 * number
+
+    @entrypoint(checkpointer=saver, durability="async")
+    def wf(number: int) -> int:
+        return double(number).result()
+
+    @task
+    async def triple(number: int) -> int:
+        return 3 * number
+
+    @entrypoint(checkpointer=saver, durability="async")
+    async def coroutine(number: int) -> int:
+        return await triple(number)
+
+    assert wf.invoke(1, thread_id="threads") == 2
+    assert asyncio.run(coroutine.ainvoke(1, thread_id="loop")) == 3
+    assert wf.get_state(thread_id="threads").values == 2
+
+
+@pytest.mark.timeout(20)
+def test_who_waits_for_a_thread_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit, or a claim, of an event loop's that needs a thread fails where there is none, and doesn't hang."""
+
+    class Slow(MemorySaver):
+        inline = False
+
+        def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
+            raise AssertionError("no thread has called this")
+
+    monkeypatch.setattr(loop, "run_soon", refused)
+    monkeypatch.setattr(claims, "run_soon", refused)
+
+    async def commit() -> None:
+        await loop.Committer().commit(Slow(), Commit("t"))
+
+    async def claim() -> None:
+        await claims.Claimer().claim(Slow(), "t")
+
+    for waiting in (commit, claim):
+        with pytest.raises(RuntimeError, match="new thread"):
+            asyncio.run(waiting())
 
 
 def test_a_host_whose_calls_change_while_it_is_looked_at_is_looked_at_again() -> None:

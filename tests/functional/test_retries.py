@@ -272,6 +272,68 @@ def test_an_async_task_times_out(async_world: World) -> None:
     assert world.ran == ["unwound"]
 
 
+@pytest.mark.parametrize("timeout", [None, 60.0], ids=["no timeout", "a timeout"])
+def test_a_cancelled_task_is_awaited_while_it_cleans_up(async_world: World, timeout: float | None) -> None:
+    """A run that is cancelled ends after its tasks' cleaning up; cancelled again, it cancels that as well."""
+    world = async_world
+    stages = [asyncio.Event(), asyncio.Event(), asyncio.Event()]
+
+    @world.task(timeout=timeout)
+    async def work() -> None:
+        try:
+            stages[0].set()
+            await asyncio.Event().wait()
+        finally:
+            try:
+                stages[1].set()
+                await asyncio.Event().wait()
+            finally:
+                stages[2].set()
+                await asyncio.sleep(0)
+                world.ran.append("cleaned up")
+
+    @world.entrypoint
+    async def wf() -> None:
+        await work()
+
+    async def main() -> None:
+        running = asyncio.create_task(wf.ainvoke(thread_id="t"))
+        for stage in stages[:2]:
+            await stage.wait()
+            running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        world.ran.append("ended")
+
+    world.call(main)
+    assert world.ran == ["cleaned up", "ended"]
+
+
+def test_a_cancelled_task_cleans_up_in_its_time(async_world: World) -> None:
+    """What a cancelled task does to clean up is cancelled when the task's time is up."""
+    world = async_world
+    began = asyncio.Event()
+
+    @world.task(timeout=0.01)
+    async def work() -> None:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        finally:
+            world.ran.append("cleaning up")
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        running = asyncio.create_task(calling(world, lambda _: work()).ainvoke(1))
+        await began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    world.call(main)
+    assert world.ran == ["cleaning up"]
+
+
 def test_a_timeout_names_the_task(sync_world: World) -> None:
     """The error says which task took too long."""
     go = threading.Event()
