@@ -40,7 +40,7 @@ def leave(cache: Any, key: str) -> None:
     with _lock:
         waiting = _flights.pop((id(cache), key), [])
     for future in waiting:
-        if not future.cancelled():
+        if future.set_running_or_notify_cancel():
             future.set_result(None)
 
 
