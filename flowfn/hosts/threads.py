@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -28,6 +29,7 @@ from flowfn.hosts.workers import run_soon
 from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
     from flowfn.hosts.loop import LoopHost
     from flowfn.ports import Commit, Lease, Saver
 
@@ -37,6 +39,10 @@ MAX_WORKERS = 32
 
 DEPTH = 24
 """After how many calls nested in place one gets a thread, and with it a stack, of its own."""
+
+
+STALLED = 20
+"""After how many looks of the waker at calls that no worker is free for it looks for whom they keep waiting."""
 
 
 class ThreadHost:
@@ -54,6 +60,7 @@ class ThreadHost:
         self._count = threading.Lock()
         self._adding = threading.Lock()
         self._pending: deque[Future[Any]] = deque()
+        self._looks = 0
 
     # -- starting and joining attempts ----------------------------------------------------------
 
@@ -190,12 +197,31 @@ class ThreadHost:
     def wake(self) -> bool:
         """Put a worker on what has been left waiting; whether anything was."""
         try:
-            left = any(future.waiting for future in tuple(self._pending))
+            pending = tuple(self._pending)
         except RuntimeError:  # calls come and go at this very moment: look again
             return True
-        if left:
+        left = any(future.waiting for future in pending)
+        if left and self._active < self._limit:
             self._add_worker()
+        elif left:
+            self._looks += 1
+            if self._looks % STALLED == 0:
+                self._stand_in(pending)
         return left
+
+    def _stand_in(self, pending: Sequence[Future[Any]]) -> None:
+        """Where all workers are busy, run the calls of those who wait for them in a way that doesn't help, such as
+        `concurrent.futures.wait`: a thread for each caller none of whose calls is under way, since it may be that all
+        workers are such callers. So there is never more than one thread over the limit for each that waits.
+        """
+        callers = {_caller_of(future) for future in pending if future.waiting and future.watched}
+        for frame in callers:
+            if frame is None or frame.call.definition.is_async:
+                continue
+            calls = frame.open_calls()
+            if all(future.waiting or future.held or future.done() for future in calls):
+                with suppress(RuntimeError):  # no thread can be started: there will be another look
+                    run_soon(partial(_settle_all, [future for future in calls if future.runner is self]))
 
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
@@ -286,6 +312,14 @@ def _settle(future: Future[Any], job: Job) -> None:
     context.run(_settle_here, future, job)
 
 
+def _settle_all(futures: Iterable[Future[Any]]) -> None:
+    """Run those that nobody has taken, one after another."""
+    for future in futures:
+        job = future.take()
+        if job is not None:
+            _settle(future, job)
+
+
 def _settle_here(future: Future[Any], job: Job) -> None:
     try:
         value = drive(job())
@@ -300,6 +334,10 @@ def _settle_here(future: Future[Any], job: Job) -> None:
 def _outcome_of(future: Future[Any]) -> None:
     with suppress(CancelledError):
         UnlockedFuture.exception(future)  # that of ours would count as somebody looking
+
+
+def _caller_of(future: Future[Any]) -> Frame | None:
+    return None if future.context is None else future.context.get(current_frame)
 
 
 def _name_of(function: Any) -> str:

@@ -2,6 +2,8 @@
 
 import threading
 from collections import deque
+from collections.abc import Callable
+from concurrent import futures
 from typing import Any
 
 import pytest
@@ -10,6 +12,21 @@ from flowfn import entrypoint, gather, task
 from flowfn.hosts import threads
 
 from ..worlds import Rendezvous, World
+
+
+def timeouts(calls: Any) -> None:
+    """Wait for calls one by one, each within a time."""
+    for call in calls:
+        call.result(60)
+
+
+def callbacks(calls: Any) -> None:
+    """Wait for calls by what they call when they are done."""
+    done = threading.Semaphore(0)
+    for call in calls:
+        call.add_done_callback(lambda _: done.release())
+    for _ in calls:
+        done.acquire()
 
 
 def test_calls_run_at_the_same_time(world: World) -> None:
@@ -121,6 +138,30 @@ def test_many_nested_calls_end(world: World) -> None:
         return sum(await world.value(gather(outer(x) for x in range(80))))
 
     assert world.invoke(wf) == sum(range(80))
+
+
+@pytest.mark.parametrize("wait", [futures.wait, timeouts, callbacks])
+def test_parents_that_wait_and_dont_help_dont_keep_their_children_from_running(
+    sync_world: World, wait: Callable[[Any], Any]
+) -> None:
+    """All workers wait for calls that nobody has begun, in ways that flowfn doesn't see."""
+    world = sync_world
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.task
+    async def outer(x: int) -> int:
+        calls = [inner(x), inner(x)]
+        wait(calls)
+        return sum(call.result() for call in calls)
+
+    @world.entrypoint
+    async def wf() -> int:
+        return sum(await world.value(gather(outer(x) for x in range(80))))
+
+    assert world.invoke(wf) == 2 * sum(range(80))
 
 
 def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
