@@ -139,6 +139,28 @@ def test_a_long_computation_keeps_its_claim(shared_cache: Any) -> None:
     other.give_back()
 
 
+def test_a_claim_of_a_shorter_lease_is_renewed_in_time(tmp_path: Path) -> None:
+    """It is taken while a longer one is held, which is not due for long."""
+    renewed = threading.Event()
+
+    class Watched(DiskCache):
+        def claim(self, key: str, owner: str, lease: float) -> bool:
+            if self.get("taken") is not None:
+                renewed.set()
+            self.set("taken", b"")
+            return super().claim(key, owner, lease)
+
+    long = claims.Claim(DiskCache(tmp_path / "long", lease=1000), "a")
+    short = claims.Claim(Watched(tmp_path / "short", lease=0.15), "b")
+    assert long.take()
+    while claims._keeper._beat != 1000:
+        time.sleep(0)
+    assert short.take()
+    assert renewed.wait(10)
+    short.give_back()
+    long.give_back()
+
+
 def test_threads_of_one_process() -> None:
     """In memory too: all who ask while somebody computes get what that one kept."""
     started, ran = threading.Barrier(8, timeout=30), []
