@@ -80,7 +80,7 @@ class ThreadHost:
             self._trim()
             pending.append(future)
         if len(pending) > 1:
-            self._add_worker()
+            self.add_worker()
         else:
             _waker.watch(self)
 
@@ -129,7 +129,7 @@ class ThreadHost:
         with self._count:
             self._active -= 1
         if self._pending:
-            self._add_worker()
+            self.add_worker()
         try:
             yield
         finally:
@@ -163,7 +163,8 @@ class ThreadHost:
         if self.elapsed() > ends:
             late()
 
-    def _add_worker(self) -> None:
+    def add_worker(self) -> None:
+        """Put one more worker on what waits, if the limit allows."""
         with self._count:
             if self._active >= self._limit:
                 return
@@ -202,7 +203,7 @@ class ThreadHost:
             return True
         left = any(future.waiting for future in pending)
         if left and self._active < self._limit:
-            self._add_worker()
+            self.add_worker()
         elif left:
             self._looks += 1
             if self._looks % STALLED == 0:
@@ -216,7 +217,7 @@ class ThreadHost:
         """
         callers = {_caller_of(future) for future in pending if future.waiting and future.watched}
         for frame in callers:
-            if frame is None or frame.call.definition.is_async:
+            if frame is None or _on_thread(frame) is None:
                 continue
             calls = frame.open_calls()
             if all(future.waiting or future.held or future.done() for future in calls):
@@ -338,6 +339,13 @@ def _outcome_of(future: Future[Any]) -> None:
 
 def _caller_of(future: Future[Any]) -> Frame | None:
     return None if future.context is None else future.context.get(current_frame)
+
+
+def _on_thread(frame: Frame | None) -> Frame | None:
+    """The sync code that a frame is, or is a part of: it may keep a thread while it waits."""
+    while frame is not None and frame.call.definition.is_async:
+        frame = frame.call.parent or frame.call.run.frame
+    return frame
 
 
 def _name_of(function: Any) -> str:

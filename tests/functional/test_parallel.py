@@ -1,5 +1,6 @@
 """Tasks that are called before any is waited for run in parallel, and no limit makes them wait for ever."""
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import entrypoint, gather, task
+from flowfn import as_completed, entrypoint, gather, task
 from flowfn.hosts import threads
 
 from ..worlds import Rendezvous, World
@@ -18,6 +19,12 @@ def timeouts(calls: Any) -> None:
     """Wait for calls one by one, each within a time."""
     for call in calls:
         call.result(60)
+
+
+def in_turn(calls: Any) -> None:
+    """Wait for calls as they end."""
+    for _ in as_completed(calls):
+        pass
 
 
 def callbacks(calls: Any) -> None:
@@ -89,8 +96,6 @@ def test_max_concurrency_bounds_what_runs(world: World) -> None:
         inside.append(x)
         most.append(len(inside))
         if world.is_async:
-            import asyncio
-
             await asyncio.sleep(0)
         inside.remove(x)
         return x
@@ -178,6 +183,60 @@ def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
         return await gather(meet(x) for x in range(3))
 
     assert world.invoke(wf) == [0, 1, 2]
+
+
+async def test_sync_tasks_that_async_code_awaits_keep_to_the_limit_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of many that are awaited at once no more run than of a blocking run; the others follow."""
+    begun: list[Any] = []
+    go = threading.Event()
+    run_soon = threads.run_soon
+    monkeypatch.setattr(threads, "run_soon", lambda job: (begun.append(job), run_soon(job)))
+
+    @task
+    def held(x: int) -> int:
+        go.wait()
+        return x
+
+    @entrypoint
+    async def wf(n: int) -> list[int]:
+        waiting = asyncio.gather(*(held(x) for x in range(n)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        counted = len(begun)
+        go.set()
+        assert counted <= threads.MAX_WORKERS
+        return await waiting
+
+    assert await wf(80) == list(range(80))
+
+
+@pytest.mark.parametrize(
+    "wait", [futures.wait, timeouts, callbacks, gather, in_turn], ids=lambda wait: wait.__name__
+)
+def test_sync_parents_dont_keep_what_their_async_calls_await_from_running(wait: Callable[[Any], Any]) -> None:
+    """All threads wait for coroutines, which wait for threads."""
+
+    @task
+    def leaf(x: int) -> int:
+        return x
+
+    @task
+    async def middle(x: int) -> int:
+        return await leaf(x)
+
+    @task
+    def parent(x: int) -> int:
+        calls = [middle(x), middle(x)]
+        wait(calls)
+        return sum(call.result() for call in calls)
+
+    @entrypoint
+    async def wf(n: int) -> int:
+        return sum(await gather(parent(x) for x in range(n)))
+
+    assert asyncio.run(wf.ainvoke(80)) == 2 * sum(range(80))
 
 
 def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: World) -> None:
