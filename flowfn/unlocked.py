@@ -55,6 +55,11 @@ class UnlockedFuture(concurrent.futures.Future[R]):
                 return
         super().set_result(result)
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody waits for it, or wants to be told; to be asked of one that isn't done."""
+        return "slot" in self.__dict__
+
     def done(self) -> bool:
         return self._state in _DONE
 

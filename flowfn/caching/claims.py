@@ -40,7 +40,7 @@ def leave(cache: Any, key: str) -> None:
     with _lock:
         waiting = _flights.pop((id(cache), key), [])
     for future in waiting:
-        if not future.cancelled():
+        if future.set_running_or_notify_cancel():
             future.set_result(None)
 
 
@@ -89,6 +89,8 @@ class _Keeper:
 
     def __init__(self) -> None:
         self._claims: dict[Claim, None] = {}
+        self._beat = math.inf
+        """The shortest lease of those that it waits to renew, in seconds."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
@@ -98,7 +100,7 @@ class _Keeper:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn claims")
                 self._thread.start()
-            elif len(self._claims) == 1:
+            elif claim.cache.lease < self._beat:
                 self._changed.notify()
 
     def forget(self, claim: Claim) -> None:
@@ -109,9 +111,10 @@ class _Keeper:
         while True:
             with self._changed:
                 while not self._claims:
+                    self._beat = math.inf
                     self._changed.wait()
-                shortest = min(claim.cache.lease for claim in self._claims)
-                self._changed.wait(shortest / 3)
+                self._beat = min(claim.cache.lease for claim in self._claims)
+                self._changed.wait(self._beat / 3)
                 due = list(self._claims)
             for claim in due:
                 self._renew(claim)

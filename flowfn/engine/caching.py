@@ -175,11 +175,13 @@ class Lookup:
     async def leave(self, host: Host) -> None:
         """Let those who wait ask again."""
         claim, self._claim = self._claim, None
-        if claim is not None:
-            await host.blocking(claim.give_back)
-        if self._leads:
-            self._leads = False
-            leave(self._cache, self._key.text)
+        try:
+            if claim is not None:
+                await host.blocking(claim.give_back)
+        finally:
+            if self._leads:
+                self._leads = False
+                leave(self._cache, self._key.text)
 
     async def _asked(self, host: Host, method: str, *args: Any) -> Any:
         """Ask the cache: in place where that is brief, else where it may block."""

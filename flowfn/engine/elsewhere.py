@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import open_executor
 from flowfn.executors.shipping import pack, portable, unpack
-from flowfn.executors.waiting import await_for, call_on_pool, wait_for
+from flowfn.executors.waiting import await_for, call_on_pool, is_on, wait_for
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -37,7 +37,7 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
     call, definition = frame.call, frame.call.definition
     named = definition.executor if definition.executor is not None else call.run.settings.executor
     executor = open_executor(named)
-    if executor is None:
+    if executor is None or is_on(executor):
         there = host.call_async if definition.is_async else host.call
         return await there(definition.function, call.args, kwargs, call.timeout)
     if isinstance(executor, ThreadPoolExecutor) and not definition.is_async:

@@ -94,7 +94,7 @@ def call_on_pool(
         Exception: the function's own.
     """
     try:
-        future = executor.submit(function, *args, **kwargs)
+        future = executor.submit(_on_pool, executor, function, args, kwargs)
     except RuntimeError as error:
         raise _judged(executor, name, error) from error
     try:
@@ -103,6 +103,22 @@ def call_on_pool(
         if future.cancelled():
             raise _given_up(executor, name) from None
         raise
+
+
+def is_on(executor: Any) -> bool:
+    """Whether this is a thread of that pool, which runs a task: a call that waited for another could wait for ever."""
+    return getattr(_here, "pool", None) is executor
+
+
+def _on_pool(pool: Executor, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+    _here.pool = pool
+    try:
+        return function(*args, **kwargs)
+    finally:
+        del _here.pool
+
+
+_here = threading.local()
 
 
 def stop_future(executor: Executor, future: Bytes) -> bool:

@@ -134,7 +134,7 @@ class LoopHost:
     async def wait_for_thread(self, future: Future[Any]) -> None:
         """Suspend until a sync attempt has ended on its thread."""
         if future.waiting:
-            self.threads.start_now(future)
+            self.threads.add_worker()
         await self._wait(future)
 
     async def _wait(self, future: Future[Any]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -28,6 +29,7 @@ from flowfn.hosts.workers import run_soon
 from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
     from flowfn.hosts.loop import LoopHost
     from flowfn.ports import Commit, Lease, Saver
 
@@ -37,6 +39,10 @@ MAX_WORKERS = 32
 
 DEPTH = 24
 """After how many calls nested in place one gets a thread, and with it a stack, of its own."""
+
+
+STALLED = 20
+"""After how many looks of the waker at calls that no worker is free for it looks for whom they keep waiting."""
 
 
 class ThreadHost:
@@ -54,6 +60,7 @@ class ThreadHost:
         self._count = threading.Lock()
         self._adding = threading.Lock()
         self._pending: deque[Future[Any]] = deque()
+        self._looks = 0
 
     # -- starting and joining attempts ----------------------------------------------------------
 
@@ -73,7 +80,7 @@ class ThreadHost:
             self._trim()
             pending.append(future)
         if len(pending) > 1:
-            self._add_worker()
+            self.add_worker()
         else:
             _waker.watch(self)
 
@@ -122,7 +129,7 @@ class ThreadHost:
         with self._count:
             self._active -= 1
         if self._pending:
-            self._add_worker()
+            self.add_worker()
         try:
             yield
         finally:
@@ -156,7 +163,8 @@ class ThreadHost:
         if self.elapsed() > ends:
             late()
 
-    def _add_worker(self) -> None:
+    def add_worker(self) -> None:
+        """Put one more worker on what waits, if the limit allows."""
         with self._count:
             if self._active >= self._limit:
                 return
@@ -190,12 +198,31 @@ class ThreadHost:
     def wake(self) -> bool:
         """Put a worker on what has been left waiting; whether anything was."""
         try:
-            left = any(future.waiting for future in tuple(self._pending))
+            pending = tuple(self._pending)
         except RuntimeError:  # calls come and go at this very moment: look again
             return True
-        if left:
-            self._add_worker()
+        left = any(future.waiting for future in pending)
+        if left and self._active < self._limit:
+            self.add_worker()
+        elif left:
+            self._looks += 1
+            if self._looks % STALLED == 0:
+                self._stand_in(pending)
         return left
+
+    def _stand_in(self, pending: Sequence[Future[Any]]) -> None:
+        """Where all workers are busy, run the calls of those who wait for them in a way that doesn't help, such as
+        `concurrent.futures.wait`: a thread for each caller none of whose calls is under way, since it may be that all
+        workers are such callers. So there is never more than one thread over the limit for each that waits.
+        """
+        callers = {_caller_of(future) for future in pending if future.waiting and future.watched}
+        for frame in callers:
+            if frame is None or _on_thread(frame) is None:
+                continue
+            calls = frame.open_calls()
+            if all(future.waiting or future.held or future.done() for future in calls):
+                with suppress(RuntimeError):  # no thread can be started: there will be another look
+                    run_soon(partial(_settle_all, [future for future in calls if future.runner is self]))
 
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
@@ -286,6 +313,14 @@ def _settle(future: Future[Any], job: Job) -> None:
     context.run(_settle_here, future, job)
 
 
+def _settle_all(futures: Iterable[Future[Any]]) -> None:
+    """Run those that nobody has taken, one after another."""
+    for future in futures:
+        job = future.take()
+        if job is not None:
+            _settle(future, job)
+
+
 def _settle_here(future: Future[Any], job: Job) -> None:
     try:
         value = drive(job())
@@ -300,6 +335,17 @@ def _settle_here(future: Future[Any], job: Job) -> None:
 def _outcome_of(future: Future[Any]) -> None:
     with suppress(CancelledError):
         UnlockedFuture.exception(future)  # that of ours would count as somebody looking
+
+
+def _caller_of(future: Future[Any]) -> Frame | None:
+    return None if future.context is None else future.context.get(current_frame)
+
+
+def _on_thread(frame: Frame | None) -> Frame | None:
+    """The sync code that a frame is, or is a part of: it may keep a thread while it waits."""
+    while frame is not None and frame.call.definition.is_async:
+        frame = frame.call.parent or frame.call.run.frame
+    return frame
 
 
 def _name_of(function: Any) -> str:

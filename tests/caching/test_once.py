@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from flowfn import CachePolicy, MemoryCache, entrypoint, gather, task
-from flowfn.caching import DiskCache, open_cache
+from flowfn.caching import DiskCache, claims, open_cache
 from flowfn.caching.entries import encode
 from flowfn.caching.keys import key_of
+from flowfn.futures import Future
 from flowfn.serde import DEFAULT
 
 PROGRAM = """
@@ -138,6 +139,28 @@ def test_a_long_computation_keeps_its_claim(shared_cache: Any) -> None:
     other.give_back()
 
 
+def test_a_claim_of_a_shorter_lease_is_renewed_in_time(tmp_path: Path) -> None:
+    """It is taken while a longer one is held, which is not due for long."""
+    renewed = threading.Event()
+
+    class Watched(DiskCache):
+        def claim(self, key: str, owner: str, lease: float) -> bool:
+            if self.get("taken") is not None:
+                renewed.set()
+            self.set("taken", b"")
+            return super().claim(key, owner, lease)
+
+    long = claims.Claim(DiskCache(tmp_path / "long", lease=1000), "a")
+    short = claims.Claim(Watched(tmp_path / "short", lease=0.15), "b")
+    assert long.take()
+    while claims._keeper._beat != 1000:
+        time.sleep(0)
+    assert short.take()
+    assert renewed.wait(10)
+    short.give_back()
+    long.give_back()
+
+
 def test_threads_of_one_process() -> None:
     """In memory too: all who ask while somebody computes get what that one kept."""
     started, ran = threading.Barrier(8, timeout=30), []
@@ -213,6 +236,53 @@ async def test_a_cancelled_computation_passes_to_the_next(cache: Any) -> None:
     first.cancel()
     assert await second == 9
     assert ran == [3, 3]
+
+
+async def test_a_computation_that_is_cancelled_as_it_leaves_passes_to_the_next(tmp_path: Path) -> None:
+    """It had failed, and was giving its claim back, which takes a while."""
+    leaving, left, ran = threading.Event(), threading.Event(), []
+
+    class Slow(DiskCache):
+        def release(self, key: str, owner: str) -> None:
+            leaving.set()
+            left.wait()
+            super().release(key, owner)
+
+    @task(cache=Slow(tmp_path / "cache"))
+    async def failing(x: int) -> int:
+        ran.append(x)
+        if len(ran) == 1:
+            raise ValueError("not yet")
+        return x * x
+
+    async def ask() -> int:
+        return await failing(3)
+
+    first = asyncio.create_task(ask())
+    await asyncio.to_thread(leaving.wait)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    left.set()
+    assert await ask() == 9
+
+
+def test_who_waits_may_be_cancelled_at_the_very_moment_when_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its cancellation comes too late then, and whoever tells it goes on to the others."""
+    cache = MemoryCache()
+    assert claims.join(cache, "key") is None
+    waiting = [claims.join(cache, "key"), claims.join(cache, "key")]
+    settle = Future.set_result
+
+    def cancelled_first(future: Future[None], value: None) -> None:
+        future.cancel()
+        settle(future, value)
+
+    monkeypatch.setattr(Future, "set_result", cancelled_first)
+    claims.leave(cache, "key")
+    assert all(future is not None and future.done() for future in waiting)
 
 
 def test_after_an_error_the_next_computes(cache: Any) -> None:

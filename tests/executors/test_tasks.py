@@ -29,6 +29,7 @@ from flowfn import (
 )
 from flowfn.executors import ProcessExecutor
 from flowfn.executors.opening import open_executor
+from flowfn.hosts.threads import ThreadHost
 
 QUICKLY = RetryPolicy(max_attempts=2, initial_interval=0.001, jitter=False)
 
@@ -483,3 +484,30 @@ def test_names() -> None:
     found = open_executor("processes")
     assert found is open_executor("processes")
     assert isinstance(found, ProcessExecutor)
+
+
+def test_a_call_that_a_pools_own_thread_runs_needs_no_other_of_its_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The only thread of the pool waits for a call that nobody has begun, and so runs it where it is."""
+    monkeypatch.setattr(ThreadHost, "start", lambda host, future: None)  # no worker comes first
+
+    @task
+    def child(x: int) -> int:
+        seen.append(threading.get_ident())
+        return 2 * x
+
+    @task
+    def parent(x: int) -> int:
+        seen.append(threading.get_ident())
+        return child(x).result() + child.map([x])[0].result()
+
+    seen: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+
+        @entrypoint(executor=pool)
+        def wf(x: int) -> int:
+            return parent(x).result()
+
+        assert wf(1) == 4
+    assert len(set(seen)) == 1

@@ -3,17 +3,39 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent import futures
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
-from flowfn import entrypoint, gather, task
+from flowfn import as_completed, entrypoint, gather, task
 from flowfn.hosts import claims, loop, threads
 from flowfn.ports import Commit, Lease
 
 from ..worlds import Rendezvous, World
+
+
+def timeouts(calls: Any) -> None:
+    """Wait for calls one by one, each within a time."""
+    for call in calls:
+        call.result(60)
+
+
+def in_turn(calls: Any) -> None:
+    """Wait for calls as they end."""
+    for _ in as_completed(calls):
+        pass
+
+
+def callbacks(calls: Any) -> None:
+    """Wait for calls by what they call when they are done."""
+    done = threading.Semaphore(0)
+    for call in calls:
+        call.add_done_callback(lambda _: done.release())
+    for _ in calls:
+        done.acquire()
 
 
 def test_calls_run_at_the_same_time(world: World) -> None:
@@ -76,8 +98,6 @@ def test_max_concurrency_bounds_what_runs(world: World) -> None:
         inside.append(x)
         most.append(len(inside))
         if world.is_async:
-            import asyncio
-
             await asyncio.sleep(0)
         inside.remove(x)
         return x
@@ -125,6 +145,30 @@ def test_many_nested_calls_end(world: World) -> None:
         return sum(await world.value(gather(outer(x) for x in range(80))))
 
     assert world.invoke(wf) == sum(range(80))
+
+
+@pytest.mark.parametrize("wait", [futures.wait, timeouts, callbacks])
+def test_parents_that_wait_and_dont_help_dont_keep_their_children_from_running(
+    sync_world: World, wait: Callable[[Any], Any]
+) -> None:
+    """All workers wait for calls that nobody has begun, in ways that flowfn doesn't see."""
+    world = sync_world
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.task
+    async def outer(x: int) -> int:
+        calls = [inner(x), inner(x)]
+        wait(calls)
+        return sum(call.result() for call in calls)
+
+    @world.entrypoint
+    async def wf() -> int:
+        return sum(await world.value(gather(outer(x) for x in range(80))))
+
+    assert world.invoke(wf) == 2 * sum(range(80))
 
 
 def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
@@ -191,6 +235,60 @@ def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> 
         return max(await gather(other(x) for x in range(4)))
 
     assert async_world.invoke(wf, config={"max_concurrency": 1}) == 1
+
+
+async def test_sync_tasks_that_async_code_awaits_keep_to_the_limit_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of many that are awaited at once no more run than of a blocking run; the others follow."""
+    begun: list[Any] = []
+    go = threading.Event()
+    run_soon = threads.run_soon
+    monkeypatch.setattr(threads, "run_soon", lambda job: (begun.append(job), run_soon(job)))
+
+    @task
+    def held(x: int) -> int:
+        go.wait()
+        return x
+
+    @entrypoint
+    async def wf(n: int) -> list[int]:
+        waiting = asyncio.gather(*(held(x) for x in range(n)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        counted = len(begun)
+        go.set()
+        assert counted <= threads.MAX_WORKERS
+        return await waiting
+
+    assert await wf(80) == list(range(80))
+
+
+@pytest.mark.parametrize(
+    "wait", [futures.wait, timeouts, callbacks, gather, in_turn], ids=lambda wait: wait.__name__
+)
+def test_sync_parents_dont_keep_what_their_async_calls_await_from_running(wait: Callable[[Any], Any]) -> None:
+    """All threads wait for coroutines, which wait for threads."""
+
+    @task
+    def leaf(x: int) -> int:
+        return x
+
+    @task
+    async def middle(x: int) -> int:
+        return await leaf(x)
+
+    @task
+    def parent(x: int) -> int:
+        calls = [middle(x), middle(x)]
+        wait(calls)
+        return sum(call.result() for call in calls)
+
+    @entrypoint
+    async def wf(n: int) -> int:
+        return sum(await gather(parent(x) for x in range(n)))
+
+    assert asyncio.run(wf.ainvoke(80)) == 2 * sum(range(80))
 
 
 def test_an_async_task_is_called_by_sync_code_of_an_asyncio_run(async_world: World) -> None:
