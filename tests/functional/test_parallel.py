@@ -187,7 +187,7 @@ def test_a_sync_task_is_awaited_by_async_code(async_world: World) -> None:
     assert world.invoke(wf) == [0, 1, 2]
 
 
-def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> None:
+def test_who_stops_waiting_for_its_place_gives_none_back() -> None:
     """Code that is cancelled as it waits to go on under `max_concurrency` leaves no place too many behind."""
     child_runs, long_is_called, long_runs, cancelled = (asyncio.Event() for _ in range(4))
     running: set[int] = set()
@@ -196,18 +196,18 @@ def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> 
         for _ in range(20):
             await asyncio.sleep(0)
 
-    @async_world.task
+    @task
     async def child() -> None:
         child_runs.set()
         await long_is_called.wait()
         await turns()
 
-    @async_world.task
+    @task
     async def long() -> None:
         long_runs.set()
         await cancelled.wait()
 
-    @async_world.task
+    @task
     async def parent() -> None:
         waiting = asyncio.ensure_future(child())
         await long_runs.wait()
@@ -217,7 +217,7 @@ def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> 
         await asyncio.wait({waiting})
         cancelled.set()
 
-    @async_world.task
+    @task
     async def other(x: int) -> int:
         running.add(x)
         await turns()
@@ -225,7 +225,7 @@ def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> 
         running.remove(x)
         return most
 
-    @async_world.entrypoint
+    @entrypoint(checkpointer=MemorySaver())  # which commits at once, so that the turns are known
     async def wf() -> int:
         first = asyncio.ensure_future(parent())
         await child_runs.wait()
@@ -234,7 +234,7 @@ def test_who_stops_waiting_for_its_place_gives_none_back(async_world: World) -> 
         await asyncio.gather(first, second)
         return max(await gather(other(x) for x in range(4)))
 
-    assert async_world.invoke(wf, config={"max_concurrency": 1}) == 1
+    assert asyncio.run(wf.ainvoke(config={"max_concurrency": 1})) == 1
 
 
 async def test_sync_tasks_that_async_code_awaits_keep_to_the_limit_of_threads(
