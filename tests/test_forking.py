@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 IN_A_CHILD = """
@@ -128,3 +129,20 @@ def make(name):
 print(opened.get("here", make))
 """
     assert printed(run_python, script) == ["THERE", "here"]
+
+
+def test_a_cache_on_disk_is_opened_anew_in_a_child(run_python: Any, tmp_path: Path) -> None:
+    """By whichever of its threads comes first: none of them finds its parent's connections."""
+    script = f"""
+from flowfn.caching import DiskCache
+
+cache = DiskCache({str(tmp_path)!r})
+cache.set("a", b"parent")
+def child():
+    print("_rows" in cache.__dict__, flush=True)
+    cache.set("b", cache.get("a"))
+with cache._lock:
+    in_a_child(child)
+print(cache.get("b"))
+"""
+    assert printed(run_python, script) == ["False", "b'parent'"]

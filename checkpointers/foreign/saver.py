@@ -222,13 +222,12 @@ class ForeignSaver(CheckpointSaver):
         lease = commit.lease
         with self._lock:
             known = self._threads.get(commit.thread) or _Thread()
-            if lease is not None:
-                if known.token != lease.token or self._holder.refuses(lease):
-                    return lease_lost(commit.thread)
-            elif known.owner is None:
+            if lease is None and known.owner is None:
                 known = _Thread()
         try:
-            with known.lock:
+            with known.lock:  # whoever takes the thread by force waits for it after that
+                if lease is not None and not self._still_holds(lease, known):
+                    return lease_lost(commit.thread)
                 self._write(known, commit)
         except Exception as error:
             known.forget()
@@ -237,6 +236,11 @@ class ForeignSaver(CheckpointSaver):
         if commit.release and lease is not None:
             self.release(lease)
         return None
+
+    def _still_holds(self, lease: Lease, known: _Thread) -> bool:
+        with self._lock:
+            current = self._threads.get(lease.thread) is known and known.token == lease.token
+            return current and not self._holder.refuses(lease)
 
     def _write(self, known: _Thread, commit: Commit) -> None:
         """Writes first; what the commit says of the run goes with the last item of the root's."""

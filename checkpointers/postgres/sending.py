@@ -48,7 +48,7 @@ def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
         heard = [_sent(db, alike[0], heads)]
     else:
         with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
-            db.execute("BEGIN")
+            db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
             heard = [_sent(db, some, heads) for some in alike]
             db.execute("COMMIT")
     held = {id(bundle) for hear in heard for bundle in hear()}

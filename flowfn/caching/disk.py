@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
+from flowfn.forking import each_after_fork
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class DiskCache:
         self.max_age = seconds_budget(max_age)
         self.lease = lease
         self._lock = threading.RLock()
-        self._pid = os.getpid()
+        _crosses_forks(self)
 
     @cached_property
     def _rows(self) -> Any:
@@ -130,16 +131,18 @@ class DiskCache:
                 if database is not None:
                     database.close()
 
+    def cross_fork(self) -> None:
+        """In a forked child, before any thread of it: the parent's connections and lock are the parent's."""
+        self._lock = threading.RLock()
+        for name in ("_rows", "_claims"):
+            _abandoned.append(self.__dict__.pop(name, None))
+
     def _asked(self, question: Callable[[Any], T]) -> T:
         return self._tried(lambda: question(self._rows))
 
     def _tried(self, action: Callable[[], T]) -> T:
         import diskcache
 
-        if self._pid != os.getpid():  # forked: the parent's connections and lock are the parent's
-            self._lock, self._pid = threading.RLock(), os.getpid()
-            for name in ("_rows", "_claims"):
-                _abandoned.append(self.__dict__.pop(name, None))
         try:
             with self._lock:
                 return action()
@@ -147,9 +150,8 @@ class DiskCache:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
 
     def __del__(self) -> None:
-        try:  # as the interpreter ends, even `suppress` may have gone
-            if self._pid == os.getpid():
-                self.close()
+        try:  # noqa: SIM105 - as the interpreter ends, even `suppress` may have gone
+            self.close()
         except Exception:
             pass
 
@@ -206,6 +208,7 @@ def _claimed(kept: bytes | None, now: float) -> tuple[str, float]:
         return "", 0.0
 
 
+_crosses_forks = each_after_fork(DiskCache.cross_fork)
 _abandoned: list[Any] = []
 """A parent's connections, which a forked child neither uses nor closes."""
 

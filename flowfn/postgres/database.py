@@ -29,7 +29,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
 from flowfn.forking import each_after_fork
-from flowfn.postgres.errors import is_lost, typed
+from flowfn.postgres.errors import is_beaten, is_lost, typed
 from flowfn.postgres.schema import Connection, Schema
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class Database:
                 with connected(deadline - time.monotonic()) as connection:
                     return work(connection)
             except (psycopg.Error, UnicodeError) as error:
-                if not is_lost(error) or time.monotonic() >= deadline:
+                if not (is_lost(error) or is_beaten(error)) or time.monotonic() >= deadline:
                     raise typed(error, self.name) from error
             time.sleep(pause)
         raise AssertionError("the pauses never end")
@@ -215,7 +215,10 @@ class _Connections:
         return connection
 
     def _configure(self, connection: Connection) -> None:
-        """Find out who answers: a pooler gives process ids of its own making, and sessions are not ours to change."""
+        """Find out who answers: a pooler gives process ids of its own making, and sessions are not ours to change.
+
+        Whoever waited for a row goes on with what is in it then, whatever the database's default isolation is.
+        """
         ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
         direct = process == connection.info.backend_pid
         connection.prepare_threshold = _PREPARE_AFTER if direct else None
@@ -228,6 +231,8 @@ class _Connections:
                 " set_config('default_transaction_isolation', 'read committed', false)",
                 (str(max(1, round(self._timeout * 1000))),),
             )
+        else:
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
     def close(self) -> None:
         if self._committing is not None:

@@ -40,6 +40,7 @@ _KNOWN: dict[str, Remedy] = {
     ),
     "25006": (DatabaseReadOnly, "It cannot be written to: name the primary server, not a standby."),
     "53100": (DatabaseFull, "The server's disk is full. Free some space, and try again."),
+    "40001": _LOCKED,
     "40P01": _LOCKED,
     "55P03": _LOCKED,
     "57014": (
@@ -85,3 +86,8 @@ def is_lost(error: Exception) -> bool:
     if state:
         return bool(state.startswith(_LOST))
     return isinstance(error, psycopg.OperationalError)
+
+
+def is_beaten(error: Exception) -> bool:
+    """Whether the server took a transaction back for another's sake, so that it may be tried again."""
+    return getattr(error, "sqlstate", None) in ("40001", "40P01")

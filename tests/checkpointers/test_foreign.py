@@ -26,11 +26,11 @@ from langgraph.func import entrypoint as langgraphs  # noqa: E402
 
 from checkpointers import CheckpointSaver, EncryptedSaver, ForeignSaver, open_saver  # noqa: E402
 from checkpointers.conformance import SaverContract  # noqa: E402
-from checkpointers.conformance.rows import PlainSerde, checkpoint, put, write, writes  # noqa: E402
+from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes  # noqa: E402
 from flowfn import Command, entrypoint, interrupt, task, uuid4  # noqa: E402
 from flowfn.encryption import KeyRing  # noqa: E402
-from flowfn.errors import InvalidInput, SaverError, ThreadBusy  # noqa: E402
-from flowfn.ports import Begin, Commit, Versioned  # noqa: E402
+from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy  # noqa: E402
+from flowfn.ports import Begin, Commit, Lease, Versioned  # noqa: E402
 from graph_compat.checkpoint.memory import InMemorySaver as CompatSaver  # noqa: E402
 from graph_compat.graph import START, StateGraph  # noqa: E402
 from graph_compat.types import Command as GraphCommand  # noqa: E402
@@ -394,6 +394,28 @@ class Flaky(OwnSaver):
         if self.broken:
             raise ConnectionError("gone")
         super().put_writes(*args, **kwargs)
+
+
+def test_whoever_lost_a_thread_as_it_began_to_write_is_refused() -> None:
+    """G4: a thread taken by force between a look at the lease and the writing of what it was for."""
+    saver = ForeignSaver(InMemorySaver(), serde=PlainSerde())
+    lease, lock = claimed(saver, "t"), saver._threads["t"].lock
+    taken: list[Lease] = []
+
+    class Late:
+        def __enter__(self) -> None:
+            if not taken:
+                taken.append(lease)
+                taken.append(claimed(saver, "t", force=True))
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    saver._threads["t"].lock = Late()  # type: ignore[assignment]
+    (refusal,) = saver.commit([Commit("t", lease, [checkpoint("c1")])])
+    assert isinstance(refusal, LeaseLost)
+    assert saver.load("t") is None
 
 
 def test_a_saver_that_fails_stops_the_run() -> None:

@@ -57,6 +57,13 @@ class TestPooled(SaverContract):
         return PostgresSaver(self.url, serde=PlainSerde())
 
 
+def test_transactions_through_a_pooler_are_read_committed(pooled: str) -> None:
+    """Whatever the database's default is: the session, which keeps that, is not ours."""
+    with PostgresSaver(pooled, serde=PlainSerde()) as saver, saver._database.lock:
+        found = saver._database.commit(lambda db: db.isolation_level)
+        assert found is psycopg.IsolationLevel.READ_COMMITTED
+
+
 def test_no_statement_is_prepared_through_a_pooler(pooled: str, postgres_database: Database) -> None:
     """Another client's could have the same name; to the server itself, what is repeated is prepared.
 

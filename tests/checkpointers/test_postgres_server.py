@@ -371,6 +371,33 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
     assert database.execute("SELECT number FROM flowfn.migration") == numbers
 
 
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_a_database_s_own_isolation_makes_no_difference(database: Database, isolation: str) -> None:
+    """A transaction that waited for a row goes on with what is in it then, and fails nobody's run."""
+    (name,) = database.execute("SELECT current_database()")[0]
+    database.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'")
+    with open_saver(database.url) as saver, saver._database.lock:
+        look = "SHOW transaction_isolation"
+        assert saver._database.commit(lambda db: db.execute(look).fetchone()) == ("read committed",)
+        assert saver._database.run(lambda db: db.execute(look).fetchone()) == ("read committed",)
+
+
+def test_a_transaction_that_another_beat_is_tried_again(postgres_url: str) -> None:
+    """Behind a pooler a statement alone has the isolation of the database."""
+    with open_saver(postgres_url) as saver:
+        tries: list[int] = []
+
+        def work(_: Any) -> str:
+            tries.append(len(tries))
+            if len(tries) == 1:
+                raise psycopg.errors.SerializationFailure
+            if len(tries) == 2:
+                raise psycopg.errors.DeadlockDetected
+            return "done"
+
+        assert saver._database.run(work) == "done"
+
+
 def test_who_comes_during_a_migration_waits_for_it(database: Database) -> None:
     """However long that takes: `timeout` is for locks that others may forget to give back."""
     waits = (
