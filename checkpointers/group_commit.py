@@ -50,7 +50,7 @@ class GroupCommit:
     def _begin(self) -> None:
         """Nobody waits: in a forked child the queue and its leader are its parent's."""
         self._queue: list[_Waiting] = []
-        self._has_leader = False
+        self._leader: _Waiting | None = None
         self._mutex = threading.Lock()
 
     def commit(
@@ -67,17 +67,16 @@ class GroupCommit:
             with lock:  # and no `acquire`: between that and a `try` Ctrl-C would leave it locked for ever
                 return write(commits, wait=True)
         mine = _Waiting(commits)
-        leads = self._enqueue(mine)
         try:
-            if not leads:
+            self._enqueue(mine)
+            if self._leader is not mine:
                 mine.woken.acquire()
             if mine.refusals is None:
-                leads = True
                 with lock:
                     if mine.refusals is None:
-                        self._write_queue(write)
+                        self._write_queue(mine, write)
         except BaseException:
-            self._leave(mine, leads)
+            self._leave(mine)
             raise
         assert mine.refusals is not None
         return mine.refusals
@@ -91,14 +90,14 @@ class GroupCommit:
         finally:
             lock.release()
 
-    def _enqueue(self, mine: _Waiting) -> bool:
-        """Join the queue; whether as the one who leads it."""
+    def _enqueue(self, mine: _Waiting) -> None:
+        """Join the queue; who finds no leader leads it."""
         with self._mutex:
             self._queue.append(mine)
-            leads, self._has_leader = not self._has_leader, True
-            return leads
+            if self._leader is None:
+                self._leader = mine
 
-    def _write_queue(self, write: Write) -> None:
+    def _write_queue(self, mine: _Waiting, write: Write) -> None:
         """Write all that waits; the caller holds the lock.
 
         If that is cut short, the others' commits wait on for the next holder.
@@ -108,7 +107,7 @@ class GroupCommit:
         try:  # Ctrl-C may come between any two lines
             with self._mutex:
                 batch, self._queue = self._queue, []
-                self._has_leader = False
+                self._leader = None
             refusals = write([commit for one in batch for commit in one.commits], wait=True)
             _answer(batch, refusals)
         except BaseException:
@@ -117,19 +116,19 @@ class GroupCommit:
                 raise
             with self._mutex:
                 self._queue[:0] = batch
-                self._has_leader = True
+                self._leader = mine
             raise
 
-    def _leave(self, mine: _Waiting, leads: bool) -> None:
+    def _leave(self, mine: _Waiting) -> None:
         """Give up waiting; where this one led, the next one does."""
         with self._mutex:
             if mine in self._queue:
                 self._queue.remove(mine)
-            if not leads:
+            if self._leader is not mine:
                 return
-            self._has_leader = bool(self._queue)
-            if self._queue:
-                self._queue[0].wake()
+            self._leader = self._queue[0] if self._queue else None
+            if self._leader is not None:
+                self._leader.wake()
 
 
 def _answer(batch: Sequence[_Waiting], refusals: Refusals) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
+from linecache import getline
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from checkpointers import group_commit
 from checkpointers.group_commit import GroupCommit, Refusals, _Waiting
 from flowfn.ports import Commit
 
@@ -124,3 +130,49 @@ def test_whoever_must_not_wait_is_turned_away() -> None:
         commits.group.commit(commits.lock, written, [Commit("b")], wait=False)
     written.let.release()
     assert first.result(10) == [None]
+
+
+def test_ctrl_c_anywhere_leaves_nobody_waiting() -> None:
+    """It comes before each line that the one who leads executes in turn: whoever else waits gets its answer."""
+    pool = ThreadPoolExecutor(2)
+
+    def write(commits: Sequence[Commit], *, wait: bool) -> Refusals:
+        return [None] * len(commits)
+
+    def ends(group: GroupCommit, lock: threading.Lock, at: int) -> bool:
+        """Whether a leader that is interrupted at that line comes so far."""
+        lines = count()
+
+        def interrupt(frame: FrameType, event: str, arg: Any) -> Any:
+            if frame.f_code.co_filename != group_commit.__file__:
+                return None
+            source = getline(group_commit.__file__, frame.f_lineno).lstrip()
+            # A `with` is traced again before it lets go, where no signal is looked for.
+            if event == "line" and not source.startswith("with ") and next(lines) == at:
+                raise KeyboardInterrupt
+            return interrupt
+
+        def lead() -> bool:
+            sys.settrace(interrupt)
+            try:
+                group.commit(lock, write, [Commit("leader")], wait=True)
+            except KeyboardInterrupt:
+                return False
+            finally:
+                sys.settrace(None)
+            return True
+
+        with lock:
+            leading = pool.submit(lead)
+            while not (group._queue or leading.done()):
+                pass
+            other = pool.submit(group.commit, lock, write, [Commit("other")], wait=True)
+            while not (other.done() or any(one.commits[0].thread == "other" for one in group._queue)):
+                pass
+        assert other.result(10) == [None]
+        return leading.result(10)
+
+    at = 0
+    while not ends(GroupCommit(), threading.Lock(), at):
+        at += 1
+    assert at > 15
