@@ -72,14 +72,17 @@ class Ledger:
 
     def reopen(self, other: Ledger, scope: str) -> None:
         """Take from a newer reading what ran under `scope`, to be claimed again by its next attempt."""
-        records = self.records.copy()
-        for task, record in other.records.items():
-            if other.is_under(record, scope):
-                records[task] = record
-            elif task not in records:
-                record.claim()
-                records[task] = record
-        self.records = records
+        own = {task: record for task, record in other.records.items() if other.is_under(record, scope)}
+        while True:
+            before = self.records
+            records = {**before, **own}
+            for task, record in other.records.items():
+                if task not in records:
+                    record.claim()
+                    records[task] = record
+            if self.records is before:  # else another thread's attempt took up its own meanwhile
+                self.records = records
+                return
 
     def is_under(self, record: Record, scope: str) -> bool:
         """Whether a call was made by `scope`, or by a call made by it, and so on."""
