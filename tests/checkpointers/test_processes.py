@@ -276,9 +276,9 @@ for one in savers:
     put(one, checkpoint("c1"), thread="t")
 child = os.fork()
 os.chdir("/")
-print([one.load("t").checkpoint.id for one in savers], flush=True)
 if child:
     os.waitpid(child, 0)
+print([one.load("t").checkpoint.id for one in savers], flush=True)
 """
 
 
