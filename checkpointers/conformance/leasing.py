@@ -148,7 +148,8 @@ class LeaseContract(Contract):
         with self.saver() as saver:
             for number in range(40):
                 call = Begin("shop.order" if number % 10 else "shop.return", f"call {number}")
-                put(saver, lease=claimed(saver), begin=call, status="interrupted", release=True)
+                row = checkpoint(f"c{number:02}")
+                put(saver, row, lease=claimed(saver), begin=call, status="interrupted", release=True)
                 assert saver.adopt(call.workflow, f"call {number - 1}") is None
                 assert saver.adopt("shop.cancel", call.call) is None
                 assert saver.next_call(call.workflow) == call.call
