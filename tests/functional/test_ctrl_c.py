@@ -54,6 +54,15 @@ def test_a_reading_transaction_that_was_left_open_is_ended_by_the_next(tmp_path:
         assert saver.threads() == []
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT is Python's KeyboardInterrupt, also where whoever runs the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_stream_whose_next_event_is_waited_for_stops_its_run() -> None:
     """The run would wait for ever to be asked for more, and keep the lease."""
     interrupted: list[bool] = []
