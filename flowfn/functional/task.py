@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options
 from flowfn.executors.opening import check_executor
 from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, plain, rebuild, reference, unused
@@ -191,9 +191,7 @@ def call_task(
     """Call a task, in a run or outside any."""
     frame = current_frame.get()
     if frame is not None:
-        return frame.run.spawn(
-            frame, definition, args, kwargs, f"{caller.f_code.co_filename}:{caller.f_lineno}"
-        )
+        return frame.run.spawn(frame, definition, args, kwargs, site_of(caller))
     from flowfn.functional.outside import call_outside
 
     return call_outside(definition, args, kwargs)
