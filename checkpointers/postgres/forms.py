@@ -4,7 +4,8 @@ Rule: an id of 16 bytes is a UUID; what has no short spelling (`short_forms.py`)
 with a NUL, which no text of `flowfn.postgres.text` has in it.
 
 What a checkpoint says of itself, `said`, is one msgpack array, deflated with the words that are in most of them: its
-parent's id, step, source, time, body and metadata, and the names of its channels. `places` is a text with a word for
+parent's id, step, source, time, body and metadata, and the names of its channels; where ids are UUIDs, the parent's
+without what it shares with the checkpoint's own, and the time since that in it. `places` is a text with a word for
 each of these channels: the version, and where there is a value, behind a colon how many keys ago its checkpoint was
 put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A word
 that repeats the one before is left empty. A value's key is its checkpoint's times `ROOM`, plus its number. The first
