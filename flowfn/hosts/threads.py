@@ -1,9 +1,9 @@
 """The blocking host: waits block the thread that waits, tasks run on cached threads or in place.
 
-A task that was called but not waited for runs on a worker. Waking one costs more than most tasks,
-so it is done late: at once where a second task is called while the first still waits to be taken
-(there is something to run in parallel), else by `_Waker` within about a millisecond (the caller went
-off to do something else). Sequential code, which waits at once, never wakes anybody.
+A task that was called but not waited for runs on a worker. Waking one costs more than most tasks, so it is done late:
+by `_Waker`, which looks each millisecond whether more would help (`pace.py`). Where commits wait for a disk or a server,
+and beside an event loop, a second task that is called while the first still waits to be taken wakes one at once: commits
+go together there. Sequential code, which waits at once, never wakes anybody.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from flowfn.forking import after_fork
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.pace import GROWTH, Pace, Processor
 from flowfn.hosts.workers import run_soon
 from flowfn.unlocked import UnlockedFuture
 
@@ -60,7 +61,10 @@ class ThreadHost:
         self._count = threading.Lock()
         self._adding = threading.Lock()
         self._pending: deque[Future[Any]] = deque()
+        self._pace = Pace()
         self._looks = 0
+        self._eager: bool | None = None if loop is None else True
+        """Whether a second task wakes a worker at once; None until the first commit."""
 
     # -- starting and joining attempts ----------------------------------------------------------
 
@@ -79,7 +83,7 @@ class ThreadHost:
         with self._adding:
             self._trim()
             pending.append(future)
-        if len(pending) > 1:
+        if self._eager and len(pending) > 1:
             self.add_worker()
         else:
             _waker.watch(self)
@@ -195,20 +199,28 @@ class ThreadHost:
                 self._active -= 1
                 return None
 
-    def wake(self) -> bool:
-        """Put a worker on what has been left waiting; whether anything was."""
+    def wake(self, *, busy: bool = False) -> bool:
+        """Put workers on what has been left waiting, where they would help; whether anything was.
+
+        `busy`: this process computes all the time.
+        """
         try:
             pending = tuple(self._pending)
         except RuntimeError:  # calls come and go at this very moment: look again
             return True
-        left = any(future.waiting for future in pending)
-        if left and self._active < self._limit:
-            self.add_worker()
-        elif left:
+        first = next((future for future in pending if future.waiting), None)
+        if first is None:
+            self._pace.rest()
+            return False
+        slow = self._pace.is_slow(first, pending[-1], busy=busy)
+        if self._active >= self._limit:
             self._looks += 1
             if self._looks % STALLED == 0:
                 self._stand_in(pending)
-        return left
+        elif slow:
+            for _ in range(min(len(pending), max(1, self._active * (GROWTH - 1)))):
+                self.add_worker()
+        return True
 
     def _stand_in(self, pending: Sequence[Future[Any]]) -> None:
         """Where all workers are busy, run the calls of those who wait for them in a way that doesn't help, such as
@@ -285,6 +297,8 @@ class ThreadHost:
         return None
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
+        if self._eager is None:
+            self._eager = not saver.inline
         error = saver.commit([commit])[0]
         if error is not None:
             raise error
@@ -391,25 +405,26 @@ class _Waker:
     def _loop(self) -> None:
         while True:
             self._stir.acquire()
-            quiet = 0
+            quiet, processor = 0, Processor()
             while quiet < self.QUIET_TICKS or not self._dozed_off():
                 self._fresh = False
                 time.sleep(self.TICK)
-                busy = [host for host in self._hosts.copy() if self._look_after(host)]
-                quiet = 0 if busy or self._fresh else quiet + 1
+                busy = processor.is_busy()
+                left = [host for host in self._hosts.copy() if self._look_after(host, busy)]
+                quiet = 0 if left or self._fresh else quiet + 1
 
-    def _look_after(self, host: ThreadHost) -> bool:
-        """Wake a worker for what a host has left waiting; whether anything was. If not, the host is forgotten until it
+    def _look_after(self, host: ThreadHost, busy: bool) -> bool:
+        """Wake workers for what a host has left waiting; whether anything was. If not, the host is forgotten until it
         calls a task again: where some run is always calling tasks, hosts of runs that have ended would pile up.
 
         It is looked at once more after that: `watch` comes after the task is there, so either it finds the host
         forgotten, or this finds the task.
         """
-        if host.wake():
+        if host.wake(busy=busy):
             return True
         with self._lock:
             self._hosts.discard(host)
-        if not host.wake():
+        if not host.wake(busy=busy):
             return False
         with self._lock:
             self._hosts.add(host)
