@@ -102,7 +102,7 @@ EMPTY = ChannelMap({})
 
 
 class Bases:
-    """The maps that a process has read or written last, so that each is worked out once; the last few.
+    """The whole maps that a process has read last, so that each is worked out once; the last few.
 
     A key may come to stand for another checkpoint, where a commit is undone: one is known by its bytes.
     """
@@ -111,21 +111,6 @@ class Bases:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[bytes, Base]] = {}
-        self._maps: dict[int, tuple[bytes, ChannelMap]] = {}
-
-    def keep(self, key: int, data: bytes, made: ChannelMap, parent: int | None) -> None:
-        """A map was stored under a key: what follows is made of it, and most likely not of its parent."""
-        self._maps.pop(parent or 0, None)
-        self._maps[key] = (data, made)
-        while len(self._maps) > self.SIZE:
-            self._maps.pop(next(iter(self._maps)), None)
-
-    def map(self, key: int, data: bytes, base: int, whole: bytes) -> ChannelMap:
-        """The map of a checkpoint that is stored as its difference from a base."""
-        found = self._maps.get(key)
-        if found is not None and found[0] == data and found[1].base is self.read(base, whole):
-            return found[1]
-        return read(key, data, self.read(base, whole))
 
     def read(self, key: int, data: bytes) -> Base:
         """The whole map that a checkpoint is stored with."""

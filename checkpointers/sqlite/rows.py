@@ -18,6 +18,7 @@ from checkpointers.sqlite import values as sqlite_values
 from checkpointers.sqlite import writes as sqlite_writes
 from checkpointers.sqlite.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after, key_of, span
 from checkpointers.sqlite.checksums import check, checksum
+from checkpointers.sqlite.heads import Head, Heads, Thread
 from checkpointers.sqlite.schema import IS_UNFINISHED
 from checkpointers.sqlite.values import Values
 from flowfn.ports import (
@@ -93,79 +94,125 @@ _OF = f"checkpoint.*, {_PARENT}"
 # -- writing --------------------------------------------------------------------------------------
 
 
-def apply(db: Cursor, commit: Commit, bases: Bases) -> Exception | None:
+def apply(db: Cursor, commit: Commit, heads: Heads) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
-    first = commit.items[0] if commit.items else None
-    spot = first[:2] if isinstance(first, Writes) else ("", "")
-    found = db.execute(_FENCE, (short_id(spot[1]), spot[0], commit.thread)).fetchone()
     lease = commit.lease
-    if lease is not None and (found is None or found[1] != lease.token):
+    thread = heads.thread(commit.thread)
+    if thread is None or (lease is not None and thread.token != lease.token):
+        thread = _look_up(db, commit, heads)
+    if lease is not None and (thread is None or thread.token != lease.token):
         return lease_lost(commit.thread)
-    thread, _, place, last = found or (add_thread(db, commit.thread), 0, None, 0)
+    if thread is None:
+        thread = heads.learn(commit.thread, add_thread(db, commit.thread), 0)
     for item in commit.items:
         if isinstance(item, Writes):
-            if place is None or item[:2] != spot:
-                spot = item[:2]
-                place = _place(db, thread, *spot)
-                last = sqlite_writes.last(db, place)
-            last = sqlite_writes.add(db, last, item.rows)
+            head = thread.heads.get(item.namespace)
+            if head is None or head.id != item.checkpoint:
+                key = _place(db, heads, thread.key, item.namespace, item.checkpoint)
+                head = heads.stand(
+                    thread, item.namespace, Head(item.checkpoint, key, sqlite_writes.last(db, key))
+                )
+            head.written = sqlite_writes.add(db, head.written, item.rows)
         elif isinstance(item, CheckpointRow):
-            _add_checkpoint(db, thread, item, bases)
-            place = None  # which has moved, perhaps
+            _add_checkpoint(db, heads, thread, item)
         else:
             raise strange_item(item)
     if concerns_thread(commit):
-        _settle(db, thread, commit)
+        _settle(db, thread.key, commit)
+    if commit.release:
+        heads.leave(commit.thread)
     return None
 
 
-def _place(db: Cursor, thread: int, namespace: str, id: str) -> int:
+def _look_up(db: Cursor, commit: Commit, heads: Heads) -> Thread | None:
+    """What there is to know of the thread of a commit, and of the checkpoint that it writes under."""
+    first = commit.items[0] if commit.items else None
+    namespace, id = first[:2] if isinstance(first, Writes) else ("", "")
+    found = db.execute(_FENCE, (short_id(id), namespace, commit.thread)).fetchone()
+    if found is None:
+        return None
+    key, token, place, written = found
+    thread = heads.learn(commit.thread, key, token)
+    if place is not None:
+        heads.stand(thread, namespace, Head(id, place, written))
+    return thread
+
+
+def _place(db: Cursor, heads: Heads, thread: int, namespace: str, id: str) -> int:
     """The key of a checkpoint; of a new, empty row where nothing has named it yet."""
     named = short_id(id)
     found = db.execute(_PLACE, (thread, named, namespace)).fetchone()
     if found is not None:
         return int(found[0])
     db.execute(_NAMED, (thread, namespace, named))
-    return _last_row(db)
+    key = heads.last = _last_row(db)
+    return key
 
 
-def _final_place(db: Cursor, thread: int, namespace: str, id: str) -> int:
+def _final_place(db: Cursor, heads: Heads, thread: int, namespace: str, id: str) -> int:
     """The key that a checkpoint keeps: the next one, unless it was put before.
 
     Writes may have named it since, and move with it.
     """
-    key = _place(db, thread, namespace, id)
+    key = _place(db, heads, thread, namespace, id)
     put, last = db.execute(_IS_PUT, (key,)).fetchone()
     if put or key == last:
         return key
     db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
     sqlite_writes.move(db, key, last + 1)
-    return int(last) + 1
+    key = heads.last = last + 1
+    return key
 
 
-def _add_checkpoint(db: Cursor, thread: int, row: CheckpointRow, bases: Bases) -> None:
-    of: bytes | str | int | None = None if row.parent is None else short_id(row.parent)
-    id = short_id(row.id)
-    around = {"thread": thread, "id": id, "namespace": row.namespace, "parent": of}
-    *found, known, last = db.execute(_AROUND, around).fetchone()
-    if known is not None and _make_independent(db, thread, known):
-        found = db.execute(_AROUND, around).fetchone()[:4]
-    parent_key, parent = _parent(*found, bases=bases)
-    if known is None:
-        key = last + 1
-        first = key * ROOM + 1
+def _add_checkpoint(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
+    """Put a checkpoint. One whose parent was put last is taken for a new one, as all are that a run goes on to."""
+    parent, last = thread.heads.get(row.namespace), heads.last if heads.trusting else None
+    if last is not None and parent is not None and parent.channels is not None and parent.id == row.parent:
+        _put_at(db, heads, thread, row, Head(row.id, last + 1, (last + 1) * ROOM), parent)
     else:
-        key = _final_place(db, thread, row.namespace, row.id)
-        first = sqlite_values.next_key(db, key)
-    if parent_key == key:
-        parent = EMPTY
-    made = after(parent, row, sqlite_values.put(db, row, parent, parent_key, first))
+        _look_and_put(db, heads, thread, row)
+
+
+def _look_and_put(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
+    """Put a checkpoint of which nothing is known: it may have been named or put before."""
+    of = None if row.parent is None else short_id(row.parent)
+    around = {"thread": thread.key, "id": short_id(row.id), "namespace": row.namespace, "parent": of}
+    *found, known, last = db.execute(_AROUND, around).fetchone()
+    if known is not None and _make_independent(db, thread.key, known):
+        found = db.execute(_AROUND, around).fetchone()[:4]
+    parent, heads.last = _parent(*found, heads=heads), last
+    if known is None:
+        _put_at(db, heads, thread, row, Head(row.id, last + 1, (last + 1) * ROOM), parent)
+        return
+    key = _final_place(db, heads, thread.key, row.namespace, row.id)
+    if parent is not None and parent.key == key:
+        parent.channels = EMPTY
+    _put_at(db, heads, thread, row, Head(row.id, key, sqlite_writes.last(db, key)), parent, again=True)
+
+
+def _put_at(
+    db: Cursor,
+    heads: Heads,
+    thread: Thread,
+    row: CheckpointRow,
+    head: Head,
+    parent: Head | None,
+    *,
+    again: bool = False,
+) -> None:
+    """Put a checkpoint at a place, which is the head of its namespace then."""
+    key = head.key
+    first = sqlite_values.next_key(db, key) if again else key * ROOM + 1
+    of, shared = (None, EMPTY) if parent is None else (parent.key, parent.channels or EMPTY)
+    made = after(shared, row, sqlite_values.put(db, row, shared, of, first))
     channels, base = made.as_bytes(key)
-    if base is not None:
-        bases.keep(key, channels, made, parent_key)
-    of = of if parent_key is None or of is None else parent_key
+    named = row.parent and (short_id(row.parent) if of is None else of)
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
-    put(db, (key, thread, row.namespace, id, of, *described, channels, base), again=known is not None)
+    put(
+        db, (key, thread.key, row.namespace, short_id(row.id), named, *described, channels, base), again=again
+    )
+    head.channels = made if base is not None else ChannelMap({}, heads.bases.read(key, channels))
+    heads.stand(thread, row.namespace, head)
 
 
 def _make_independent(db: Cursor, thread: int, key: int) -> bool:
@@ -183,15 +230,13 @@ def put(db: Cursor, columns: Sequence[Any], *, again: bool = True) -> None:
     db.execute(_PUT_AGAIN if again else _NEW, (*columns, checksum(columns)))
 
 
-def _parent(
-    key: int | None, channels: bytes, base: int | None, whole: bytes, *, bases: Bases
-) -> tuple[int | None, ChannelMap]:
+def _parent(key: int | None, channels: bytes, base: int | None, whole: bytes, *, heads: Heads) -> Head | None:
     """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
     if key is None:
-        return None, EMPTY
+        return None
     if base is None:
-        return key, ChannelMap({}, bases.read(key, channels))
-    return key, bases.map(key, channels, base, whole)
+        return Head("", key, 0, ChannelMap({}, heads.bases.read(key, channels)))
+    return Head("", key, 0, channel_maps.read(key, channels, heads.bases.read(base, whole)))
 
 
 def channel_map(db: Cursor, columns: Sequence[Any], bases: Bases) -> ChannelMap:

@@ -18,7 +18,7 @@ from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, busy, lease_lost, paged, tell, unknown_before
 from checkpointers.sqlite import pruning as sqlite_pruning
 from checkpointers.sqlite import rows as sqlite_rows
-from checkpointers.sqlite.channel_maps import Bases
+from checkpointers.sqlite.heads import Heads
 from checkpointers.sqlite.schema import SCHEMA
 from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
@@ -50,7 +50,7 @@ class SqliteSaver(CheckpointSaver):
         if not os.fspath(path):
             raise InvalidInput(f'path={path!r} names no file. Pass one, such as "runs.db", or ":memory:".')
         self._inline = fsync == "process"
-        self._bases = Bases()
+        self._heads = Heads()
         self._values = Values()
         self._database = Database(os.fspath(path), fsync, timeout, schema=SCHEMA, owner="SqliteSaver")
         self._group = GroupCommit()
@@ -119,6 +119,7 @@ class SqliteSaver(CheckpointSaver):
         self, db: sqlite3.Cursor, key: int, thread: str, lent: list[Lease], *, new: bool = False
     ) -> Lease:
         """Lend a thread; `lent` is for the caller, who drops it if it can't be told of."""
+        self._heads.leave(thread)
         lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry(), new=new)
         lent.append(lease)
         self._holder.take(lease)  # before the row can be seen, or it would look abandoned
@@ -137,11 +138,12 @@ class SqliteSaver(CheckpointSaver):
         self._retain(commits)
         return refusals
 
-    def _write(self, commits: Sequence[Commit], *, wait: bool) -> Refusals:
+    def _write(self, commits: Sequence[Commit], *, wait: bool, trusting: bool = True) -> Refusals:
         """Write commits in one transaction.
 
-        Where that fails, each is tried by itself: a commit that can't be stored fails alone, and each
-        gets an exception of its own. The caller holds the lock.
+        Where a checkpoint isn't as new as was trusted, they are tried again, with a look at what there is. Where that
+        fails too, each is tried by itself: a commit that can't be stored fails alone, and each gets an exception of
+        its own. The caller holds the lock.
         """
         database = self._database
         try:
@@ -149,15 +151,20 @@ class SqliteSaver(CheckpointSaver):
         except sqlite3.Error as error:
             return [typed(error, self.path) for _ in commits]
         try:
+            self._heads.begin(db, trusting=trusting)
             refusals = [self._apply(db, commit) for commit in commits]
             database.end()
         except Exception as error:
             database.undo()
+            self._heads.forget()
+            if trusting and isinstance(error, sqlite3.IntegrityError):
+                return self._write(commits, wait=True, trusting=False)
             if len(commits) == 1:
                 return [typed(error, self.path) if isinstance(error, sqlite3.Error) else error]
             return [refusal for one in commits for refusal in self._write([one], wait=True)]
         except BaseException:
             database.undo()
+            self._heads.forget()
             raise
         for commit, refusal in zip(commits, refusals, strict=True):
             if refusal is None:
@@ -167,7 +174,7 @@ class SqliteSaver(CheckpointSaver):
     def _apply(self, db: sqlite3.Cursor, commit: Commit) -> Exception | None:
         if commit.lease is not None and self._holder.refuses(commit.lease):
             return lease_lost(commit.thread)
-        return sqlite_rows.apply(db, commit, self._bases)
+        return sqlite_rows.apply(db, commit, self._heads)
 
     def _tell(self, commit: Commit) -> None:
         """A commit is durable; nobody who waits for one goes on before the lock is given back."""
@@ -181,6 +188,7 @@ class SqliteSaver(CheckpointSaver):
             if held is not None and (owner := held.live_owner()) is not None:
                 raise busy(thread, label(owner))
             if held is not None:
+                self._heads.forget()
                 sqlite_pruning.forget(db, held.key, places)
 
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:
@@ -189,6 +197,7 @@ class SqliteSaver(CheckpointSaver):
 
     def delete_thread(self, thread_id: str) -> None:
         with self._database.writing() as db:
+            self._heads.forget()
             sqlite_rows.delete_thread(db, thread_id)
 
     def close(self) -> None:

@@ -1,0 +1,89 @@
+"""What a saver knows of the threads that it writes to, so that a commit need not ask for what the last one has left.
+
+Rule: it knows what its own commits left, for as long as nobody else has written: SQLite counts that for each connection,
+and each transaction asks for the count before it trusts anything. What forgets or deletes forgets all that is known, and
+so does a commit that is undone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+
+from checkpointers.sqlite.channel_maps import Bases, ChannelMap
+
+_MOST = 1 << 16
+"""Channels of maps, and heads, that are kept at most; each is counted when it is learned."""
+
+
+@dataclass(slots=True)
+class Head:
+    """A checkpoint that was named or put last in its namespace: its id, its key, and the key of the last row of writes
+    under it. `channels` is its map; None where it is only named, or where nobody has looked.
+    """
+
+    id: str
+    key: int
+    written: int
+    channels: ChannelMap | None = None
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread's key, the token of its last lease, and its heads by namespace."""
+
+    key: int
+    token: int
+    heads: dict[str, Head] = field(default_factory=dict)
+
+
+class Heads:
+    """What is known of one database. To be used by whoever may use the writing connection."""
+
+    def __init__(self) -> None:
+        self.bases = Bases()
+        self._of: tuple[sqlite3.Cursor, int] | None = None
+        self._threads: dict[str, Thread] = {}
+        self._size = 0
+        self.last: int | None = None
+        """The last key that a checkpoint was given, or was forgotten with; None where it isn't known."""
+        self.trusting = True
+
+    def begin(self, db: sqlite3.Cursor, *, trusting: bool) -> None:
+        """Forget what is known, if somebody else has written since it was learned. In a transaction that writes.
+
+        Not `trusting`, no checkpoint is taken for a new one before it was looked for.
+        """
+        self.trusting = trusting
+        (count,) = db.execute("PRAGMA data_version").fetchone()
+        if self._of != (db, count):
+            self.forget()
+            self._of = (db, count)
+
+    def thread(self, id: str) -> Thread | None:
+        """What is known of a thread."""
+        return self._threads.get(id)
+
+    def learn(self, id: str, key: int, token: int) -> Thread:
+        """A thread is there."""
+        if self._size > _MOST:
+            self.forget()
+        thread = self._threads[id] = Thread(key, token)
+        return thread
+
+    def stand(self, thread: Thread, namespace: str, head: Head) -> Head:
+        """A checkpoint was named or put."""
+        self._size += 1 if head.channels is None else 1 + len(head.channels.changes)
+        self.last = None if self.last is None else max(self.last, head.key)
+        thread.heads[namespace] = head
+        return head
+
+    def leave(self, id: str) -> None:
+        """Its run is over, and the next one may be anybody's."""
+        self._threads.pop(id, None)
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self._threads.clear()
+        self._size = 0
+        self.last = None
