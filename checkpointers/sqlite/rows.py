@@ -160,7 +160,7 @@ def _final_place(db: Cursor, heads: Heads, thread: int, namespace: str, id: str)
         return key
     db.execute("UPDATE checkpoint SET key = ? WHERE key = ?", (last + 1, key))
     sqlite_writes.move(db, key, last + 1)
-    key = heads.last = last + 1
+    key = heads.last = int(last) + 1
     return key
 
 

@@ -64,6 +64,8 @@ class Journal:
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self.owed: dict[str, Writes] = {}
         """What coroutines were given before it was recorded, by its call; goes with each commit until one is made."""
+        self._held: dict[str, CheckpointRow] = {}
+        """The checkpoints that go with the next commit to their namespace, or with the end of the run."""
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
@@ -230,6 +232,10 @@ class Journal:
         """What waits for a ride, to go with the last commit of a run."""
         return grouped(self._notes.take())
 
+    def hold(self, row: CheckpointRow) -> None:
+        """Have a checkpoint that nobody sees go with the next commit to its namespace."""
+        self._held[row.namespace] = row
+
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
         self._begin = begin
@@ -249,6 +255,11 @@ class Journal:
             LeaseLost: another run has taken the thread over.
             SaverError: the backend could not.
         """
+        if self._held:
+            items = [
+                *self._released({item.namespace for item in items} if status is None else {*self._held}),
+                *items,
+            ]
         if self._backlog is None:
             owed = self.owed.copy()
             await self._commit(host, [*owed.values(), *items] if owed else items, status, release, written)
@@ -262,6 +273,10 @@ class Journal:
             if written is not None:
                 written()
         self.released = self.released or release
+
+    def _released(self, namespaces: set[str]) -> list[CheckpointRow]:
+        """What was held for these, and is no more."""
+        return [row for name in namespaces if (row := self._held.pop(name, None)) is not None]
 
     async def _commit(
         self,

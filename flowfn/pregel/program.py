@@ -127,7 +127,8 @@ class Program:
 
     `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
     the program itself, so that people are shown what that calls and not it, and that what it wrote is recorded as the
-    values that it led to, once.
+    values that it led to, once. `passes_on` says that no code of the author's runs in the first superstep, so that a
+    caller's input may be committed with what it is passed on to.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """
@@ -141,6 +142,7 @@ class Program:
     stream_channels: tuple[str, ...] = ()
     lone: bool = False
     opaque: bool = False
+    passes_on: bool = False
     sends: str | None = None
     interrupt_before: tuple[str, ...] | Literal["*"] = ()
     interrupt_after: tuple[str, ...] | Literal["*"] = ()

@@ -60,6 +60,7 @@ def lower(
         output_channels=output_keys,
         stream_channels=keys,
         lone=lone,
+        passes_on=not builder.branches.get(START),
         sends=SENDS,
         interrupt_before="*" if before == "*" else tuple(before),
         interrupt_after="*" if after == "*" else tuple(after),
