@@ -104,7 +104,7 @@ TASK = {
     # The record: what it stands under, its bytes, the group of commits that it is in.
     "memory": Cost(134, 0),
     # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
-    "sqlite": Cost(140, 5),
+    "sqlite": Cost(137, 4),
 }
 
 
@@ -151,7 +151,7 @@ class Count(TypedDict):
     number: int
 
 
-STEP = {"none": Cost(80, 0), "memory": Cost(150, 0), "sqlite": Cost(170, 6)}
+STEP = {"none": Cost(80, 0), "memory": Cost(150, 0), "sqlite": Cost(168, 5)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
@@ -180,7 +180,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-TURN = {"memory": Cost(475, 0), "sqlite": Cost(645, 31)}
+TURN = {"memory": Cost(475, 0), "sqlite": Cost(645, 30)}
 """The lease, the head checkpoint, the input's checkpoint and the result's, the lease given back."""
 
 

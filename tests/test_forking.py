@@ -146,3 +146,23 @@ with cache._lock:
 print(cache.get("b"))
 """
     assert printed(run_python, script) == ["False", "b'parent'"]
+
+
+def test_a_child_knows_nothing_of_what_its_parent_last_wrote(run_python: Any, tmp_path: Path) -> None:
+    """G1: its connection to SQLite counts the commits of others from the start, as the parent's did."""
+    script = f"""
+from checkpointers import SqliteSaver
+from checkpointers.conformance.rows import checkpoint, ids, put
+
+saver = SqliteSaver({str(tmp_path / "runs.db")!r})
+
+def chain(first, last):
+    for number in range(first, last + 1):
+        put(saver, checkpoint(f"c{{number}}", f"c{{number - 1}}" if number > 1 else None))
+
+chain(1, 3)
+in_a_child(lambda: chain(4, 6))
+chain(7, 8)
+print(*ids(saver.history("order-42")), sep="\\n")
+"""
+    assert printed(run_python, script) == [f"c{number}" for number in range(8, 0, -1)]

@@ -1,8 +1,8 @@
 """What a saver knows of the threads that it writes to, so that a commit need not ask for what the last one has left.
 
-Rule: it knows what its own commits left, for as long as nobody else has written: SQLite counts that for each connection,
-and each transaction asks for the count before it trusts anything. What forgets or deletes forgets all that is known, and
-so does a commit that is undone.
+Rule: it knows what its own commits left, for as long as nobody else has written: SQLite counts that for each
+connection, and each transaction asks for the count before it trusts anything. What deletes forgets all that is known,
+and so does a commit that is undone.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class Heads:
 
     def __init__(self) -> None:
         self.bases = Bases()
+        self.threads: dict[str, Thread] = {}
+        """What is known of each thread, by its id."""
         self._of: tuple[sqlite3.Cursor, int] | None = None
-        self._threads: dict[str, Thread] = {}
         self._size = 0
         self.last: int | None = None
         """The last key that a checkpoint was given, or was forgotten with; None where it isn't known."""
@@ -60,30 +61,27 @@ class Heads:
             self.forget()
             self._of = (db, count)
 
-    def thread(self, id: str) -> Thread | None:
-        """What is known of a thread."""
-        return self._threads.get(id)
-
     def learn(self, id: str, key: int, token: int) -> Thread:
         """A thread is there."""
         if self._size > _MOST:
             self.forget()
-        thread = self._threads[id] = Thread(key, token)
+        thread = self.threads[id] = Thread(key, token)
         return thread
 
     def stand(self, thread: Thread, namespace: str, head: Head) -> Head:
         """A checkpoint was named or put."""
-        self._size += 1 if head.channels is None else 1 + len(head.channels.changes)
-        self.last = None if self.last is None else max(self.last, head.key)
+        self._size += 1
+        if (channels := head.channels) is not None:
+            self._size += len(channels.changes) + (0 if channels.base is None else len(channels.base.places))
         thread.heads[namespace] = head
         return head
 
     def leave(self, id: str) -> None:
         """Its run is over, and the next one may be anybody's."""
-        self._threads.pop(id, None)
+        self.threads.pop(id, None)
 
     def forget(self) -> None:
         """Know nothing."""
-        self._threads.clear()
+        self.threads.clear()
         self._size = 0
         self.last = None

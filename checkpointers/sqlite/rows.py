@@ -97,7 +97,7 @@ _OF = f"checkpoint.*, {_PARENT}"
 def apply(db: Cursor, commit: Commit, heads: Heads) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
     lease = commit.lease
-    thread = heads.thread(commit.thread)
+    thread = heads.threads.get(commit.thread)
     if thread is None or (lease is not None and thread.token != lease.token):
         thread = _look_up(db, commit, heads)
     if lease is not None and (thread is None or thread.token != lease.token):
@@ -166,53 +166,57 @@ def _final_place(db: Cursor, heads: Heads, thread: int, namespace: str, id: str)
 
 def _add_checkpoint(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
     """Put a checkpoint. One whose parent was put last is taken for a new one, as all are that a run goes on to."""
-    parent, last = thread.heads.get(row.namespace), heads.last if heads.trusting else None
-    if last is not None and parent is not None and parent.channels is not None and parent.id == row.parent:
-        _put_at(db, heads, thread, row, Head(row.id, last + 1, (last + 1) * ROOM), parent)
-    else:
+    head, last = thread.heads.get(row.namespace), heads.last
+    if last is None or head is None or head.channels is None or head.id != row.parent or not heads.trusting:
         _look_and_put(db, heads, thread, row)
+        return
+    parent, shared = head.key, head.channels
+    head.id, head.key, head.written = row.id, last + 1, (last + 1) * ROOM
+    _put_at(db, heads, thread.key, row, head, parent, shared)
 
 
 def _look_and_put(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
     """Put a checkpoint of which nothing is known: it may have been named or put before."""
     of = None if row.parent is None else short_id(row.parent)
     around = {"thread": thread.key, "id": short_id(row.id), "namespace": row.namespace, "parent": of}
-    *found, known, last = db.execute(_AROUND, around).fetchone()
-    if known is not None and _make_independent(db, thread.key, known):
-        found = db.execute(_AROUND, around).fetchone()[:4]
-    parent, heads.last = _parent(*found, heads=heads), last
+    *found, known, heads.last = db.execute(_AROUND, around).fetchone()
     if known is None:
-        _put_at(db, heads, thread, row, Head(row.id, last + 1, (last + 1) * ROOM), parent)
-        return
-    key = _final_place(db, heads, thread.key, row.namespace, row.id)
-    if parent is not None and parent.key == key:
-        parent.channels = EMPTY
-    _put_at(db, heads, thread, row, Head(row.id, key, sqlite_writes.last(db, key)), parent, again=True)
+        key = (heads.last or 0) + 1
+        head = Head(row.id, key, key * ROOM)
+    else:
+        if _make_independent(db, thread.key, known):
+            found = db.execute(_AROUND, around).fetchone()[:4]
+        key = _final_place(db, heads, thread.key, row.namespace, row.id)
+        head = Head(row.id, key, sqlite_writes.last(db, key))
+    parent, shared = _parent(*found, bases=heads.bases)
+    if parent == key:
+        shared = EMPTY
+    _put_at(db, heads, thread.key, row, head, parent, shared, again=known is not None)
+    heads.stand(thread, row.namespace, head)
 
 
 def _put_at(
     db: Cursor,
     heads: Heads,
-    thread: Thread,
+    thread: int,
     row: CheckpointRow,
     head: Head,
-    parent: Head | None,
+    parent: int | None,
+    shared: ChannelMap,
     *,
     again: bool = False,
 ) -> None:
-    """Put a checkpoint at a place, which is the head of its namespace then."""
+    """Put a checkpoint where `head` says. What it doesn't put itself it shares with the map of that of key `parent`."""
     key = head.key
     first = sqlite_values.next_key(db, key) if again else key * ROOM + 1
-    of, shared = (None, EMPTY) if parent is None else (parent.key, parent.channels or EMPTY)
-    made = after(shared, row, sqlite_values.put(db, row, shared, of, first))
+    made = after(shared, row, sqlite_values.put(db, row, shared, parent, first))
     channels, base = made.as_bytes(key)
-    named = row.parent and (short_id(row.parent) if of is None else of)
+    of = row.parent and (short_id(row.parent) if parent is None else parent)
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
-    put(
-        db, (key, thread.key, row.namespace, short_id(row.id), named, *described, channels, base), again=again
-    )
+    put(db, (key, thread, row.namespace, short_id(row.id), of, *described, channels, base), again=again)
     head.channels = made if base is not None else ChannelMap({}, heads.bases.read(key, channels))
-    heads.stand(thread, row.namespace, head)
+    if heads.last is None or key > heads.last:
+        heads.last = key
 
 
 def _make_independent(db: Cursor, thread: int, key: int) -> bool:
@@ -230,13 +234,15 @@ def put(db: Cursor, columns: Sequence[Any], *, again: bool = True) -> None:
     db.execute(_PUT_AGAIN if again else _NEW, (*columns, checksum(columns)))
 
 
-def _parent(key: int | None, channels: bytes, base: int | None, whole: bytes, *, heads: Heads) -> Head | None:
+def _parent(
+    key: int | None, channels: bytes, base: int | None, whole: bytes, *, bases: Bases
+) -> tuple[int | None, ChannelMap]:
     """The checkpoint that a new one shares values with: its parent, or the last where it names none."""
     if key is None:
-        return None
+        return None, EMPTY
     if base is None:
-        return Head("", key, 0, ChannelMap({}, heads.bases.read(key, channels)))
-    return Head("", key, 0, channel_maps.read(key, channels, heads.bases.read(base, whole)))
+        return key, ChannelMap({}, bases.read(key, channels))
+    return key, channel_maps.read(key, channels, bases.read(base, whole))
 
 
 def channel_map(db: Cursor, columns: Sequence[Any], bases: Bases) -> ChannelMap:

@@ -1,9 +1,9 @@
 """The blocking host: waits block the thread that waits, tasks run on cached threads or in place.
 
 A task that was called but not waited for runs on a worker. Waking one costs more than most tasks, so it is done late:
-by `_Waker`, which looks each millisecond whether more would help (`pace.py`). Where commits wait for a disk or a server,
-and beside an event loop, a second task that is called while the first still waits to be taken wakes one at once: commits
-go together there. Sequential code, which waits at once, never wakes anybody.
+by `_Waker`, which looks each few milliseconds whether more would help (`pace.py`). Where commits are made that others
+could share, and beside an event loop, a second task that is called while the first still waits to be taken wakes one at
+once. Sequential code, which waits at once, never wakes anybody.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flowfn.forking import after_fork
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
-from flowfn.hosts.pace import GROWTH, Pace, Processor
+from flowfn.hosts.pace import Pace, Processor
 from flowfn.hosts.workers import run_soon
 from flowfn.unlocked import UnlockedFuture
 
@@ -199,10 +199,10 @@ class ThreadHost:
                 self._active -= 1
                 return None
 
-    def wake(self, *, busy: bool = False) -> bool:
+    def wake(self, share: float = 0.0) -> bool:
         """Put workers on what has been left waiting, where they would help; whether anything was.
 
-        `busy`: this process computes all the time.
+        `share`: how much of a processor this process has had lately.
         """
         try:
             pending = tuple(self._pending)
@@ -212,14 +212,13 @@ class ThreadHost:
         if first is None:
             self._pace.rest()
             return False
-        slow = self._pace.is_slow(first, pending[-1], busy=busy)
+        more = self._pace.more(first, pending[-1], len(pending), self._active, share)
         if self._active >= self._limit:
             self._looks += 1
             if self._looks % STALLED == 0:
                 self._stand_in(pending)
-        elif slow:
-            for _ in range(min(len(pending), max(1, self._active * (GROWTH - 1)))):
-                self.add_worker()
+        for _ in range(min(more, self._limit - self._active)):
+            self.add_worker()
         return True
 
     def _stand_in(self, pending: Sequence[Future[Any]]) -> None:
@@ -298,7 +297,7 @@ class ThreadHost:
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         if self._eager is None:
-            self._eager = not saver.inline
+            self._eager = getattr(saver, "shares_commits", True)
         error = saver.commit([commit])[0]
         if error is not None:
             raise error
@@ -373,7 +372,8 @@ def _on_loop(loop: LoopHost | None) -> bool:
 class _Waker:
     """One thread that looks, while runs call tasks, for tasks that were called and left waiting."""
 
-    TICK = 0.001
+    TICK, LONGEST_TICK = 0.001, 0.004
+    """Seconds from look to look: first, and at most, where each look finds that what was called has been taken."""
     QUIET_TICKS = 20
 
     def __init__(self) -> None:
@@ -405,26 +405,27 @@ class _Waker:
     def _loop(self) -> None:
         while True:
             self._stir.acquire()
-            quiet, processor = 0, Processor()
+            quiet, tick, processor = 0, self.TICK, Processor()
             while quiet < self.QUIET_TICKS or not self._dozed_off():
                 self._fresh = False
-                time.sleep(self.TICK)
-                busy = processor.is_busy()
-                left = [host for host in self._hosts.copy() if self._look_after(host, busy)]
+                time.sleep(tick)
+                share = processor.share()
+                left = [host for host in self._hosts.copy() if self._look_after(host, share)]
                 quiet = 0 if left or self._fresh else quiet + 1
+                tick = self.TICK if left else min(2 * tick, self.LONGEST_TICK)
 
-    def _look_after(self, host: ThreadHost, busy: bool) -> bool:
+    def _look_after(self, host: ThreadHost, share: float) -> bool:
         """Wake workers for what a host has left waiting; whether anything was. If not, the host is forgotten until it
         calls a task again: where some run is always calling tasks, hosts of runs that have ended would pile up.
 
         It is looked at once more after that: `watch` comes after the task is there, so either it finds the host
         forgotten, or this finds the task.
         """
-        if host.wake(busy=busy):
+        if host.wake(share):
             return True
         with self._lock:
             self._hosts.discard(host)
-        if not host.wake(busy=busy):
+        if not host.wake(share):
             return False
         with self._lock:
             self._hosts.add(host)

@@ -1,0 +1,100 @@
+"""The caller's input of a graph is committed with the checkpoint that it leads to, unless somebody could tell."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from flowfn.ports import CheckpointRow, Commit
+from graph_compat.errors import InvalidUpdateError
+from graph_compat.graph import START, StateGraph
+
+from ..worlds import World
+
+CONFIG = {"configurable": {"thread_id": "t"}}
+
+
+class State(TypedDict):
+    x: Annotated[list[str], operator.add]
+
+
+def graph(world: World, **options: Any) -> Any:
+    """A graph of one node, `n`."""
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("n", lambda state: {"x": ["n"]})
+    builder.set_entry_point("n")
+    return builder.compile(checkpointer=world.saver, **options)
+
+
+@pytest.fixture
+def commits(world: World, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The sources of the checkpoints of each commit."""
+    made: list[list[str]] = []
+    commit = world.saver.commit
+
+    def noted(commits: list[Commit], *, wait: bool = True) -> Any:
+        refusals = commit(commits, wait=wait)
+        made.extend([row.source for row in one.items if isinstance(row, CheckpointRow)] for one in commits)
+        return refusals
+
+    monkeypatch.setattr(world.saver, "commit", noted)
+    return made
+
+
+def test_an_input_is_committed_with_the_checkpoint_before_the_first_node(
+    world: World, commits: list[list[str]]
+) -> None:
+    """Nothing but the engine runs between the two, so one commit is enough."""
+    world.invoke(graph(world), {"x": ["given"]}, CONFIG, durability="sync")
+    assert [made for made in commits if made] == [["input", "loop"], ["loop"]]
+
+
+def test_an_input_is_committed_before_code_of_the_authors_sees_it(
+    world: World, commits: list[list[str]]
+) -> None:
+    """A router at START is such code: what it is called with is durable."""
+    seen: list[list[list[str]]] = []
+
+    def route(state: State) -> str:
+        seen.append([made for made in commits if made])
+        return "n"
+
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("n", lambda state: {"x": ["n"]})
+    builder.add_conditional_edges(START, route, ["n"])
+    world.invoke(builder.compile(checkpointer=world.saver), {"x": ["given"]}, CONFIG, durability="sync")
+    assert seen == [[["input"]]]
+
+
+def test_an_input_that_the_state_does_not_take_is_there_to_be_looked_at(world: World) -> None:
+    """The run fails before its first checkpoint after it, and says where it stands."""
+    app = graph(world)
+    with pytest.raises(InvalidUpdateError):
+        world.invoke(app, "no state", CONFIG)
+    assert [kept.metadata["source"] for kept in world.history(app, "t")] == ["input"]
+
+
+def test_a_breakpoint_before_the_first_node_keeps_the_input(world: World) -> None:
+    """G1: the run that waits there can be resumed."""
+    app = graph(world, interrupt_before=["n"])
+    world.invoke(app, {"x": ["given"]}, CONFIG)
+    assert world.invoke(app, None, CONFIG)["x"] == ["given", "n"]
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_an_input_is_kept_under_any_durability(world: World, durability: str) -> None:
+    """The history is the same."""
+    app = graph(world)
+    world.invoke(app, {"x": ["given"]}, CONFIG, durability=durability)
+    sources = [kept.metadata["source"] for kept in world.history(app, "t")]
+    assert sources == (["loop", "loop", "input"] if durability == "async" else ["loop"])
+
+
+def test_an_input_that_is_watched_is_durable_before_it_is_shown(
+    world: World, commits: list[list[str]]
+) -> None:
+    """G1: whoever streams may look the checkpoint up."""
+    world.stream(graph(world), {"x": ["given"]}, CONFIG, durability="sync")
+    assert [made for made in commits if made] == [["input"], ["loop"], ["loop"]]
