@@ -11,6 +11,7 @@ seventh of a task that keeps nothing.
 from __future__ import annotations
 
 import concurrent.futures
+from collections.abc import Callable
 from threading import Condition, Lock
 from typing import Any, TypeVar
 
@@ -49,11 +50,21 @@ class UnlockedFuture(concurrent.futures.Future[R]):
         """
         mine = Lock()
         with mine:
-            if self.__dict__.setdefault("slot", mine) is mine:
+            first = self.__dict__.setdefault("slot", mine) is mine
+            if first:
                 self._result = result
                 self._state = FINISHED
-                return
-        super().set_result(result)
+        if not first:
+            super().set_result(result)
+        elif self._done_callbacks:
+            self._invoke_callbacks()  # type: ignore[attr-defined]
+
+    def when_done(self, tell: Callable[[Any], object]) -> None:
+        """`add_done_callback`, for whoever made it, while nobody else knows it: that takes no condition."""
+        if self.done():
+            tell(self)
+        else:
+            self._done_callbacks.append(tell)
 
     @property
     def watched(self) -> bool:

@@ -103,7 +103,7 @@ TASK = {
     "none": Cost(52, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
     "memory": Cost(134, 0),
-    # BEGIN, the lease's token, the row, COMMIT; now and then, care for the log.
+    # BEGIN, whether others have written, the row, COMMIT; now and then, care for the log.
     "sqlite": Cost(137, 4),
 }
 

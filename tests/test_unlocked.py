@@ -119,3 +119,25 @@ def test_who_comes_while_it_is_settled_waits_for_that() -> None:
     writing.release()
     waiter.join()
     assert found == [1]
+
+
+@pytest.mark.parametrize("how", ["value", "error", "cancelled"])
+def test_who_made_it_is_told_of_its_end_without_a_lock(how: str) -> None:
+    """Once, whatever came of it, and before those who came later."""
+    future: UnlockedFuture[int] = UnlockedFuture()
+    heard: list[str] = []
+    future.when_done(lambda done: heard.append(f"maker {done.done()}"))
+    assert not future.watched
+    if how != "value":
+        future.add_done_callback(lambda done: heard.append("other"))
+    settled(future, how)
+    assert heard == (["maker True"] if how == "value" else ["maker True", "other"])
+
+
+def test_who_comes_after_its_end_is_told_at_once() -> None:
+    """As with the standard library's callbacks."""
+    heard: list[int] = []
+    future: UnlockedFuture[int] = UnlockedFuture()
+    future.set_result(1)
+    future.when_done(lambda done: heard.append(done.result()))
+    assert heard == [1]

@@ -157,7 +157,7 @@ async def _settle(
 
     for call in calls:
         assert call.future is not None
-        call.future.add_done_callback(partial(look, call=call))
+        call.future.when_done(partial(look, call=call))
         if call.future.waiting:
             run.host_of(call.definition).start(call.future)
     futures = [call.future for call in calls]
