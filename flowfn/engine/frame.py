@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
-from flowfn.engine.interrupts import ask
+from flowfn.engine.interrupts import Question, ask
 from flowfn.engine.namesakes import Caller, Claimant
 from flowfn.engine.once import once
 from flowfn.engine.record import Record
@@ -133,7 +133,7 @@ class Frame:
 
     def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
         """The answer to a question that its code asks; see `engine/interrupts.py`."""
-        return ask(self, value, key, kind, site, **more)
+        return ask(self, Question(value, key, kind, site, **more))
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """A value that its code wants made once; see `engine/once.py`."""

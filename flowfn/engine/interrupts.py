@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,64 +50,58 @@ class Asked:
         self.rejected = rejected
 
 
-def ask(
-    frame: Frame,
-    value: Any,
-    key: str | None,
-    kind: Any,
-    site: str,
-    id: str | None = None,
-    schema: Any = None,
-    refuse: Refusal | None = None,
-    deadline: Deadline | None = None,
-    name: str = NAME,
-) -> Any:
-    """The answer to a question, or `Suspended` where there is none yet.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What code asks: a `value` that is shown, named by `key`, whose answer is validated as `kind`, asked at `site`.
 
     `name` says what kind of question it is, `id` what to show it under, `schema` what to show of its answer. An
     answer that is no `kind` is asked for again, or, with `refuse`, raised to the code that asks, as the error that
-    `refuse` makes of it.
+    `refuse` makes of it. After the `deadline` its default is the answer.
     """
+
+    value: Any
+    key: str | None
+    kind: Any
+    site: str
+    id: str | None = None
+    schema: Any = None
+    refuse: Refusal | None = None
+    deadline: Deadline | None = None
+    name: str = NAME
+
+
+def ask(frame: Frame, question: Question) -> Any:
+    """The answer to a question, or `Suspended` where there is none yet."""
     frame.check()
-    return _ask(frame, value, key, kind, site, id, schema, refuse, deadline, name)
+    return _ask(frame, question)
 
 
-def _ask(
-    frame: Frame,
-    value: Any,
-    key: str | None,
-    kind: Any,
-    site: str,
-    id: str | None,
-    schema: Any,
-    refuse: Refusal | None,
-    deadline: Deadline | None,
-    name: str = NAME,
-) -> Any:
-    if frame.run.journal is None:
-        if frame.run.frame is not None:
-            return _ask_around(frame, frame.run.frame, value, key, kind, site, id, schema, refuse, deadline)
-        shown = Interrupt(value, id or _unstored_id(frame), key, schema)
+def _ask(frame: Frame, question: Question) -> Any:
+    run = frame.run
+    if run.journal is None:
+        if run.frame is not None:
+            return _ask_around(frame, run.frame, question)
+        shown = Interrupt(question.value, question.id or _unstored_id(frame), question.key, question.schema)
         _wait_for(frame, Asked(Pending(shown, "", "", ""), None, True))
-    info, task, record = _identify(frame, name, value, key, site)
+    info, task, record = _identify(frame, question)
     if record is not None and _answered(record):
-        answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else kind)
+        answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else question.kind)
         if problem is None:
-            frame.run.reused.add()
+            run.reused.add()
             return answer
-        again = _asked(frame, value, key, task, info, id, schema, record, deadline, rejected=True)
-        if refuse is not None:
+        again = _asked(frame, question, task, info, record, rejected=True)
+        if question.refuse is not None:
             frame.questions.append(again)
-            frame.run.root.refused.add(again.pending.interrupt.id)
-            raise refuse(problem)
-        frame.run.root.rejected = unfit(value, problem)
-        _wait_for(frame, _spelling(again, kind))
+            run.root.refused.add(again.pending.interrupt.id)
+            raise question.refuse(problem)
+        run.root.rejected = unfit(question.value, problem)
+        _wait_for(frame, _spelling(again, question.kind))
     if (offered := _offered_to(frame)) is not None:
-        return _take_offered(frame, offered, task, info, kind)
-    asked = _asked(frame, value, key, task, info, id, schema, record, deadline)
-    if asked.known and deadline is not None and expired(asked.pending.interrupt, frame.run.host.now()):
-        return _take(frame, task, info, deadline[1], DEADLINE)
-    _wait_for(frame, asked if refuse is not None else _spelling(asked, kind))
+        return _take_offered(frame, offered, task, info, question.kind)
+    asked = _asked(frame, question, task, info, record)
+    if asked.known and question.deadline is not None and expired(asked.pending.interrupt, run.host.now()):
+        return _take(frame, task, info, question.deadline[1], DEADLINE)
+    _wait_for(frame, asked if question.refuse is not None else _spelling(asked, question.kind))
 
 
 def _offered_to(frame: Frame) -> Offer | None:
@@ -142,13 +136,13 @@ def _take(frame: Frame, task: str, info: CallInfo, answer: Any, by: str | None) 
     return answer
 
 
-def _ask_around(frame: Frame, around: Frame, value: Any, *asked: Any) -> Any:
+def _ask_around(frame: Frame, around: Frame, question: Question) -> Any:
     """Ask in the name of the attempt that an unrecorded run is part of: what has a record can be answered.
 
     That attempt may have been told of a question by another part of the run, which mustn't hide this one.
     """
     try:
-        return _ask(around, value, *asked)
+        return _ask(around, question)
     except Suspended as signal:
         asking: Frame | None = frame
         while asking is not None and asking is not around:
@@ -182,19 +176,17 @@ def _wait_for(frame: Frame, asked: Asked) -> None:
     raise Suspended((asked.pending.interrupt,))
 
 
-def _identify(
-    frame: Frame, name: str, value: Any, key: str | None, site: str
-) -> tuple[CallInfo, str, Record | None]:
-    run = frame.run
+def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record | None]:
+    run, name, key = frame.run, question.name, question.key
     assert run.journal is not None
-    payload = {"value": value} if key is None else {"key": key}
+    payload = {"value": question.value} if key is None else {"key": key}
     digested = digest(payload, since=run.since, now=run.host.now)
     task, occurrence, branch = frame.identity(name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
-        occurrence, run.journal.order, run.host.now(), site, render(payload), "", code, position, digested.form,
-        branch,
+        occurrence, run.journal.order, run.host.now(), question.site, render(payload), "", code, position,
+        digested.form, branch,
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     while isinstance(
@@ -211,25 +203,21 @@ def _answered(record: Record) -> bool:
 
 def _asked(
     frame: Frame,
-    value: Any,
-    key: str | None,
+    question: Question,
     task: str,
     info: CallInfo,
-    id: str | None,
-    schema: Any,
     record: Record | None,
-    deadline: Deadline | None,
     *,
     rejected: bool = False,
 ) -> Asked:
-    run = frame.run
+    run, deadline = frame.run, question.deadline
     assert run.journal is not None
     note = run.journal.note(run.namespace, run.checkpoint.id, task, info)
-    shown = id or instance_id(run.thread, run.namespace, run.checkpoint.id, task)
+    shown = question.id or instance_id(run.thread, run.namespace, run.checkpoint.id, task)
     known = record is not None and record.question is not None
     asked_at = record.info.at if record is not None and record.info is not None else info.at
     until = None if deadline is None else datetime.fromtimestamp(asked_at + deadline[0], UTC)
-    interrupt = Interrupt(value, shown, key, schema, until)
+    interrupt = Interrupt(question.value, shown, question.key, question.schema, until)
     pending = Pending(interrupt, run.namespace, run.checkpoint.id, task, _places(frame))
     return Asked(pending, note, known, rejected)
 

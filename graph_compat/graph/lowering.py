@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,21 +110,21 @@ def _channels(builder: AnyStateGraph) -> dict[str, Channel]:
 
 
 def _nodes(builder: AnyStateGraph) -> dict[str, Node]:
-    writer = Writer(builder.channels)
-    nodes = {START: _start(builder, writer)}
+    writer, edges, joins = Writer(builder.channels), _edges(builder), _joins(builder)
+    nodes = {START: _start(builder, writer, edges[START])}
     for name, spec in builder.nodes.items():
         step = Step(
             spec.action,
             writer,
             builder.schema_of(spec.input_schema),
-            _edges(builder, name),
+            tuple(edges[name]),
             tuple(builder.branches.get(name, {}).values()),
         )
-        nodes[name] = _node(builder, name, spec, step)
+        nodes[name] = _node(builder, name, spec, step, joins[name])
     return nodes
 
 
-def _start(builder: AnyStateGraph, writer: Writer) -> Node:
+def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> Node:
     """The hidden node that gives the input to the state."""
     schema = builder.schema_of(builder.input_schema)
     state = builder.schema_of(builder.state_schema)
@@ -131,7 +132,7 @@ def _start(builder: AnyStateGraph, writer: Writer) -> Node:
         Action(None, START, _itself, None),
         replace(writer, keys=schema.channels),
         state,
-        _edges(builder, START),
+        tuple(edges),
         tuple(builder.branches.get(START, {}).values()),
     )
     definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False)
@@ -145,7 +146,7 @@ def _start(builder: AnyStateGraph, writer: Writer) -> Node:
     )
 
 
-def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step) -> Node:
+def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, joins: Sequence[str]) -> Node:
     defaults = builder.node_defaults
     retry = spec.retry_policy if spec.retry_policy is not None else defaults.retry_policy
     timeout = spec.timeout if spec.timeout is not None else defaults.timeout
@@ -155,7 +156,6 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step) ->
     definition = definition_of(
         step, retry=policies(retry), cache=cache, timeout=TimeoutPolicy.coerce(timeout)
     )
-    joins = (join(sources, end) for sources, end in builder.waiting_edges if end == name)
     handler = builder.handler_of(name)
     node = Node(
         name,
@@ -184,16 +184,25 @@ def _nested(action: Action) -> Literal["anew", "remembering"] | None:
     return "remembering" if getattr(graph, "checkpointer", None) is True else "anew"
 
 
-def _edges(builder: AnyStateGraph, name: str) -> tuple[Write, ...]:
-    """What a node writes whatever it returned: its plain edges, and its name into the joins that wait for it."""
-    ends = [end for start, end in sorted(builder.edges) if start == name and end != END]
-    plain = [Write(edge(end), None) for end in ends]
-    joins = [
-        Write(join(sources, end), name)
-        for sources, end in sorted(builder.waiting_edges)
-        if name in sources and end != END
-    ]
-    return (*plain, *joins)
+def _edges(builder: AnyStateGraph) -> dict[str, list[Write]]:
+    """What each node writes whatever it returned: its plain edges, and its name into the joins that wait for it."""
+    found: dict[str, list[Write]] = defaultdict(list)
+    for start, end in sorted(builder.edges):
+        if end != END:
+            found[start].append(Write(edge(end), None))
+    for sources, end in sorted(builder.waiting_edges):
+        if end != END:
+            for source in dict.fromkeys(sources):
+                found[source].append(Write(join(sources, end), source))
+    return found
+
+
+def _joins(builder: AnyStateGraph) -> dict[str, list[str]]:
+    """The joins that each node waits for."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for sources, end in builder.waiting_edges:
+        found[end].append(join(sources, end))
+    return found
 
 
 def policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
