@@ -91,7 +91,7 @@ class Future(UnlockedFuture[R], Generic[R]):
         """A future that is done already."""
         future = cls()
         future.order = order
-        future.set_result(value)
+        future.start_done(value)
         return future
 
     @classmethod

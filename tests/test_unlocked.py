@@ -141,3 +141,15 @@ def test_who_comes_after_its_end_is_told_at_once() -> None:
     future.set_result(1)
     future.when_done(lambda done: heard.append(done.result()))
     assert heard == [1]
+
+
+def test_one_that_starts_done_is_done_for_everybody() -> None:
+    """It has its value, is settled for good, and tells who comes later."""
+    future: UnlockedFuture[int] = UnlockedFuture()
+    future.start_done(1)
+    heard: list[int] = []
+    future.add_done_callback(lambda done: heard.append(done.result()))
+    assert (future.result(0), future.cancel(), heard) == (1, False, [1])
+    assert wait([future]).done == {future}
+    with pytest.raises(InvalidStateError):
+        future.set_result(2)
