@@ -358,7 +358,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 
         configs = _per_input(inputs, config)
-        threads = ThreadHost(workers=(self._most_at_once(configs) or MAX_WORKERS) - 1)  # the caller helps
+        workers = (self._most_at_once(configs) or MAX_WORKERS) - 1  # the caller helps
+        threads = ThreadHost(workers=workers, eager=True)
         futures = [
             threads.future(lambda item=item, one=one: _inline(self.invoke, item, one, options))  # type: ignore[misc]
             for item, one in zip(inputs, configs, strict=True)

@@ -47,10 +47,18 @@ STALLED = 20
 
 
 class ThreadHost:
-    """Runs attempts on threads. `loop` is the event loop's host where the run began on one."""
+    """Runs attempts on threads. `loop` is the event loop's host where the run began on one.
+
+    `eager` says whether a second task wakes a worker at once; unless it does, the first commit decides that.
+    """
 
     def __init__(
-        self, *, workers: int = MAX_WORKERS, loop: LoopHost | None = None, clock: Clock = SYSTEM
+        self,
+        *,
+        workers: int = MAX_WORKERS,
+        loop: LoopHost | None = None,
+        clock: Clock = SYSTEM,
+        eager: bool = False,
     ) -> None:
         self.clock = clock
         self.now = clock.now
@@ -63,8 +71,8 @@ class ThreadHost:
         self._pending: deque[Future[Any]] = deque()
         self._pace = Pace()
         self._looks = 0
-        self._eager: bool | None = None if loop is None else True
-        """Whether a second task wakes a worker at once; None until the first commit."""
+        self._eager: bool | None = eager or loop is not None or None
+        """None until it is decided."""
 
     # -- starting and joining attempts ----------------------------------------------------------
 
