@@ -21,6 +21,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
+from flowfn.described import body_of, metadata_of
 from flowfn.engine.backlog import Backlog, Item
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
@@ -84,6 +85,21 @@ class Journal:
         def find() -> Loaded | None:
             found = self.saver.history(self.thread, None, before=bound)
             return next((loaded for loaded in found if loaded.checkpoint.namespace == namespace), None)
+
+        return await self._read(host, find)
+
+    async def load_of_call(
+        self, host: Host, namespace: str, call: str, parents: Mapping[str, str]
+    ) -> Loaded | None:
+        """The last checkpoint that a call made there, under the checkpoints of the runs around it."""
+
+        def find() -> Loaded | None:
+            for loaded in self.saver.history(self.thread, namespace):
+                if metadata_of(loaded.checkpoint, self.serde)["parents"] != parents:
+                    return None
+                if body_of(loaded.checkpoint, self.serde).call == call:
+                    return loaded
+            return None
 
         return await self._read(host, find)
 

@@ -230,6 +230,8 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     run.waiting = read_asked(journal.serde, loaded.writes)
     if loaded is head and not run.config.replays:
         run.report.resumed = bool(ledger.records)
+        if run.checkpoint.source == "update" and run.checkpoint.parent is not None:
+            run.went_back = {"": run.checkpoint.parent}  # which may be an old one
         _pass_breakpoints(run)
         await _obey(run, journal, loaded, given.command, writes)
     else:

@@ -77,6 +77,7 @@ def apply_updates(
     if amendment.copies:
         after.parent = before.parent
     after.created_at = datetime.now(UTC).isoformat()
+    after.call = before.call
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
     items: list[CheckpointRow | Writes] = [
         Writes(where.checkpoint_ns, before.id, _rows(saver.serde, path, writes))

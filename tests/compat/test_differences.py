@@ -111,6 +111,7 @@ INSTEAD = {
     Name(
         "subgraph_threads", "answer_by_id_after_an_update"
     ): "invoke: {'x': ['i', 'i', 's1', 'edited', '!']}",
+    Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }
 
