@@ -153,9 +153,9 @@ class Step:
         if schema.is_root:
             return next(iter(fresh.pick(tuple(schema.channels)).values()), None)
         values = fresh.pick(schema.keys)
-        if branch.input_schema is None and isinstance(value, dict):
-            values = {**value, **values}
-        return values if schema.make is None else schema.make(values)
+        if schema.make is not None:
+            return schema.make(values)
+        return {**value, **values} if branch.input_schema is None and isinstance(value, dict) else values
 
 
 def _asyncio_cancellation() -> type[BaseException] | None:
