@@ -232,8 +232,8 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         run.report.resumed = bool(ledger.records)
         if run.checkpoint.source == "update" and run.checkpoint.parent is not None:
             run.went_back = {"": run.checkpoint.parent}  # which may be an old one
-        _pass_breakpoints(run)
         await _obey(run, journal, loaded, given.command, writes)
+        _pass_breakpoints(run)
     else:
         run.went_back = {"": loaded.checkpoint.id, **run.config.replays}
         await run.fork(writes)

@@ -339,6 +339,21 @@ async def node_that_is_inferred(t):
             t.note("next", (await t.call(graph, "get_state", THREAD)).next)
 
 
+@differs("a node isn't ambiguous with itself")
+async def node_that_two_edges_led_to(t):
+    """The node that ran last is meant also where a join and an edge led to it at once."""
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    builder.add_edge(["a"], "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
+
+
 async def update_before_a_join_that_is_due(t):
     """An update in the name of a node that a join has waited for changes nothing of what is due."""
     builder = StateGraph(State)
