@@ -155,7 +155,10 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     try:
         await _enter(run, journal, given)
         try:
-            return _ended(run, await go_on(run))
+            value = await go_on(run)
+            if not journal.released:  # no superstep was due, whose commit would have been the last
+                await journal.write_backlog(run.host)
+            return _ended(run, value)
         except Suspended:
             return await _suspend(run, journal)
         except Cancelled:
