@@ -236,9 +236,11 @@ class Run:
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
-        if ledger is None and self.root.waiting:
+        if ledger is None and (self.root.waiting or self.root.pending):
             here = self.namespace
             self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
+            for left in [q for q in self.root.pending if any(place == here for place, _ in q.under)]:
+                self.root.pending.remove(left)  # asked in a graph that a command has left
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.

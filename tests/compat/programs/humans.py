@@ -442,6 +442,19 @@ async def a_command_at_a_stop(t: Trace) -> None:
     await t.state(graph, ONE)
 
 
+async def a_question_that_a_command_left(t: Trace) -> None:
+    """A question in a graph that a command for its parent ends is nobody's, also where the run stops later."""
+
+    def leave(state: State) -> Any:
+        return Command(graph=Command.PARENT, update={"x": ["left"]}, goto="b")
+
+    sub = edges(nodes(t, StateGraph(State), ask=_ask("?"), leave=leave), ". ask .", ". leave .").compile()
+    builder = nodes(t, StateGraph(State), "b", "c")
+    graph = _saved(edges(builder.add_node("sub", sub), ". sub", "b c ."), interrupt_before=["c"])
+    await t.invoke(graph, {"x": []}, in_turn(t, ONE))
+    await t.state(graph, ONE)
+
+
 async def an_update_skips_the_asking_node(t: Trace) -> None:
     """Written as the node that asks, an update stands for it."""
     graph = _saved(edges(nodes(t, StateGraph(State), "z", ask=_ask("?")), ". ask z ."))
