@@ -204,6 +204,17 @@ async def subgraphs_in_each_mode(t):
         await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode, subgraphs=True)
 
 
+async def private_keys_of_a_subgraph(t):
+    """Values and updates of a nested graph show its output; its tasks and checkpoints show all of its keys."""
+    writes = t.node(lambda state: {"x": ["s"], "private": "secret"})
+    sub = chain(t, ("s", writes), schema=Wide, output_schema=State).compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    for mode in ("values", "updates", "tasks", "checkpoints"):
+        await t.stream(
+            graph, {"x": ["i"]}, {"configurable": {"thread_id": mode}}, stream_mode=mode, subgraphs=True
+        )
+
+
 async def interrupts_in_each_mode(t):
     """An interrupt is a tuple in updates and in values, and a list of dicts in the result of its task."""
 
