@@ -1,10 +1,10 @@
 """What a checkpoint's row has in its two opaque parts: `body`, for the engine, and `metadata`, for people.
 
 Rule: neither says what follows from the rest of the row. A body is `[seen, updated]`, with the clock where that isn't
-the latest of the versions, with the nodes that are due where there are any to be seen, and with what tells the
-program's joins from others where it has any; `updated` is True where it is the channels of the latest version. Metadata
-leave out `source` and `step`, and are no bytes at all where they say only that there are no parents. Both are dicts
-where somebody put the checkpoint under LangGraph's names, or an older flowfn did.
+the latest of the versions, with the nodes that are due where there are any to be seen, with what tells the program's
+joins from others where it has any, and with the call of a nested run that remembers; `updated` is True where it is the
+channels of the latest version. Metadata leave out `source` and `step`, and are no bytes at all where they say only that
+there are no parents. Both are dicts where somebody put the checkpoint under LangGraph's names, or an older flowfn did.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Body(NamedTuple):
     """Which versions each node has seen, the channels that the last superstep updated, and the clock.
 
     `clock` None stands for the latest of the versions; `due` are the nodes that run next, for those who look on without
-    the program: by name, and what a `Send` asked for with its place; `joins` is `Program.joint`; `format` is
-    LangGraph's, None for its present one.
+    the program: by name, and what a `Send` asked for with its place; `joins` is `Program.joint`; `call` is
+    `Checkpoint.call`; `format` is LangGraph's, None for its present one.
     """
 
     seen: dict[str, dict[str, int]]
@@ -31,6 +31,7 @@ class Body(NamedTuple):
     clock: int | None = None
     due: Sequence[str | tuple[str, int]] | None = None
     joins: int | None = None
+    call: str | None = None
     format: Any = None
 
 
@@ -39,7 +40,7 @@ def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
     latest = max(versions.values(), default=0)
     updated = None if body.updated is None else _follows(body.updated, versions, latest) or list(body.updated)
     clock = None if body.clock == latest else body.clock
-    said = [body.seen, updated, clock, body.due or None, body.joins]
+    said = [body.seen, updated, clock, body.due or None, body.joins, body.call]
     while said[-1] is None and len(said) > 2:
         said.pop()
     return said

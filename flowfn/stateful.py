@@ -5,8 +5,9 @@ Each method comes in two colours; the async one runs the blocking one where the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Config, RunConfig, read_config
@@ -107,10 +108,8 @@ class Stateful:
         thread_id: str | None = None,
     ) -> dict[str, Any]:
         """`update_state` for asyncio."""
-        found: dict[str, Any] = await self._on_saver(
-            self.update_state, config, values, as_node, task_id, thread_id=thread_id
-        )
-        return found
+        update = StateUpdate(values, as_node, task_id)
+        return await self.abulk_update_state(config, [[update]], thread_id=thread_id)
 
     def bulk_update_state(
         self,
@@ -148,9 +147,11 @@ class Stateful:
         thread_id: str | None = None,
     ) -> dict[str, Any]:
         """`bulk_update_state` for asyncio."""
-        found: dict[str, Any] = await self._on_saver(
-            self.bulk_update_state, config, supersteps, thread_id=thread_id
-        )
+        return await self._updated(partial(self.bulk_update_state, config, supersteps, thread_id=thread_id))
+
+    async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make an update from asyncio; a program whose updates run code has that awaited."""
+        found: dict[str, Any] = await self._on_saver(update)
         return found
 
     # -- shared by all of the above -------------------------------------------------------------
@@ -177,10 +178,14 @@ class Stateful:
         from flowfn.invocation import loop_hosts
 
         saver, host = self._saver(), loop_hosts().own
+        return await self._once_free(lambda: on_saver(saver, host, function, *args, **kwargs))
+
+    async def _once_free(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
+        """Do something with a thread, once streams that were left have let go of it."""
         try:
-            return await on_saver(saver, host, function, *args, **kwargs)
+            return await attempt()
         except ThreadBusy:
             from flowfn.hosts.streams import left_streams_end
 
             await left_streams_end()
-            return await on_saver(saver, host, function, *args, **kwargs)
+            return await attempt()

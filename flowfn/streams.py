@@ -51,7 +51,8 @@ Keys = str | Sequence[str] | None
 class Shaper:
     """Turns events into the chunks that one caller asked for.
 
-    `output_keys` says which channels of the root `values` and `updates` show; None stands for all that stream.
+    `output_keys` says which channels of the root `values` and `updates` show; None stands for all that stream. Of
+    nested programs they show those of the output: what is private to one is its caller's no more than in a result.
     """
 
     def __init__(
@@ -80,10 +81,19 @@ class Shaper:
         """The chunks of one event: what it changed before what the engine did, however the modes were listed."""
         if event.namespace and not self.subgraphs:
             return
-        keys = None if event.namespace else self._keys
         for mode in self.modes:
-            for payload in _SHAPES[mode](event, keys):
+            for payload in _SHAPES[mode](event, self._shown_keys(event, mode)):
                 yield self._frame(_place(event, mode), mode, payload)
+
+    def _shown_keys(self, event: Event, mode: str) -> Keys:
+        if not event.namespace:
+            return self._keys
+        program = (
+            event.call.run.program if isinstance(event, TaskFinished) else getattr(event, "program", None)
+        )
+        if program is None or program.lone or mode not in ("values", "updates"):
+            return None
+        return program.output_channels
 
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()

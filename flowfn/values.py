@@ -139,7 +139,7 @@ class Checkpoint:
     `versions` the superstep-wide version at which each of those last changed, and `clock` the latest version
     of all, or None for the highest of them; `seen`, per node, the versions that it has run on; `updated`
     the channels that the last superstep changed, or None where that isn't known. `touched` are the channels
-    that changed since the checkpoint was stored.
+    that changed since the checkpoint was stored; `call` the call of a nested run whose namespace several share.
     """
 
     id: str
@@ -154,6 +154,7 @@ class Checkpoint:
     metadata: dict[str, Any] = field(default_factory=dict)
     clock: int | None = None
     touched: frozenset[str] = frozenset()
+    call: str | None = None
     due: Any = field(default=None, init=False, repr=False, compare=False)
     """A program, and what of it is due here, once `pregel.plan` has found out."""
 

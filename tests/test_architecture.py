@@ -221,6 +221,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}
     | {
+        "flowfn.event_loop",
         "flowfn.events",
         "flowfn.functional.task",
         "flowfn.functional.wrapping",

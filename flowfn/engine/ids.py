@@ -28,8 +28,7 @@ def task_uuid(thread: str, namespace: str, checkpoint: str, task: str) -> str:
 def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
     """Where a program nested in a task keeps its state; without ids where it goes on from its last call."""
     if kind == "remembering":
-        segments = [segment.split(":")[0] for segment in around.split("|") if segment]
-        return "|".join([*(segment for segment in segments if not segment.isdecimal()), name])
+        return "|".join([*(segment.split(":")[0] for segment in around.split("|") if segment), name])
     return "|".join(filter(None, [around, f"{name}:{task}"]))
 
 

@@ -21,6 +21,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability
+from flowfn.described import body_of, metadata_of
 from flowfn.engine.backlog import Backlog, Item
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
@@ -89,9 +90,24 @@ class Journal:
 
         return await self._read(host, find)
 
+    async def load_of_call(
+        self, host: Host, namespace: str, call: str, parents: Mapping[str, str]
+    ) -> Loaded | None:
+        """The last checkpoint that a call made there, under the checkpoints of the runs around it."""
+
+        def find() -> Loaded | None:
+            for loaded in self.saver.history(self.thread, namespace):
+                if metadata_of(loaded.checkpoint, self.serde)["parents"] != parents:
+                    return None
+                if body_of(loaded.checkpoint, self.serde).call == call:
+                    return loaded
+            return None
+
+        return await self._read(host, find)
+
     async def _read(self, host: Host, find: Callable[[], Loaded | None]) -> Loaded | None:
         """What is stored, and what is to be written later with it."""
-        await self._write_backlog(host)
+        await self.write_backlog(host)
         try:
             loaded: Loaded | None = find() if self.saver.inline else await host.blocking(find)
         except Exception as error:
@@ -142,7 +158,7 @@ class Journal:
         if waited:
             rows.append(one_row(task, SUSPENDED, self.serde.dumps(False)))
         await self.append(host, note, *rows)
-        await self._write_backlog(host)
+        await self.write_backlog(host)
 
     async def record(
         self,
@@ -323,7 +339,7 @@ class Journal:
         thinned = self._thinning.thinned
         return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 
-    async def _write_backlog(self, host: Host) -> None:
+    async def write_backlog(self, host: Host) -> None:
         """Write all that was to be written later."""
         if self._backlog is not None:
             await self._backlog.write(host)

@@ -3,8 +3,8 @@
 Its namespace says where: `name:id` of the call that it runs in, under that call's own namespace, and
 `|1`, `|2`… for the second and third of one call. The id is of this very attempt at the call's checkpoint,
 so whatever is recorded in the namespace belongs to this call, and the run goes on from there. A run that
-`remembers` has a namespace without ids instead: what it finds there may be of an earlier call, which its
-checkpoint tells by the checkpoints of the runs around it; then it takes its input on top of it.
+`remembers` has a namespace without ids instead: what it finds there may be of an earlier call, or of one beside it,
+which its checkpoint tells by its call and the checkpoints of the runs around it; then it takes its input on top of it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from flowfn.values import MISSING, Write
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
     from flowfn.engine.frame import Frame
+    from flowfn.engine.journal import Journal
     from flowfn.ports import Loaded
     from flowfn.pregel.program import Program
 
@@ -67,7 +68,7 @@ def _namespace(frame: Frame, remembers: bool) -> str:
     run, number = frame.run, frame.next_nested()
     kind = "remembering" if remembers else "anew"
     here = nested_namespace(run.namespace, frame.call.definition.name, frame.call.id, kind)
-    return f"{here}|{number}" if number and not remembers else here
+    return f"{here}|{number}" if number else here
 
 
 async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
@@ -86,6 +87,7 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
     else:
         await run.take_input(writes)
+        run.root.gone_on.add(run.namespace)
         return await go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
     run.tell_where_it_stands()
@@ -95,23 +97,41 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
 async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     """Take up what the namespace holds: that, None for nothing, and whether the caller chose the checkpoint.
 
-    A replay of the run around finds what was there when its checkpoint was made.
+    A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that.
     """
     journal = run.journal
     if journal is None:
         return None, False
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
-    if run.remembers and chosen is None and bound is not None:
+    if run.remembers and chosen is None and bound is not None and run.namespace not in run.root.gone_on:
         loaded = await journal.load_before(run.host, run.namespace, bound)
     else:
         loaded = await journal.load(run.host, run.namespace, chosen)
     if loaded is None:
         return None, False
-    ledger = None if chosen is not None else journal.ledger(loaded)
-    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger)
+    _take_up(run, journal, loaded, chosen)
+    if run.call is not None and chosen is None and _is_of_a_call_beside(run):
+        own = await journal.load_of_call(run.host, run.namespace, run.call, run.parents)
+        if own is not None:
+            loaded = own
+            _take_up(run, journal, own, None)
     return loaded, chosen is not None
 
 
+def _take_up(run: Run, journal: Journal, loaded: Loaded, chosen: str | None) -> None:
+    ledger = None if chosen is not None else journal.ledger(loaded)
+    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger)
+
+
 def _is_of_this_call(run: Run) -> bool:
-    """Whether what the namespace holds was recorded under the checkpoints that the runs around stand at."""
-    return bool(run.checkpoint.metadata.get("parents") == run.parents)
+    """Whether what the namespace holds was recorded in its call, under the checkpoints that the runs around stand at.
+
+    What came from elsewhere may not name its call.
+    """
+    at = run.checkpoint
+    return at.call in (None, run.call) and bool(at.metadata.get("parents") == run.parents)
+
+
+def _is_of_a_call_beside(run: Run) -> bool:
+    """Whether it was recorded in another call of the superstep."""
+    return not _is_of_this_call(run) and bool(run.checkpoint.metadata.get("parents") == run.parents)

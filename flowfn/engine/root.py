@@ -155,7 +155,10 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     try:
         await _enter(run, journal, given)
         try:
-            return _ended(run, await go_on(run))
+            value = await go_on(run)
+            if not journal.released:  # no superstep was due, whose commit would have been the last
+                await journal.write_backlog(run.host)
+            return _ended(run, value)
         except Suspended:
             return await _suspend(run, journal)
         except Cancelled:
@@ -230,8 +233,10 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     run.waiting = read_asked(journal.serde, loaded.writes)
     if loaded is head and not run.config.replays:
         run.report.resumed = bool(ledger.records)
-        _pass_breakpoints(run)
+        if run.checkpoint.source == "update" and run.checkpoint.parent is not None:
+            run.went_back = {"": run.checkpoint.parent}  # which may be an old one
         await _obey(run, journal, loaded, given.command, writes)
+        _pass_breakpoints(run)
     else:
         run.went_back = {"": loaded.checkpoint.id, **run.config.replays}
         await run.fork(writes)

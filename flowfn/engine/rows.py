@@ -68,7 +68,7 @@ def checkpoint_row(
     names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
     found = None if program.opaque else due_in_sight(program, checkpoint)
-    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found, program.joint)
+    body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found, program.joint, checkpoint.call)
     metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,
@@ -148,6 +148,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         None if body.updated is None else tuple(body.updated),
         metadata_of(row, serde),
         body.clock,
+        call=body.call,
     )
 
 

@@ -127,6 +127,8 @@ class Run:
         self.namespace = namespace
         self.remembers = remembers
         """Whether, nested, it goes on from where its program was when it last ran on the thread."""
+        self.call: str | None = frame.call.id if remembers and frame is not None else None
+        """Which call one that remembers is part of; the others have a namespace of their own for each."""
         self.thread: str = "" if journal is None else journal.thread
         if parent is not None:
             self.thread = parent.thread
@@ -166,6 +168,8 @@ class Run:
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
         self.went_back: dict[str, str] = {}
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
+        self.gone_on: set[str] = set()
+        """The namespaces of runs that remember, in which it has gone on from what they found."""
         self._metadata: dict[str, Any] | None = None
         """What the caller gave to be kept with each checkpoint, once one was made."""
         self.offered: list[Offer] = []
@@ -232,9 +236,11 @@ class Run:
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
-        if ledger is None and self.root.waiting:
+        if ledger is None and (self.root.waiting or self.root.pending):
             here = self.namespace
             self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
+            for left in [q for q in self.root.pending if any(place == here for place, _ in q.under)]:
+                self.root.pending.remove(left)  # asked in a graph that a command has left
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
@@ -334,6 +340,7 @@ class Run:
         before = self.checkpoint
         after.step = before.step + 1
         after.source = source
+        after.call = self.call
         if self.journal is None:
             after.id = f"{self.root.unrecorded} {after.step}"
             return

@@ -82,6 +82,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         call.rides = len(tasks) == 1 and deadline is None
     errors = []
     handlers = [handler for task in tasks if recorded and (handler := _left_handler(run, task)) is not None]
+    _tell_starts(run, tasks, calls)
     for call, error in await _settle(run, calls, deadline):
         if call.node_task is None or call.node_task.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
@@ -91,6 +92,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     if handlers:
         tasks += handlers
         handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
+        _tell_starts(run, handlers, handling)
         _raise_first(run, [error for _, error in await _settle(run, handling, deadline)])
         calls += handling
     await _advance(run, tasks, [call for call in calls if call.rides])
@@ -114,10 +116,23 @@ def _is_restored(run: Run, task: Task) -> bool:
     if record is None or not (record.finished or record.handed_over):
         return False
     task.writes = record.writes
-    if record.finished:
-        id, caller = run.task_id(node_scope(task.path)), None if run.frame is None else run.frame.call
-        run.tell(NodeReused(run.namespace, run.step, run.program, task, id, run.config, caller))
     return True
+
+
+def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[Call]) -> None:
+    """Tell of each task, in their order, that it starts, or that it had finished."""
+    if run.root.post is None:
+        return
+    starting = {id(call.node_task): call for call in calls}
+    for task in tasks:
+        if (call := starting.get(id(task))) is not None:
+            run.tell(TaskStarted(run.namespace, run.step, call))
+        elif (record := run.ledger.nodes.get(node_scope(task.path))) is not None and record.finished:
+            node_id, caller = (
+                run.task_id(node_scope(task.path)),
+                None if run.frame is None else run.frame.call,
+            )
+            run.tell(NodeReused(run.namespace, run.step, run.program, task, node_id, run.config, caller))
 
 
 async def _settle(
@@ -128,9 +143,6 @@ async def _settle(
     Raises:
         StepTimeout: the deadline was missed.
     """
-    if run.root.post is not None:
-        for call in calls:
-            run.tell(TaskStarted(run.namespace, run.step, call))
     if len(calls) == 1 and deadline is None:
         error = await _settle_alone(run, calls[0])
         return [] if error is None else [(calls[0], error)]
@@ -148,7 +160,7 @@ async def _settle(
             if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
                 if deadline is not None:
                     deadline.fail()
-                run.host.soon(partial(_give_up, calls, turns))
+                run.host.soon(partial(_stop_the_others, calls, turns))
         turns.next(call)
 
     def late() -> None:
@@ -215,6 +227,11 @@ def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, Ba
     """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""
     found = [(call, error) for call in calls if (error := _error_of(call.future)) is not None]
     return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+
+
+def _stop_the_others(calls: Sequence[Call], turns: Turns) -> None:
+    """Stop what a failure leaves in vain; of what has come to an end only the record is under way."""
+    _give_up([call for call in calls if call.writes is None], turns)
 
 
 def _give_up(calls: Sequence[Call], turns: Turns, *, all_that_wait: bool = False) -> None:

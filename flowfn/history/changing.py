@@ -65,7 +65,8 @@ def apply_updates(
     forget_ways(stored, program)
     before = amended(program, stored, ledger.commanded)
     amendment = setup.updates(before, updates)
-    if ledger.nodes and where.checkpoint_id is not None and not _is_head(saver, where):
+    at_head = where.checkpoint_id is None or _is_head(saver, where)
+    if not at_head:
         ledger = Ledger()
     changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
     after = advance(before, changes)
@@ -77,11 +78,12 @@ def apply_updates(
     if amendment.copies:
         after.parent = before.parent
     after.created_at = datetime.now(UTC).isoformat()
+    after.call = before.call
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
     items: list[CheckpointRow | Writes] = [
         Writes(where.checkpoint_ns, before.id, _rows(saver.serde, path, writes))
         for path, writes in amendment.records.items()
-        if loaded is not None
+        if loaded is not None and at_head
     ]
     whole = amendment.copies  # beside the old one it shares nothing with it
     items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))

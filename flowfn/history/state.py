@@ -285,7 +285,8 @@ class _Reading:
         if not parts:
             return {"configurable": where}
         kind = "remembering" if part.remembers else "anew"
-        found = self.saver.load(self.loaded.thread, nested_namespace(self.namespace, name, task, kind))
+        where["checkpoint_ns"] = nested_namespace(self.namespace, name, task, kind)
+        found = self.saver.load(self.loaded.thread, where["checkpoint_ns"])
         if found is None:
             return StateSnapshot(
                 shown(part.program, EMPTY), (), {"configurable": where}, None, None, None, (), ()

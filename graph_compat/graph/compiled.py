@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from graph_compat.cache.port import port_of
 from graph_compat.constants import START
 from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
 from graph_compat.graph.configs import full_config
-from graph_compat.graph.node import Step
+from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
 from graph_compat.graph.surface import Surface
 from graph_compat.injection import GIVEN_THREAD
@@ -211,6 +211,15 @@ class CompiledGraph(Surface):
         from graph_compat.graph.updating import amendment
 
         return amendment(self, checkpoint, updates)
+
+    async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make an update beside the event loop, which its edges' coroutines run on."""
+        from flowfn.invocation import loop_hosts
+
+        found: dict[str, Any]
+        with routing_on_this_loop():
+            found = await self._once_free(lambda: loop_hosts().own.blocking(update))
+        return found
 
     def _written(self, node: str, values: Any, checkpoint: Checkpoint) -> list[Write]:
         """What a node writes that returns `values` at a checkpoint."""

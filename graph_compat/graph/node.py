@@ -7,14 +7,17 @@ node that has finished has decided where to go.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition
+from flowfn.event_loop import running_loop
 from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, View, peek
@@ -26,6 +29,9 @@ from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer
 from graph_compat.langchain.runs import node_run, node_run_on_loop
 from graph_compat.pushing import pushing
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +153,9 @@ class Step:
         if schema.is_root:
             return next(iter(fresh.pick(tuple(schema.channels)).values()), None)
         values = fresh.pick(schema.keys)
-        if branch.input_schema is None and isinstance(value, dict):
-            values = {**value, **values}
-        return values if schema.make is None else schema.make(values)
+        if schema.make is not None:
+            return schema.make(values)
+        return {**value, **values} if branch.input_schema is None and isinstance(value, dict) else values
 
 
 def _asyncio_cancellation() -> type[BaseException] | None:
@@ -158,11 +164,28 @@ def _asyncio_cancellation() -> type[BaseException] | None:
     return None if asyncio is None else asyncio.CancelledError
 
 
+_routing: ContextVar[AbstractEventLoop | None] = ContextVar("_routing", default=None)
+"""The event loop of the caller whose update runs on this thread."""
+
+
+@contextmanager
+def routing_on_this_loop() -> Iterator[None]:
+    """Have updates that are made on threads meanwhile run their async branches on the loop that is here."""
+    token = _routing.set(running_loop())
+    try:
+        yield
+    finally:
+        _routing.reset(token)
+
+
 def _awaited_here(coroutine: Any) -> Any:
     """The value of an async branch, for a caller outside any run."""
     import asyncio
 
-    return asyncio.run(coroutine)
+    loop = _routing.get()
+    if loop is None:
+        return asyncio.run(coroutine)
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
 def _unwound(signal: Arrived | GraphInterrupt) -> Any:

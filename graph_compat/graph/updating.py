@@ -45,7 +45,7 @@ def amendment(graph: CompiledGraph, checkpoint: Checkpoint, updates: Sequence[St
         if not checkpoint.id:
             raise InvalidUpdateError("Cannot copy a non-existent checkpoint")
         return Amendment([], source="fork", copies=True, then=_further(first.values))
-    planned = {name: path for name, path, _ in due(program, checkpoint)}
+    planned = {name: path for name, path, _ in reversed(due(program, checkpoint))}
     batches, records = [], {}
     for update in updates:
         name = _node_of(program, checkpoint, update, len(updates))

@@ -433,6 +433,28 @@ async def an_update_at_a_stop(t: Trace) -> None:
     await t.invoke(graph, None, ONE)
 
 
+async def a_command_at_a_stop(t: Trace) -> None:
+    """A command passes the stop, also one that only corrects the state; where it says to go there is no stop."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", "b"), ". a b ."), interrupt_before=["b"])
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.stream(graph, Command(update={"x": ["human"]}), ONE, stream_mode=["updates", "values"])
+    await t.invoke(graph, Command(goto="b"), ONE)
+    await t.state(graph, ONE)
+
+
+async def a_question_that_a_command_left(t: Trace) -> None:
+    """A question in a graph that a command for its parent ends is nobody's, also where the run stops later."""
+
+    def leave(state: State) -> Any:
+        return Command(graph=Command.PARENT, update={"x": ["left"]}, goto="b")
+
+    sub = edges(nodes(t, StateGraph(State), ask=_ask("?"), leave=leave), ". ask .", ". leave .").compile()
+    builder = nodes(t, StateGraph(State), "b", "c")
+    graph = _saved(edges(builder.add_node("sub", sub), ". sub", "b c ."), interrupt_before=["c"])
+    await t.invoke(graph, {"x": []}, in_turn(t, ONE))
+    await t.state(graph, ONE)
+
+
 async def an_update_skips_the_asking_node(t: Trace) -> None:
     """Written as the node that asks, an update stands for it."""
     graph = _saved(edges(nodes(t, StateGraph(State), "z", ask=_ask("?")), ". ask z ."))
@@ -607,6 +629,24 @@ async def a_question_beside_a_failure(t: Trace) -> None:
     for given in ({"x": []}, Command(resume="A"), None):
         await t.invoke(graph, given, in_turn(t, ONE))
         await t.state(graph, ONE)
+
+
+@differs("an answered question is closed")
+async def a_failure_after_an_answer(t: Trace) -> None:
+    """A node that failed with its answer has an error; when it is tried again it gets the answer."""
+    failing = [True, False]
+
+    def ask(state: State) -> Any:
+        answer = interrupt("?")
+        if failing.pop(0):
+            raise ValueError("boom")
+        return {"x": [answer]}
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="A"), ONE)
+    t.note("open", (await t.state(graph, ONE)).interrupts)
+    await t.invoke(graph, None, ONE)
 
 
 async def a_breakpoint_in_a_subgraph_is_no_end(t: Trace) -> None:

@@ -187,6 +187,15 @@ async def a_command_that_only_updates(t: Trace) -> None:
     await t.state(graph, ONE)
 
 
+async def a_command_that_runs_nothing(t: Trace) -> None:
+    """What a command writes to a finished thread is kept, whenever the run's checkpoints are."""
+    for durability in ("sync", "async"):
+        graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["i"]}, ONE)
+        await t.invoke(graph, Command(update={"x": ["u"]}), ONE, durability=durability)
+        await t.state(graph, ONE)
+
+
 @differs("a Command on an empty thread is applied once")
 async def a_command_on_an_empty_thread(t: Trace) -> None:
     """LangGraph applies it twice: as the graph's own write and as START's."""

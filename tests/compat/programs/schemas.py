@@ -155,6 +155,24 @@ async def a_dataclass_as_the_state(t: Trace) -> None:
     await t.stream(graph, {"a": 1}, stream_mode="values")
 
 
+async def a_router_of_objects(t: Trace) -> None:
+    """A router whose state is an object sees what the node wrote to it, and nothing else that the node returned."""
+
+    @dataclasses.dataclass
+    class Data:
+        x: Annotated[list, operator.add] = dataclasses.field(default_factory=list)
+
+    class Model(BaseModel):
+        x: Annotated[list, operator.add] = []
+
+    for schema in (Data, Model):
+        seen: list[Any] = []
+        builder = nodes(t, StateGraph(schema), a=lambda state: {"x": ["a"], "unknown": 1})
+        builder.add_conditional_edges("a", lambda state, seen=seen: seen.append(state) or "__end__")
+        await t.invoke(edges(builder, ". a").compile(), {"x": ["i"]})
+        t.note("seen", seen)
+
+
 async def a_dataclass_without_a_required_field(t: Trace) -> None:
     """A missing field fails in the first node that needs the instance, with a note that says so."""
 

@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, StreamWriter, interrupt
 from pydantic import BaseModel
 
-from ..parts import ONE, edges, nodes
+from ..parts import ONE, edges, in_turn, nodes
 from ..trace import differs
 
 
@@ -202,6 +202,17 @@ async def subgraphs_in_each_mode(t):
     for mode in ("values", "updates", "tasks", "checkpoints"):
         graph = chain(t, "a", ("sub", sub)).compile(checkpointer=InMemorySaver())
         await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode, subgraphs=True)
+
+
+async def private_keys_of_a_subgraph(t):
+    """Values and updates of a nested graph show its output; its tasks and checkpoints show all of its keys."""
+    writes = t.node(lambda state: {"x": ["s"], "private": "secret"})
+    sub = chain(t, ("s", writes), schema=Wide, output_schema=State).compile()
+    graph = chain(t, ("sub", sub)).compile(checkpointer=InMemorySaver())
+    for mode in ("values", "updates", "tasks", "checkpoints"):
+        await t.stream(
+            graph, {"x": ["i"]}, {"configurable": {"thread_id": mode}}, stream_mode=mode, subgraphs=True
+        )
 
 
 async def interrupts_in_each_mode(t):
@@ -426,6 +437,29 @@ async def a_finished_task_that_wrote_nothing(t):
     graph = edges(builder, ". said .", ". ask .", ". silent .").compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": []}, ONE)
     await t.stream(graph, None, ONE, stream_mode="checkpoints")
+
+
+async def starts_of_tasks_that_had_finished(t):
+    """The tasks of a superstep that is taken up start in their order, whichever of them had finished."""
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    builder = nodes(t, StateGraph(State), "z", a=ask)
+    graph = edges(builder, ". a .", ". z .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.stream(graph, Command(resume="!"), ONE, stream_mode="tasks")
+
+
+async def ends_beside_a_failure(t):
+    """A task that has ended before another one fails is shown with its result."""
+
+    def fail(state):
+        raise ValueError("boom")
+
+    builder = nodes(t, StateGraph(State), "a", fail=fail)
+    graph = edges(builder, ". a .", ". fail .").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": []}, in_turn(t, ONE), stream_mode="tasks", unordered=True)
 
 
 async def the_checkpoint_at_which_the_steps_are_used_up(t):

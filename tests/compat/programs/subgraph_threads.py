@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Send, interrupt
 
 from ..trace import differs
 
@@ -302,6 +302,96 @@ async def replay_with_memory(t):
     await t.invoke(graph, {"x": ["k"]}, THREAD)
     second = [s for s in await t.history(graph, THREAD) if s.next == ("node",)][1]
     await t.invoke(graph, None, second.config)
+
+
+def calling_twice(t, sub):
+    """A graph whose node calls the subgraph with two words."""
+
+    async def node(state):
+        calls = [await t.call(sub, "invoke", {"x": [word]}) for word in ("one", "two")]
+        return {"x": [call["x"] for call in calls]}
+
+    return chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+
+
+async def memories_of_several_calls(t):
+    """Each of a node's calls of a graph with memory has a memory of its own."""
+    graph = calling_twice(t, chain(t, "s").compile(checkpointer=True))
+    await t.stream(graph, {"x": ["i"]}, THREAD, subgraphs=True)
+    await t.stream(graph, {"x": ["j"]}, THREAD, subgraphs=True)
+
+
+@differs("a memory is no result")
+async def a_memory_after_an_answer(t):
+    """Each call of a graph with memory runs on its own input, whatever was answered before it."""
+    graph = calling_twice(t, chain(t, ("ask", asks("?"))).compile(checkpointer=True))
+    for turn in ("i", "j"):
+        await t.invoke(graph, {"x": [turn]}, THREAD)
+        await t.invoke(graph, Command(resume="A"), THREAD)
+        if (await t.state(graph, THREAD)).next:
+            await t.invoke(graph, Command(resume="B"), THREAD)
+
+
+async def a_memory_of_several_sends(t):
+    """Sends that share a memory each take their own input, and get their own result."""
+    sub = chain(t, "s").compile(checkpointer=True)
+
+    async def node(state):
+        return {"x": [(await t.call(sub, "invoke", state))["x"]]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", t.node(node))
+    builder.add_conditional_edges(START, lambda state: [Send("node", {"x": [n]}) for n in (1, 2)], ["node"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    config = THREAD | {"max_concurrency": 1}
+    await t.invoke(graph, {"x": []}, config)
+    await t.invoke(graph, {"x": []}, config)
+
+
+def counting(t):
+    """A graph that counts what its part with memory has noted, three times in a loop, and its builder's thread."""
+    sub = memory(t).compile(checkpointer=True)
+
+    async def count(state):
+        result = await t.call(sub, "invoke", {"word": state["x"][-1]})
+        return {"x": [len(result["notes"])]}
+
+    builder = chain(t, "a")
+    builder.add_node("count", t.node(count))
+    builder.add_edge("a", "count")
+    builder.add_conditional_edges("count", lambda state: "count" if state["x"][-1] % 3 else "__end__")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+async def replay_of_a_loop_with_memory(t):
+    """A replay finds the memory of then, and from there on its own."""
+    graph = counting(t)
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    first = [s.config for s in await t.history(graph, THREAD) if s.next == ("count",)][-1]
+    await t.invoke(graph, None, first)
+    await t.invoke(graph, {"x": ["j"]}, THREAD)
+
+
+async def fork_with_memory(t):
+    """An update of an old checkpoint is a branch, on which memory is as it was then."""
+    graph = remembering(t, memory(t).compile(checkpointer=True))
+    for word in ("i", "j", "k"):
+        await t.invoke(graph, {"x": [word]}, THREAD)
+    second = [s.config for s in await t.history(graph, THREAD) if s.next == ("node",)][1]
+    forked = await t.update(graph, second, {"x": ["F"]})
+    await t.invoke(graph, None, forked)
+    await t.invoke(graph, {"x": ["l"]}, THREAD)
+
+
+async def state_of_a_memory_to_come(t):
+    """Before a part with memory has run, its state is empty, and named as it will be."""
+    graph = chain(t, "a", ("b", chain(t, "s").compile(checkpointer=True)))
+    graph = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    state = await t.call(graph, "get_state", THREAD, subgraphs=True)
+    part = state.tasks[0].state
+    t.note("part", [part.values, part.config["configurable"]["checkpoint_ns"]])
+    await t.state(graph, THREAD)
 
 
 async def thread_of_its_own(t):

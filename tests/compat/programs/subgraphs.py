@@ -155,6 +155,27 @@ async def parent_command(t):
     await t.history(graph, THREAD)
 
 
+@differs("a parent's command meets an async router")
+async def parent_command_and_an_async_router(t):
+    """A router of the node decides after a Command for the parent as well, also one that has to be awaited."""
+
+    async def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]})
+
+    async def router(state):
+        return "other"
+
+    builder = chain(t, "other")
+    builder.add_node("sub", StateGraph(State).add_node("leave", leave).add_edge(START, "leave").compile())
+    builder.add_edge("other", "sub")
+    builder.add_conditional_edges("sub", router, {"other": "__end__"})
+    result = builder.compile().ainvoke({"x": ["i"]})
+    try:
+        t.note("result", await result if t.asyncio else asyncio.run(result))
+    except TypeError as error:
+        t.note("error", error)
+
+
 async def parent_command_from_two_levels(t):
     """A Command for the parent goes up by one level only."""
 

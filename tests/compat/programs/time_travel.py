@@ -97,6 +97,14 @@ async def fork_as_another_node(t):
     await t.invoke(graph, None, forked)
 
 
+async def fork_in_the_place_of_a_task(t):
+    """What a fork writes as a node that had run there doesn't become what that node came to."""
+    graph = chain(t, "a", "b")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, await _at(t, graph, "a"), {"x": ["F"]}, as_node="a")
+    await t.history(graph, THREAD)
+
+
 async def new_input_at_an_old_checkpoint(t):
     """A new input at an old checkpoint is a branch of it."""
     graph = chain(t, "a", "b")

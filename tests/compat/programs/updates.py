@@ -1,5 +1,6 @@
 """Writing a thread's state: update_state and bulk_update_state (behaviour of section 2.28)."""
 
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -88,6 +89,27 @@ async def update_runs_the_router(t):
     await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
     await t.state(graph, THREAD)
     t.note("seen", seen)
+
+
+async def update_runs_an_async_router(t):
+    """A router in the caller's colour decides as well, on the event loop of an asyncio caller."""
+    here = asyncio.get_running_loop() if t.asyncio else None
+
+    def router(state):
+        seen.append(here is None or asyncio.get_running_loop() is here)
+        return "b"
+
+    seen = []
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_conditional_edges("a", t.node(router), ["b"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["u"]}, "a")], [StateUpdate({"x": ["v"]}, "a")]])
+    t.note("seen", seen)
+    await t.invoke(graph, None, THREAD)
 
 
 async def update_at_a_breakpoint(t):
@@ -315,6 +337,21 @@ async def node_that_is_inferred(t):
             for name in names:
                 await t.update(graph, THREAD, {"x": ["u"]}, as_node=name)
             t.note("next", (await t.call(graph, "get_state", THREAD)).next)
+
+
+@differs("a node isn't ambiguous with itself")
+async def node_that_two_edges_led_to(t):
+    """The node that ran last is meant also where a join and an edge led to it at once."""
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    builder.add_edge(["a"], "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.state(graph, THREAD)
 
 
 async def update_before_a_join_that_is_due(t):

@@ -1,0 +1,317 @@
+"""Random programs as plain data: graphs, nested ones among them, and what a user does with their threads.
+
+Rule: a seed is a program, and LangGraph does the same each time that it runs it. So a program keeps away from what
+LangGraph leaves to chance, and from what COMPATIBILITY.md lists; each restriction is in `_restrict`, with its reason.
+What a node does depends on how long its state's list `x` is, and so does every choice of a router: nothing in a
+program is random once it is made.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom")
+KEYS = {"n": 0.2, "s": 0.25, "d": 0.25, "m": 0.1, "o": 0.2}
+"""How often a state has each key beside `x`; `player.hints` says of which kind each is."""
+FORMS = ("dict",) * 8 + ("none", "empty", "unknown", "pairs", "command", "command", "commands")
+OPERATIONS = ("go",) * 6 + ("given", "update", "update", "bulk", "replay", "replay", "fork", "fork")
+OPERATIONS += ("state", "history", "command", "branch")
+STEPS = 12
+"""The recursion limit of a run: a cycle without an exit is an error, and no more than that."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A `Send`, with a state of its own, or with the `whole` list of the sender's."""
+
+    node: str
+    whole: bool
+
+
+Target = str | Sent
+
+
+@dataclass
+class Router:
+    """A conditional edge: one of its options, by the length of the list, or the end beyond `bound`."""
+
+    source: str
+    options: list[list[Target]]
+    bound: int
+    mapped: bool
+    """Whether it returns other names than the nodes', and has a path map."""
+
+
+@dataclass
+class Node:
+    """A function of the state, a nested graph, or a function that `calls` a nested graph so many times."""
+
+    name: str
+    graph: Graph | None = None
+    calls: int = 0
+    defers: bool = False
+    says: bool = False
+    asks: int = 0
+    fails: int = 0
+    attempts: int = 1
+    form: str = "dict"
+    writes: list[str] = field(default_factory=lambda: ["x"])
+    goto: list[Target] = field(default_factory=list)
+    parent: bool = False
+    """Whether its command is for the graph around."""
+    bound: int = 6
+
+
+@dataclass
+class Graph:
+    """What a `StateGraph` is made of; `checkpointer` counts where it is nested."""
+
+    schema: str
+    keys: list[str]
+    nodes: dict[str, Node]
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    joins: list[tuple[list[str], str]] = field(default_factory=list)
+    routers: list[Router] = field(default_factory=list)
+    output: list[str] | None = None
+    checkpointer: bool | None = None
+    stops: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Operation:
+    """One thing that a user does with a thread. `options` are those of the call that it makes, if it makes one."""
+
+    kind: str
+    thread: str
+    method: str
+    options: dict[str, Any]
+    as_node: str | None
+    writes: list[str]
+    at: int
+    """Which of the checkpoints that it may go back to."""
+    goto: list[Target]
+    steps: list[list[str]]
+    partly: bool
+    """Whether it answers the first of several questions alone."""
+
+
+@dataclass
+class Program:
+    graph: Graph
+    operations: list[Operation]
+    by_id: bool
+    """Whether also a single question is answered by its id."""
+
+
+def program(seed: int) -> Program:
+    """The program of a seed."""
+    return _Draw(seed).program()
+
+
+def graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph and all that are nested in it."""
+    yield graph
+    for node in graph.nodes.values():
+        if node.graph is not None:
+            yield from graphs(node.graph)
+
+
+class _Draw:
+    """Everything that is drawn at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def happens(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def some(self, items: Sequence[str], low: int, high: int) -> list[str]:
+        return self.random.sample(items, min(len(items), self.random.randint(low, high)))
+
+    def one(self, *items: Any) -> Any:
+        return self.random.choice(items)
+
+    def program(self) -> Program:
+        graph = self.graph("", self.one(0, 0, 1, 1, 2))
+        for when in ("interrupt_before", "interrupt_after"):
+            if self.happens(0.1):
+                graph.stops[when] = self.some([*graph.nodes], 1, 2)
+        operations = [self.operation(graph, nth) for nth in range(self.random.randint(2, 7))]
+        made = Program(graph, operations, self.happens(0.5))
+        _restrict(made)
+        return made
+
+    def graph(self, prefix: str, levels: int) -> Graph:
+        count = self.one(1, 1, 2, 2, 3) if prefix else self.one(1, 2, 3, 3, 4, 4, 5)
+        names = [prefix + letter for letter in "abcde"[:count]]
+        keys = ["x", *(key for key, probability in KEYS.items() if self.happens(probability))]
+        schema = "typed" if prefix else self.one(*["typed"] * 6, "dataclass", "pydantic")
+        graph = Graph(schema, keys, {name: self.node(name, names, keys, levels) for name in names})
+        if self.happens(0.15):
+            graph.output = ["x", *self.some(keys[1:], 0, 2)]
+        if prefix:
+            graph.checkpointer = self.one(None, None, None, True, False)
+        self.connect(graph, names)
+        return graph
+
+    def connect(self, graph: Graph, names: list[str]) -> None:
+        """Plain edges lead on, so that only routers, commands and few others make cycles."""
+        if self.happens(0.12):
+            graph.routers.append(self.router("__start__", names))
+        else:
+            starts = {names[0], *self.some(names, 0, 1)}
+            graph.edges += [("__start__", name) for name in sorted(starts)]
+        for place, name in enumerate(names):
+            later = names[place + 1 :]
+            ends = self.some(later, 1, 2) if later and self.happens(0.6) else self.some(["__end__"], 0, 1)
+            graph.edges += [(name, end) for end in ends]
+            if self.happens(0.03):
+                graph.edges.append((name, self.one(*names)))
+            if self.happens(0.25):
+                graph.routers.append(self.router(name, names))
+        if len(names) > 2 and self.happens(0.35):
+            end = self.one(*names[2:])
+            graph.joins.append((self.some([name for name in names if name != end], 2, 3), end))
+
+    def router(self, source: str, names: list[str]) -> Router:
+        options = [
+            [self.target(["__end__", *names, *names]) for _ in range(self.one(0, 1, 1, 1, 2, 3))]
+            for _ in range(self.random.randint(1, 3))
+        ]
+        return Router(source, options, self.one(4, 6, 8), self.happens(0.3))
+
+    def target(self, names: Sequence[str]) -> Target:
+        name: str = self.one(*names)
+        return Sent(name, self.happens(0.5)) if name != "__end__" and self.happens(0.3) else name
+
+    def node(self, name: str, names: list[str], keys: list[str], levels: int) -> Node:
+        node = Node(name, defers=self.happens(0.1))
+        if levels and self.happens(0.4):
+            node.graph, node.calls = self.graph(name, levels - 1), self.one(0, 0, 1, 1, 2)
+        node.asks = self.one(1, 1, 2) if self.happens(0.15) else 0
+        node.fails = self.one(1, 2) if self.happens(0.15) else 0
+        node.attempts = self.one(2, 3) if self.happens(0.5 if node.fails else 0.1) else 1
+        node.form, node.says, node.bound = self.one(*FORMS), self.happens(0.1), self.one(4, 6, 8)
+        node.writes = ["x", *self.some(keys[1:], 0, 2)]
+        if node.form in ("command", "commands"):
+            node.goto = [self.target(["__end__", *names, *names]) for _ in range(self.one(0, 1, 1, 2))]
+            if len(name) > 1 and self.happens(0.8):  # it is nested
+                node.parent, node.goto = True, self.some([name[:-2] + letter for letter in "abc"], 0, 1)
+        return node
+
+    def operation(self, graph: Graph, nth: int) -> Operation:
+        names, method = [*graph.nodes], self.one("invoke", "stream")
+        kind = "given" if nth == 0 else self.one(*OPERATIONS)
+        special = ("__end__", "__copy__", "__start__") if kind == "update" and self.happens(0.2) else ()
+        return Operation(
+            kind,
+            thread=self.one("1", "1", "1", "2"),
+            method=method,
+            options=self.options(names, method),
+            as_node=self.one(*special) if special else self.one(None, None, *names),
+            writes=["x", *self.some(graph.keys[1:], 0, 1)],
+            at=self.random.randint(0, 9),
+            goto=[self.target(names) for _ in range(self.one(0, 1, 1, 2))],
+            steps=[self.some(names, 1, 2) for _ in range(self.random.randint(1, 3))],
+            partly=self.happens(0.15),
+        )
+
+    def options(self, names: list[str], method: str) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if method == "stream":
+            options["stream_mode"] = self.one(*MODES) if self.happens(0.5) else self.some(MODES, 1, 3)
+            options["subgraphs"] = self.happens(0.4)
+        if self.happens(0.3):
+            options["durability"] = self.one("sync", "async", "exit")
+        for when in ("interrupt_before", "interrupt_after"):
+            if self.happens(0.1):
+                options[when] = self.one("*", self.some(names, 1, 2))
+        if self.happens(0.06):
+            options["recursion_limit"] = self.random.randint(1, 4)
+        return options
+
+
+def _restrict(made: Program) -> None:
+    """Take out of a program what LangGraph leaves to chance, and what is known to differ."""
+    parts = [*graphs(made.graph)]
+    nodes = [node for part in parts for node in part.nodes.values()]
+    fails = any(node.fails for node in nodes)
+    for operation in made.operations:
+        if fails and operation.method == "stream":
+            operation.method, operation.options = "invoke", {}  # what is streamed beside a failure is chance
+    calls = [operation.options for operation in made.operations]
+    for node in [node for node in nodes if node.fails][1:]:
+        node.fails = 0  # which of two errors is raised is chance
+    for node in nodes:
+        if node.graph is not None:
+            node.attempts, node.fails = 1, 0  # a parent's retry keeps its children's results
+    if fails:
+        for node in nodes:
+            node.asks = 0  # an answered question is closed, and so is a failure that was made good
+    for part in parts:
+        for leaving in [node for node in part.nodes.values() if node.parent]:
+            leaving.parent = len(part.nodes) == 1  # which of two leaves first is chance
+        for router in part.routers:
+            nested = part.nodes[router.source].graph if router.source in part.nodes else None
+            for inner in graphs(nested) if nested is not None else ():
+                for node in inner.nodes.values():
+                    node.parent = False  # a parent's command meets an async router
+    if fails or any(part.checkpointer is True for part in parts):
+        _without_sends(made, nodes)  # which task of a node fails first, or remembers first, is chance
+    if any(part.checkpointer is True for part in parts):
+        _only_whole_runs(made, nodes)
+    if any(part.joins for part in parts):
+        for part in parts:
+            part.checkpointer = part.checkpointer or None
+        for options in calls:
+            options["durability"] = "sync"  # else a join's checkpoint is saved while the next step changes it
+    if any(part.checkpointer is False for part in parts):
+        made.by_id = False  # an answer by id reaches a graph that stores nothing
+        for options in calls:
+            options.pop("durability", None)  # "sync" is an AttributeError
+    commanded: set[str] = set()
+    for operation in made.operations:
+        if operation.thread in commanded:
+            operation.kind = "state"  # what a command wrote there is lost by an update and a new input
+        elif operation.kind == "command":
+            commanded.add(operation.thread)
+    waits = any(node.asks or node.fails for node in nodes) or bool(made.graph.stops)
+    waits |= any(
+        {"recursion_limit", "interrupt_before", "interrupt_after"} & options.keys() for options in calls
+    )
+    for operation in made.operations:
+        if waits:
+            operation.goto = []  # what a command started is shown
+        options = operation.options
+        if (fails or len(parts) > 1 or "recursion_limit" in options) and options.get("durability") == "exit":
+            del options["durability"]  # durability exit keeps what finished
+        if made.graph.joins and operation.as_node is None:
+            operation.as_node = next(iter(made.graph.nodes))  # a node isn't ambiguous with itself
+
+
+def _only_whole_runs(made: Program, nodes: list[Node]) -> None:
+    """A memory is no result: of a graph with memory no run is resumed."""
+    made.graph.stops = {}
+    for node in nodes:
+        node.asks = node.fails = 0
+        node.parent = False  # finished siblings of an abandoned superstep
+    for operation in made.operations:
+        for name in ("interrupt_before", "interrupt_after", "recursion_limit"):
+            operation.options.pop(name, None)
+        if operation.kind not in ("given", "state", "history", "replay", "fork"):
+            operation.kind = "given"
+
+
+def _without_sends(made: Program, nodes: list[Node]) -> None:
+    def named(targets: list[Target]) -> list[Target]:
+        return [target.node if isinstance(target, Sent) else target for target in targets]
+
+    for node in nodes:
+        node.goto = named(node.goto)
+    for router in [router for part in graphs(made.graph) for router in part.routers]:
+        router.options = [named(option) for option in router.options]
+    for operation in made.operations:
+        operation.goto = named(operation.goto)

@@ -1,0 +1,399 @@
+"""Random programs, played: their graphs made with a library, and their threads driven, all of it traced.
+
+Rule: what is done next depends on the thread's state alone, as a user's next step does: a question is answered, a
+failed run gone on with, a finished thread given a new input. What begun supersteps have done is never given up, since
+the libraries differ there. `Incomparable` ends a program that says nothing: it grew too large, or made a state that
+LangGraph can't show.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import operator
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Annotated, Any, Optional
+
+from pydantic import Field, create_model
+from typing_extensions import TypedDict
+
+from .comparable import clean, grouped, is_alone, is_settled, replaced
+from .generator import STEPS, Graph, Node, Operation, Program, Router, Sent, Target
+from .trace import NOT_OURS, Trace, in_order, raised
+
+TASKS = 60
+"""How many tasks a program may run."""
+EMPTY = {"x": list, "s": list, "d": dict, "m": list}
+
+
+class Incomparable(BaseException):
+    """Nothing follows from what this program does."""
+
+
+class Boom(Exception):
+    """What a node fails with."""
+
+
+def union(left: list[str], right: list[str]) -> list[str]:
+    return sorted({*left, *right})
+
+
+def most(left: int, right: int) -> int:
+    return max(left, right)
+
+
+def library(name: str) -> SimpleNamespace:
+    """What a program uses of LangGraph, or of graph_compat."""
+    names = {
+        "graph": ("StateGraph", "add_messages"),
+        "types": ("Command", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
+        "checkpoint.memory": ("InMemorySaver",),
+        "config": ("get_stream_writer",),
+    }
+    modules = {path: importlib.import_module(f"{name}.{path}") for path in names}
+    return SimpleNamespace(**{each: getattr(modules[path], each) for path in names for each in names[path]})
+
+
+class Player:
+    """A program on a library, for a caller."""
+
+    def __init__(self, program: Program, name: str, trace: Trace) -> None:
+        self.program, self.library, self.t = program, library(name), trace
+        self.failed: dict[str, int] = {}
+        self.tasks = self.answers = 0
+        self.answered_by_value: set[Any] = set()
+        """Checkpoints at which a question was; it isn't answered by its id after that."""
+
+    async def play(self) -> None:
+        """Make the graph, and do everything that the program says, then look at what there is."""
+        try:
+            self.graph = self.built(self.program.graph, self.library.InMemorySaver())
+        except Exception as error:
+            self.t.note("building raised", raised(error))
+            return
+        threads: dict[str, Any] = {}
+        for operation in self.program.operations:
+            config = threads[operation.thread] = {"configurable": {"thread_id": operation.thread}}
+            self.t.note("operation", [operation.kind, operation.thread])
+            await getattr(self, f"do_{operation.kind}")(operation, config)
+        for config in threads.values():
+            await self.shown("state", self.state(config, subgraphs=True))
+            await self.shown("history", self.past(config))
+        if self.tasks > TASKS:
+            raise Incomparable
+        self.t.note("tasks", self.tasks)
+
+    # -- graphs -----------------------------------------------------------------------------------
+
+    def built(self, graph: Graph, checkpointer: Any) -> Any:
+        library = self.library
+        output = {} if graph.output is None else {"output_schema": self.schema("typed", graph.output)}
+        builder = library.StateGraph(self.schema(graph.schema, graph.keys), **output)
+        for name, node in graph.nodes.items():
+            retry = library.RetryPolicy(
+                initial_interval=0, jitter=False, max_attempts=node.attempts, retry_on=Exception
+            )
+            builder.add_node(
+                name, self.action(node), defer=node.defers, retry_policy=retry if node.attempts > 1 else None
+            )
+        for source, end in graph.edges:
+            builder.add_edge(source, end)
+        for sources, end in graph.joins:
+            builder.add_edge(sources, end)
+        for router in graph.routers:
+            self.route(builder, router)
+        return builder.compile(checkpointer=checkpointer, **graph.stops)
+
+    def schema(self, kind: str, keys: list[str]) -> Any:
+        hints: dict[str, Any] = {
+            "x": Annotated[list, operator.add],
+            "n": int,
+            "s": Annotated[list, union],
+            "d": Annotated[dict, operator.or_],
+            "m": Annotated[list, self.library.add_messages],
+            "o": Annotated[Optional[int], most],  # noqa: UP045 - no type that can be called makes it start empty
+        }
+        found = {key: hints[key] for key in keys}
+        if kind == "dataclass":
+            fields = [
+                (key, hint, dataclasses.field(default_factory=EMPTY.get(key, lambda: None)))
+                for key, hint in found.items()
+            ]
+            return dataclasses.make_dataclass("State", fields)
+        if kind == "pydantic":
+            defaults = {key: Field(default_factory=EMPTY.get(key, lambda: None)) for key in found}
+            optional = {key: hint | None if key == "n" else hint for key, hint in found.items()}
+            return create_model("State", **{key: (optional[key], defaults[key]) for key in found})  # type: ignore[call-overload]
+        return TypedDict("State", found, total=False)  # type: ignore[operator]
+
+    def route(self, builder: Any, router: Router) -> None:
+        names = {target for option in router.options for target in option if isinstance(target, str)}
+        renamed = {name: f"to {name}" for name in sorted(names | {"__end__"})} if router.mapped else {}
+
+        def path(state: Any) -> Any:
+            option: list[Target] = ["__end__"]
+            if length(state) <= router.bound and self.tasks <= TASKS:
+                option = router.options[length(state) % len(router.options)]
+            found = [self.meant(target, state) for target in option]
+            return [renamed.get(target, target) if isinstance(target, str) else target for target in found]
+
+        builder.add_conditional_edges(
+            router.source, self.t.node(path), {to: name for name, to in renamed.items()} or None
+        )
+
+    def meant(self, target: Target, state: Any) -> Any:
+        if not isinstance(target, Sent):
+            return target
+        word = f"sent{length(state)}"
+        return self.library.Send(target.node, {"x": [*listed(state), word] if target.whole else [word]})
+
+    def action(self, node: Node) -> Any:
+        """The node's function, or the graph that it is."""
+        nested = None if node.graph is None else self.built(node.graph, node.graph.checkpointer)
+        if nested is not None and not node.calls:
+            return nested
+
+        async def act(state: Any) -> Any:
+            self.tasks += 1
+            if self.tasks > 2 * TASKS or length(state) > 200:
+                raise Incomparable
+            if node.says:
+                self.library.get_stream_writer()(f"{node.name} of {length(state)}")
+            heard = [self.library.interrupt(f"{node.name}{nth}?") for nth in range(node.asks)]
+            for nth in range(node.calls if nested is not None else 0):
+                result = await self.t.call(nested, "invoke", {"x": [*listed(state)[-1:], f"call{nth}"]})
+                heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
+            self.fail(node)
+            return self.returned(node, state, heard)
+
+        return self.t.node(act)
+
+    def fail(self, node: Node) -> None:
+        """Fail the first times; in asyncio only where it is tried again, as what a failure cancels there is chance."""
+        times = self.failed[node.name] = self.failed.get(node.name, 0) + 1
+        if times <= (min(node.fails, node.attempts - 1) if self.t.asyncio else node.fails):
+            raise (Boom if times % 2 else ValueError)(f"{node.name} fails")
+
+    def returned(self, node: Node, state: Any, heard: list[Any]) -> Any:
+        command = self.library.Command
+        update = written(node.writes, node.name, length(state), heard)
+        if node.form in ("dict", "none", "empty", "unknown"):
+            return {"dict": update, "none": None, "empty": {}, "unknown": {**update, "unknown": 1}}[node.form]
+        if node.form == "pairs":
+            return command(update=[*update.items(), ("x", ["pair"])])
+        goes_on = length(state) <= node.bound and self.tasks <= TASKS
+        goto = [self.meant(target, state) for target in node.goto] if goes_on else []
+        to = {"graph": command.PARENT} if node.parent else {}
+        if node.form == "command":
+            return command(update=update, goto=goto, **to)
+        return [command(update=update, **to), command(update={"x": ["two"]}, goto=goto), {"x": ["three"]}]
+
+    # -- looking at threads -----------------------------------------------------------------------
+
+    async def shown(self, label: str, outcome: Coroutine[Any, Any, Any]) -> Any:
+        """What something comes to, traced; None for an error.
+
+        Raises:
+            Incomparable: a state can't be shown.
+        """
+        try:
+            value = await outcome
+        except (Incomparable, *NOT_OURS):
+            raise
+        except BaseException as error:
+            if label in ("state", "history"):
+                raise Incomparable from error  # a thread can be read
+            self.t.note(f"{label} raised", raised(error))
+            return None
+        self.t.note(label, clean(value))
+        return value
+
+    async def state(self, config: Any, **options: Any) -> Any:
+        return await self.t.call(self.graph, "get_state", config, **options)
+
+    async def past(self, config: Any) -> list[Any]:
+        """The history, without the questions that were answered there, and what came of tasks in an exiting run."""
+        if self.t.asyncio:
+            found = [snapshot async for snapshot in self.graph.aget_state_history(config)]
+        else:
+            found = [*self.graph.get_state_history(config)]
+        exits = any("exit" in each.options.values() for each in self.program.operations)
+        return [
+            replaced(
+                snapshot,
+                interrupts=(),
+                tasks=()
+                if exits
+                else tuple(
+                    task if task.result is None else replaced(task, interrupts=()) for task in snapshot.tasks
+                ),
+            )
+            for snapshot in found
+        ]
+
+    async def seen(self, config: Any, **options: Any) -> Any:
+        """The state that a user decides by, untraced."""
+        try:
+            return await self.state(config, **options)
+        except Exception as error:
+            raise Incomparable from error  # a thread can be read
+
+    async def earlier(self, operation: Operation, config: Any) -> Any:
+        """One of the checkpoints before the head from which a run goes on; None where there is none."""
+        found = [snapshot for snapshot in (await self.past(config))[1:] if snapshot.next]
+        return found[operation.at % len(found)] if found else None
+
+    # -- operations -------------------------------------------------------------------------------
+
+    async def run(self, operation: Operation, given: Any, config: Any) -> None:
+        """Invoke the graph, or stream it."""
+        options = dict(operation.options)
+        config = {**config, "recursion_limit": options.pop("recursion_limit", STEPS)}
+        modes = options.get("stream_mode", "values")
+        told = options.get("subgraphs", False) or "custom" in modes
+        if not self.t.asyncio:
+            config["max_concurrency"] = 2 if told else 1  # LangGraph needs one more to wait for these chunks
+        if operation.method == "invoke":
+            if await self.shown("result", self.result(given, config, options)) is None:
+                await self.failed_alone(config)
+            return
+        if options.get("durability") == "exit" and {"checkpoints", "debug"}.intersection(
+            [modes] if isinstance(modes, str) else modes
+        ):
+            del options["durability"]  # a streamed checkpoint names the one before it
+        chunks: list[Any] = []
+        ended = await self.shown("end", self.chunks(chunks, given, config, options))
+        if ended is None:
+            await self.failed_alone(config)
+            return
+        in_turn = not (self.t.asyncio or told or isinstance(modes, list))
+        for chunk in chunks if in_turn else grouped(chunks, options):
+            self.t.note("chunk", clean(chunk))
+
+    async def failed_alone(self, config: Any) -> None:
+        """Go on after a failure that nothing ran beside.
+
+        Raises:
+            Incomparable: which of several tasks had ended by then, or had begun, is chance.
+        """
+        head = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+        if not is_alone(await self.seen(head, subgraphs=True)):
+            raise Incomparable
+
+    async def result(self, given: Any, config: Any, options: dict[str, Any]) -> Any:
+        result = await self.t.call(self.graph, "invoke", given, config, **options)
+        if isinstance(result, dict) and "__interrupt__" in result:
+            result["__interrupt__"] = in_order(result["__interrupt__"])
+        return result
+
+    async def chunks(self, chunks: list[Any], given: Any, config: Any, options: dict[str, Any]) -> int:
+        """Fill the list; how many there are."""
+        if self.t.asyncio:
+            async for chunk in self.graph.astream(given, config, **options):
+                chunks.append(chunk)
+        else:
+            chunks.extend(self.graph.stream(given, config, **options))
+        return len(chunks)
+
+    async def do_given(self, operation: Operation, config: Any) -> None:
+        """A new input, where that gives nothing up."""
+        state = await self.seen(config)
+        if is_settled(state):
+            await self.run(operation, self.input(), config)
+
+    def input(self) -> dict[str, Any]:
+        keys = [key for key in self.program.graph.keys if key in ("x", "n", "d", "m")]
+        return written(keys, "i", 0, [])
+
+    async def do_go(self, operation: Operation, config: Any) -> None:
+        """Whatever the thread needs to go on."""
+        state = await self.seen(config)
+        if not state.interrupts:
+            await self.run(operation, None if state.next else self.input(), config)
+            return
+        self.answers += 1
+        asked, here = in_order(state.interrupts), state.config["configurable"]["checkpoint_id"]
+        if not self.program.by_id and len({question.id for question in asked}) == 1:
+            self.answered_by_value.add(here)
+            await self.run(operation, self.library.Command(resume=f"A{self.answers}"), config)
+        elif here not in self.answered_by_value:  # an answer is used once
+            if operation.partly:
+                asked = asked[:1]
+            answers = {question.id: f"A{self.answers} to {question.value}" for question in asked}
+            await self.run(operation, self.library.Command(resume=answers), config)
+
+    async def do_state(self, operation: Operation, config: Any) -> None:
+        await self.shown("state", self.state(config, subgraphs=operation.partly))
+
+    async def do_history(self, operation: Operation, config: Any) -> None:
+        await self.shown("history", self.past(config))
+
+    async def do_update(self, operation: Operation, config: Any) -> None:
+        if not is_settled(await self.seen(config)):
+            return
+        values = written(operation.writes, "U", 0, [])
+        if operation.as_node in ("__end__", "__copy__"):
+            values = None
+        await self.updated(config, values, operation.as_node)
+
+    async def updated(self, config: Any, values: Any, as_node: str | None) -> Any:
+        """The config of the updated state, which is shown."""
+        call = self.t.call(self.graph, "update_state", config, values, as_node=as_node)
+        found = await self.shown("update", call)
+        if found is not None:
+            await self.shown("state", self.state(found))
+        return found
+
+    async def do_bulk(self, operation: Operation, config: Any) -> None:
+        if is_settled(await self.seen(config)):
+            steps = [
+                [self.library.StateUpdate({"x": [f"B{name}"]}, name) for name in step]
+                for step in operation.steps
+            ]
+            await self.shown("bulk", self.t.call(self.graph, "bulk_update_state", config, steps))
+
+    async def do_replay(self, operation: Operation, config: Any) -> None:
+        if (there := await self.earlier(operation, config)) is not None:
+            await self.run(operation, None, there.config)
+
+    async def do_branch(self, operation: Operation, config: Any) -> None:
+        """A new input at an earlier checkpoint."""
+        if (there := await self.earlier(operation, config)) is not None and is_settled(there):
+            await self.run(operation, self.input(), there.config)
+
+    async def do_fork(self, operation: Operation, config: Any) -> None:
+        if (there := await self.earlier(operation, config)) is not None:
+            values = written(operation.writes, "F", 0, [])
+            forked = await self.updated(there.config, values, operation.as_node)
+            if forked is not None:
+                await self.run(operation, None, forked)
+
+    async def do_command(self, operation: Operation, config: Any) -> None:
+        state = await self.seen(config)
+        if state.created_at is not None and is_settled(state):
+            goto = [self.meant(target, {"x": []}) for target in operation.goto]
+            await self.run(operation, self.library.Command(update={"x": ["C"]}, goto=goto), config)
+
+
+def listed(state: Any) -> list[Any]:
+    """The state's list `x`, whatever kind of state it is."""
+    return (state.get("x") if isinstance(state, dict) else getattr(state, "x", None)) or []
+
+
+def length(state: Any) -> int:
+    return len(listed(state))
+
+
+def written(keys: list[str], name: str, size: int, heard: list[Any]) -> dict[str, Any]:
+    """The update of these keys by somebody of that name, who has seen a list of that size."""
+    message = {"role": "user", "content": f"{name}{size}", "id": f"id-{name}"}
+    makes: dict[str, Callable[[], Any]] = {
+        "x": lambda: [f"{name}{size}", *heard],
+        "n": lambda: size,
+        "s": lambda: [name],
+        "d": lambda: {name: size},
+        "m": lambda: [dict(message)],
+        "o": lambda: size,
+    }
+    return {key: makes[key]() for key in keys}

@@ -1,0 +1,70 @@
+"""Random programs do the same on graph_compat as on LangGraph, for blocking and asyncio callers.
+
+`FLOWFN_EXAMPLES` is how many are tried, from seed `FLOWFN_SEED` on.
+"""
+
+import asyncio
+import functools
+import os
+
+import pytest
+
+from .generator import FORMS, OPERATIONS, graphs, program
+from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH
+from .player import Incomparable, Player
+from .trace import Trace, drive
+
+FIRST = int(os.environ.get("FLOWFN_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("FLOWFN_EXAMPLES", "60")))
+
+
+@functools.cache
+def traced(seed: int, library: str, caller: str) -> str | None:
+    """What a random program saw; None where it says nothing."""
+    trace = Trace(caller)
+    player = Player(program(seed), library, trace)
+    try:
+        if trace.asyncio:
+            asyncio.run(player.play())
+        else:
+            drive(player.play())
+    except Incomparable:
+        return None
+    return trace.text
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_libraries_leave_the_same_trace(seed: int, caller: str) -> None:
+    """Results, chunks, errors, states and histories are those of LangGraph, of a program that says anything."""
+    theirs, ours = traced(seed, LANGGRAPH, caller), traced(seed, GRAPH_COMPAT, caller)
+    if theirs is not None and ours is not None:
+        assert ours.splitlines() == theirs.splitlines()
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_most_programs_say_something(caller: str) -> None:
+    """What the test before this one passes over is the exception."""
+    silent = [seed for seed in SEEDS if traced(seed, LANGGRAPH, caller) is None]
+    assert len(silent) <= len(SEEDS) / 3
+
+
+def test_programs_have_everything_in_them() -> None:
+    """However little is tried, each kind of operation, node and nested graph is in it."""
+    programs = [program(seed) for seed in range(FIRST, FIRST + 60)]
+    nested = [part for made in programs for part in graphs(made.graph)]
+    nodes = [node for part in nested for node in part.nodes.values()]
+    assert {operation.kind for made in programs for operation in made.operations} == {*OPERATIONS}
+    assert {node.form for node in nodes} == {*FORMS}
+    assert {part.schema for part in nested} == {"typed", "dataclass", "pydantic"}
+    assert {part.checkpointer for part in nested} == {None, True, False}
+    assert all(
+        any(getattr(node, has) for node in nodes) for has in ("asks", "fails", "defers", "parent", "calls")
+    )
+    assert any(part.joins for part in nested)
+
+
+def test_a_seed_is_a_program() -> None:
+    """The same seed gives the same program, another one another."""
+    assert program(1) == program(1)
+    assert program(1) != program(2)
