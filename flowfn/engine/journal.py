@@ -107,7 +107,7 @@ class Journal:
 
     async def _read(self, host: Host, find: Callable[[], Loaded | None]) -> Loaded | None:
         """What is stored, and what is to be written later with it."""
-        await self.write_backlog(host)
+        await self._write_backlog(host)
         try:
             loaded: Loaded | None = find() if self.saver.inline else await host.blocking(find)
         except Exception as error:
@@ -158,7 +158,7 @@ class Journal:
         if waited:
             rows.append(one_row(task, SUSPENDED, self.serde.dumps(False)))
         await self.append(host, note, *rows)
-        await self.write_backlog(host)
+        await self._write_backlog(host)
 
     async def record(
         self,
@@ -339,7 +339,13 @@ class Journal:
         thinned = self._thinning.thinned
         return [thinned(item) if isinstance(item, CheckpointRow) else item for item in items]
 
-    async def write_backlog(self, host: Host) -> None:
+    async def write_the_rest(self, host: Host) -> None:
+        """Write all that waits for another commit: there will be none."""
+        if self._held:
+            await self.write(host, self._released({*self._held}))
+        await self._write_backlog(host)
+
+    async def _write_backlog(self, host: Host) -> None:
         """Write all that was to be written later."""
         if self._backlog is not None:
             await self._backlog.write(host)

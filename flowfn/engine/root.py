@@ -157,7 +157,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         try:
             value = await go_on(run)
             if not journal.released:  # no superstep was due, whose commit would have been the last
-                await journal.write_backlog(run.host)
+                await journal.write_the_rest(run.host)
             return _ended(run, value)
         except Suspended:
             return await _suspend(run, journal)
