@@ -126,7 +126,7 @@ def test_the_live_tree_is_the_recorded_one(world: World) -> None:
     assert outline(ears[0].calls) == [
         ("1 inner", "waiting", [("1 ask", "waiting", []), ("1 tell", "done", [])])
     ]
-    assert outline(ears[1].calls) == [("1 inner", "done", [("1 tell", "reused", []), ("1 ask", "done", [])])]
+    assert outline(ears[1].calls) == [("1 inner", "done", [("1 ask", "done", []), ("1 tell", "reused", [])])]
 
 
 def test_a_run_under_way_shows_what_is_due(world: World) -> None:
