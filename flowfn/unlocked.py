@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable
+from contextlib import nullcontext
 from threading import Condition, Lock
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ R = TypeVar("R")
 PENDING, FINISHED = "PENDING", "FINISHED"
 _CANCELLED = ("CANCELLED", "CANCELLED_AND_NOTIFIED")
 _DONE = (FINISHED, *_CANCELLED)
+_SETTLED = nullcontext()
+"""In the slot of one that was made done: nobody has to wait for its result to be written."""
 
 
 class UnlockedFuture(concurrent.futures.Future[R]):
@@ -61,6 +64,7 @@ class UnlockedFuture(concurrent.futures.Future[R]):
 
     def start_done(self, result: R) -> None:
         """`set_result`, for whoever made it, while nobody else knows it: that takes no lock."""
+        self.__dict__["slot"] = _SETTLED
         self._result = result
         self._state = FINISHED
 

@@ -147,6 +147,8 @@ def test_one_that_starts_done_is_done_for_everybody() -> None:
     """It has its value, is settled for good, and tells who comes later."""
     future: UnlockedFuture[int] = UnlockedFuture()
     future.start_done(1)
+    with pytest.raises(InvalidStateError):
+        future.set_result(2)
     heard: list[int] = []
     future.add_done_callback(lambda done: heard.append(done.result()))
     assert (future.result(0), future.cancel(), heard) == (1, False, [1])

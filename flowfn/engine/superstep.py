@@ -128,10 +128,8 @@ def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[Call]) -> None
         if (call := starting.get(id(task))) is not None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         elif (record := run.ledger.nodes.get(node_scope(task.path))) is not None and record.finished:
-            node_id, caller = (
-                run.task_id(node_scope(task.path)),
-                None if run.frame is None else run.frame.call,
-            )
+            caller = None if run.frame is None else run.frame.call
+            node_id = run.task_id(node_scope(task.path))
             run.tell(NodeReused(run.namespace, run.step, run.program, task, node_id, run.config, caller))
 
 
