@@ -71,11 +71,11 @@ async def _examined(saver: Saver, setup: Setup | None, row: ThreadRow) -> Checku
     try:
         rehearsal = await rehearse(run)
     except NonDeterminismError as error:
-        return said("decide", str(error).partition("\n")[0], run.counted_report())
+        return said("decide", str(error).partition("\n")[0], run.root.counted_report())
     except Exception as error:
         what = str(error) if isinstance(error, FlowError) else f"{type(error).__name__}: {error}"
-        return said("decide", f"it fails before it runs anything: {what}", run.counted_report())
-    return _told(row, run.counted_report(), rehearsal)
+        return said("decide", f"it fails before it runs anything: {what}", run.root.counted_report())
+    return _told(row, run.root.counted_report(), rehearsal)
 
 
 def _dry_run(saver: Saver, setup: Setup, row: ThreadRow) -> Run:

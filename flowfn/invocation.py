@@ -16,8 +16,8 @@ from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
+from flowfn.engine.lead import Ending, Fresh, Resume, give_back, lead, on_saver, take_lease
 from flowfn.engine.nesting import execute_nested, nested
-from flowfn.engine.root import Ending, Fresh, Resume, give_back, lead, on_saver, take_lease
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, FlowError, Suspended, UnknownThread
 from flowfn.events import RunEnded, RunStarted
@@ -192,13 +192,13 @@ class Started:
         """There is a run now; where its consumer has left already, it stops at its first task."""
         self.run = run
         if self.left:
-            run.fatal = Cancelled()
+            run.root.fatal = Cancelled()
 
     def leave(self) -> None:
         """Stop the run at its next task."""
         self.left = True
         if self.run is not None:
-            self.run.fatal = Cancelled()
+            self.run.root.fatal = Cancelled()
 
 
 # -- where it runs --------------------------------------------------------------------------------
@@ -278,8 +278,8 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, starte
     given = _given(setup, order)
     if frame is not None and isinstance(given, Fresh) and is_part:
         return await setup.inside(frame, given, order, hosts)
-    if frame is not None and frame.run.rehearsal is not None:
-        frame.run.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
+    if frame is not None and frame.run.root.rehearsal is not None:
+        frame.run.root.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
     post = audience(watch, order.config.progress or setup.progress)
@@ -295,8 +295,8 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, starte
         )
         _equip(run, order)
         if order.control is not None:
-            run.control = order.control
-        run.post = post
+            run.root.control = order.control
+        run.root.post = post
         if watch is not None:
             run.pause = watch.pause
         if started is not None:
@@ -304,14 +304,14 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, starte
         try:
             return await _led(setup, run, given, order)
         except Exception as error:
-            if run.report and not isinstance(error, FlowError):
+            if run.root.report and not isinstance(error, FlowError):
                 error.add_note(
-                    f"It went on with an earlier run, and differs from its record: {run.report.line}"
+                    f"It went on with an earlier run, and differs from its record: {run.root.report.line}"
                 )
             raise
         finally:
-            if run.report:
-                logger.warning("thread %s differs from its record: %s", run.thread, run.report.line)
+            if run.root.report:
+                logger.warning("thread %s differs from its record: %s", run.thread, run.root.report.line)
     finally:
         current_frame.reset(token)
 

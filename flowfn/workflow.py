@@ -16,7 +16,7 @@ from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
 if TYPE_CHECKING:
-    from flowfn.engine.root import Ending
+    from flowfn.engine.lead import Ending
     from flowfn.invocation import Names, Order
     from flowfn.runtime import RunControl
     from flowfn.streams import Shaper, Version

@@ -45,8 +45,8 @@ async def attempt(call: Call) -> Any:
     """
     run, host = call.run, call.run.host_of(call.definition)
     try:
-        if run.rehearsal is not None:
-            run.rehearsal.admit(call)
+        if run.root.rehearsal is not None:
+            run.root.rehearsal.admit(call)
         if run.root.post is not None and call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)
@@ -88,7 +88,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
         if marks and call.doubt is not None and value is MISSING:
             settled = await settle(call, host)
             if settled is not MISSING:
-                call.run.reused.add()
+                call.run.root.reused.add()
                 return settled
     try:
         if value is MISSING:
@@ -101,7 +101,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             failing.note(error, call, order)
         raise
     if call.parent is not None:
-        call.run.ran.add()
+        call.run.root.ran.add()
     return value
 
 

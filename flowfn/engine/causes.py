@@ -43,7 +43,7 @@ def _reasons(call: Call, recorded: CallInfo, changed: tuple[Change, ...]) -> Ite
         yield f"an argument changed: {', '.join(map(str, changed))}"
     elif recorded.arguments != call.info.arguments:
         yield "its arguments changed"
-    if call.run.report.reordered:
+    if call.run.root.report.reordered:
         yield "calls came in another order"
 
 
@@ -66,7 +66,7 @@ def cause_of_orphan(run: Run, orphan: CallInfo, caller: Definition | None) -> Ca
 
 def note_edit(run: Run, definition: Definition, recorded: str) -> None:
     """Report, once, that a function's code isn't what it was when a call was recorded."""
-    report, journal = run.report, run.journal
+    report, journal = run.root.report, run.journal
     if journal is None or any((e.name, e.recorded) == (definition.name, recorded) for e in report.edits):
         return
     report.edits.append(edit(journal.saver, definition, recorded))

@@ -32,7 +32,7 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
             node_attempt=frame.attempt,
             node_first_attempt_time=frame.began,
         ),
-        control=run.control,
+        control=run.root.control,
         name=call.definition.name,
         idempotency_key=instance_id(run.thread, run.namespace, run.checkpoint.id, call.task),
         config=config_of(frame),

@@ -87,7 +87,7 @@ def _ask(frame: Frame, question: Question) -> Any:
     if record is not None and _answered(record):
         answer, problem = validated(record.value(), None if record.answered_by == DEADLINE else question.kind)
         if problem is None:
-            run.reused.add()
+            run.root.reused.add()
             return answer
         again = _asked(frame, question, task, info, record, rejected=True)
         if question.refuse is not None:
@@ -180,7 +180,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     run, name, key = frame.run, question.name, question.key
     assert run.journal is not None
     payload = {"value": question.value} if key is None else {"key": key}
-    digested = digest(payload, since=run.since, now=run.host.now)
+    digested = digest(payload, since=run.root.since, now=run.host.now)
     task, occurrence, branch = frame.identity(name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(

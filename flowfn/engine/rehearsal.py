@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowfn.engine.causes import cause_of, cause_of_orphan
-from flowfn.engine.root import enter_recorded
+from flowfn.engine.lead import enter_recorded
 from flowfn.engine.superstep import go_on
 from flowfn.errors import Suspended
 
@@ -82,7 +82,7 @@ async def rehearse(run: Run) -> Rehearsal:
         NonDeterminismError: the run would be refused.
         Exception: the code's own.
     """
-    rehearsal = run.rehearsal = Rehearsal()
+    rehearsal = run.root.rehearsal = Rehearsal()
     rehearsal.runs.append(run)
     await enter_recorded(run)
     step = run.step
@@ -90,7 +90,7 @@ async def rehearse(run: Run) -> Rehearsal:
         await go_on(run)
         rehearsal.lost = run.step == step
     except Suspended:
-        if run.pending:
+        if run.root.pending:
             rehearsal.waits.append(ANSWER_LACKS)
         for each in rehearsal.runs:
             _note_left(each, rehearsal)
@@ -109,7 +109,7 @@ def _note_left(run: Run, rehearsal: Rehearsal) -> None:
         )
         if rival is not None:
             left.remove(rival)
-            run.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
+            run.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
     for info in left:
         cause_of_orphan(run, info, run.callers[info.scope])
     rehearsal.left += left

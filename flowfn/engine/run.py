@@ -1,6 +1,6 @@
 """What the tasks of one invocation of a program share: where it stands, what is recorded, who watches.
 
-A root run holds its thread's lease (`engine/root.py`). A nested one, of a workflow called inside a
+A root run holds its thread's lease (`engine/lead.py`). A nested one, of a workflow called inside a
 run, has a namespace of its own on the same thread, under the same lease (`engine/nesting.py`).
 """
 
@@ -10,21 +10,19 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.definition import Definition, OnDivergence
-from flowfn.engine.answers import Offer, Pending
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways, way, what_is_lost
 from flowfn.engine.missed import missed_joins
 from flowfn.engine.record import CallInfo
+from flowfn.engine.root import Root
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, Cancelled, NonDeterminismError
+from flowfn.errors import AsyncInBlockingRun, NonDeterminismError
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
@@ -32,8 +30,6 @@ from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
-from flowfn.report import Report
-from flowfn.runtime import RunControl
 from flowfn.values import MISSING, Checkpoint, Source, Write
 
 if TYPE_CHECKING:
@@ -41,8 +37,6 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
-    from flowfn.engine.rehearsal import Rehearsal
-    from flowfn.engine.slots import Slots
     from flowfn.pregel.program import Task
 
 PREVIOUS = "__previous__"
@@ -77,25 +71,6 @@ class Settings:
     """LangGraph's habit: an answer goes to the question that is asked in its place."""
 
 
-class Tally:
-    """A number that any thread may add to."""
-
-    __slots__ = ("_next", "_reads")
-
-    def __init__(self) -> None:
-        self._next = count()
-        self._reads = 0
-
-    def add(self) -> None:
-        next(self._next)
-
-    @property
-    def value(self) -> int:
-        """How often `add` was called; to be read by one thread."""
-        self._reads += 1
-        return next(self._next) - self._reads + 1
-
-
 class Run:
     """What the tasks of one invocation of a program share."""
 
@@ -123,7 +98,11 @@ class Run:
         self.parent = parent
         self.frame = frame
         """The attempt that a nested run is part of."""
-        self.root: Run = self if parent is None else parent.root
+        self.root: Root = Root(self.host) if parent is None else parent.root
+        if parent is None and journal is not None:
+            journal.ends = self.root.end
+        if self.root.rehearsal is not None:
+            self.root.rehearsal.runs.append(self)
         self.namespace = namespace
         self.remembers = remembers
         """Whether, nested, it goes on from where its program was when it last ran on the thread."""
@@ -132,63 +111,28 @@ class Run:
         self.thread: str = "" if journal is None else journal.thread
         if parent is not None:
             self.thread = parent.thread
-        self.checkpoint = Checkpoint("")
-        self.ledger = Ledger()
+        self.checkpoint: Checkpoint = Checkpoint("")
+        self.ledger: Ledger = Ledger()
         self.step = -2
         self.stop = 0
-        self.since: float = self.host.now() - 60.0 if parent is None else parent.root.since
-        self.report: Report = Report() if parent is None else parent.root.report
-        self.ran: Tally = Tally() if parent is None else parent.root.ran
-        self.reused: Tally = Tally() if parent is None else parent.root.reused
-        self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
-        self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
-        self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
-        """Which kind of breakpoint it stopped at."""
-        self.control: RunControl = RunControl() if parent is None else parent.root.control
-        self.post: Callable[[Event], None] | None = None
-        self.pause: Callable[[], Any] | None = None
-        self.slots: Slots | None = None
-        self.fatal: BaseException | None = None
-        """Of a root run: what ends it, whatever user code makes of that."""
-        if parent is None and journal is not None:
-            journal.ends = self.end
-        self.rejected: Exception | None = None
-        self.refused: set[str] = set()
-        """The questions whose answers the code that asked them was told not to fit."""
-        self.pending: list[Pending] = []
-        self.waiting: Sequence[Pending] = ()
-        """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
-        self.rehearsal: Rehearsal | None = None if parent is None else parent.root.rehearsal
-        """Where it is replayed dry, what that met; see `engine/rehearsal.py`."""
-        if self.rehearsal is not None:
-            self.rehearsal.runs.append(self)
+        self.tasks: Sequence[Task] = ()
+        """Of the superstep under way; those that have finished have their writes."""
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.callers: dict[str, Definition] = {}
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
-        self.went_back: dict[str, str] = {}
-        """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
-        self.gone_on: set[str] = set()
-        """The namespaces of runs that remember, in which it has gone on from what they found."""
+        self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
+        self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
+        self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
+        """Which kind of breakpoint it stopped at."""
+        self.pause: Callable[[], Any] | None = None
+        """Waits between supersteps until whoever watches has caught up."""
         self._metadata: dict[str, Any] | None = None
         """What the caller gave to be kept with each checkpoint, once one was made."""
-        self.offered: list[Offer] = []
-        """Of a run that goes back or was updated since it asked: one, for what the first superstep asks."""
-        self.tasks: Sequence[Task] = ()
-        """Of the superstep under way; those that have finished have their writes."""
 
     spawn = staticmethod(spawn)
 
     # -- what attempts ask of their run ---------------------------------------------------------
-
-    def end(self, error: BaseException) -> None:
-        """Have the run end by this, unless something ends it already."""
-        if self.fatal is None:
-            self.fatal = error
-
-    def stop_what_is_left(self) -> None:
-        """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
-        self.end(Cancelled())
 
     def host_of(self, definition: Definition) -> Host:
         """The host that a function's attempts belong to.
@@ -213,7 +157,7 @@ class Run:
 
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""
-        self.reused.add()
+        self.root.reused.add()
         if self.root.post is not None:
             self.root.post(TaskReused(self.namespace, self.step, call, value))
 
@@ -223,11 +167,6 @@ class Run:
             loaded = await self.journal.load(host, self.namespace, self.checkpoint.id)
             self.ledger.reopen(self.journal.ledger(loaded), scope)
 
-    @cached_property
-    def unrecorded(self) -> str:
-        """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
-        return self.host.new_id()
-
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
@@ -236,11 +175,8 @@ class Run:
         self.checkpoint = checkpoint
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
-        if ledger is None and (self.root.waiting or self.root.pending):
-            here = self.namespace
-            self.root.waiting = [q for q in self.root.waiting if all(place != here for place, _ in q.under)]
-            for left in [q for q in self.root.pending if any(place == here for place, _ in q.under)]:
-                self.root.pending.remove(left)  # asked in a graph that a command has left
+        if ledger is None:
+            self.root.forget_questions(self.namespace)
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
@@ -256,7 +192,7 @@ class Run:
                     f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer "
                     "has: what was to be done there, or had been done, would be lost. Give it back as it was, say "
                     "where to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
-                    self.report,
+                    self.root.report,
                 )
             missed = await missed_joins(self, loaded)
             if missed:
@@ -267,7 +203,7 @@ class Run:
                     f"thread {self.thread!r} would wait for ever, at {told}, which may have run before "
                     f"{self.program.name!r} had it: its node would be left out. Give the edges back as they were, say "
                     "where to go on with Command(goto=…), or who ran last with bulk_update_state([[…]])",
-                    self.report,
+                    self.root.report,
                 )
         forget_ways(self.checkpoint, self.program)
 
@@ -342,6 +278,7 @@ class Run:
         after.source = source
         after.call = self.call
         if self.journal is None:
+            self.root.unrecorded = self.root.unrecorded or self.host.new_id()
             after.id = f"{self.root.unrecorded} {after.step}"
             return
         after.id = self.host.new_id()
@@ -362,16 +299,11 @@ class Run:
         for call in self.newcomers:
             if rivals := left.get((call.info.scope, call.info.qualified)):
                 rival = rivals.popleft()
-                self.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
+                self.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
         self.newcomers.clear()
         for info in orphans:
             cause = cause_of_orphan(self, info, self.callers.get(info.scope))
-            self.report.add("orphan", info.summary, None, *cause)
-
-    def counted_report(self) -> Report:
-        """The report as it stands."""
-        self.report.reused, self.report.ran = self.reused.value, self.ran.value
-        return self.report
+            self.root.report.add("orphan", info.summary, None, *cause)
 
     # -- what watchers are told -----------------------------------------------------------------
 

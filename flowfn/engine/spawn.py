@@ -56,7 +56,7 @@ def spawn(
     if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
         run.newcomers.append(call)
     if call.digest is not None and call.digest.weak:
-        run.report.add("weak", None, call.summary, "an argument has no digest: it counts by its type")
+        run.root.report.add("weak", None, call.summary, "an argument has no digest: it counts by its type")
     return _start(call, host)
 
 
@@ -74,7 +74,7 @@ def identify(call: Call, frame: Frame) -> None:
     definition, run = call.definition, frame.run
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
-    call.digest = digested = digest(arguments, since=run.since, now=run.host.now)
+    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
     call.task, call.occurrence, call.branch = frame.identity(
         definition.qualified, digested.exact, of=frame.claimant(definition)
     )
@@ -172,7 +172,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
         if not run.ledger.was_survived(record):
             return None
         failing.note(value, call, record.index)
-        run.reused.add()
+        run.root.reused.add()
         return _failed(call, value, record.order)
     run.replayed(call, value)
     return Future.of(value, record.order)
@@ -194,7 +194,7 @@ def _note_order(call: Call, record: Record) -> None:
     if frame is None or info is None:
         return
     if info.born < frame.newest:
-        call.run.report.reordered += 1
+        call.run.root.report.reordered += 1
     else:
         frame.newest = info.born
 
@@ -205,12 +205,12 @@ def _runs_anew(call: Call, record: Record) -> bool:
     assert recorded is not None
     kind: Kind = "rerun" if policy == "rerun" else "code"
     note_edit(call.run, call.definition, recorded)
-    call.run.report.add(kind, _summary(record), call.summary, "the task's code changed")
+    call.run.root.report.add(kind, _summary(record), call.summary, "the task's code changed")
     if policy == "error":
         error = NonDeterminismError(
             f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
-            f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.counted_report()}",
-            call.run.report,
+            f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.root.counted_report()}",
+            call.run.root.report,
         )
         call.run.root.fatal = error
         raise error
@@ -244,7 +244,7 @@ def _summary(record: Record) -> CallSummary | None:
 
 
 def _report_alike(call: Call, verdict: Same) -> None:
-    summary, report = _summary(verdict.record), call.run.report
+    summary, report = _summary(verdict.record), call.run.root.report
     if verdict.how == "clock":
         report.add("clock", summary, call.summary, "only the time differs: reused")
     else:
@@ -255,12 +255,12 @@ def _report_in_doubt(call: Call, record: Record) -> None:
     settled = {"rerun": "runs again", "ask": "a human is asked"}
     next_step = settled.get(str(call.definition.in_doubt), "it is verified")
     reason = f"it had started when the process died: {next_step}"
-    call.run.report.add("in_doubt", _summary(record), call.summary, reason)
+    call.run.root.report.add("in_doubt", _summary(record), call.summary, reason)
 
 
 def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
     """The error that tells the author what can't be told apart, and what to write."""
-    recorded, report = _summary(verdict.record), call.run.counted_report()
+    recorded, report = _summary(verdict.record), call.run.root.counted_report()
     verdict.record.claim()
     cause = Cause("") if verdict.record.info is None else cause_of(call, verdict.record.info)
     report.add("forbidden" if verdict.forbidden else "doubt", recorded, call.summary, *cause)

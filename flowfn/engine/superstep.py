@@ -57,8 +57,8 @@ async def go_on(run: Run) -> Any:
         run.tell_checkpoint()
         if not tasks:
             return run.result()
-        if run.control.drain_requested:
-            raise Drained(run.control.drain_reason or "")
+        if run.root.control.drain_requested:
+            raise Drained(run.root.control.drain_reason or "")
         if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
             run.breakpoint = "interrupt_before"
             raise Suspended
@@ -299,12 +299,14 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> N
         ]
         items += [*run.journal.riders(), run.row(after, encoded)]
         if ends:
-            items += run.journal.report_rows(run.counted_report(), before.id)
+            items += run.journal.report_rows(run.root.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
     if run.root.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
-    run.tasks, run.offered = (), []
+    run.tasks = ()
+    if run.parent is None:
+        run.root.offered = []
     run.stand_at(after)
     run.tell_values(before, after)
 

@@ -112,8 +112,8 @@ def sleep(seconds: float) -> Any:
     """
     until = _once("flowfn.sleep", lambda: _clock() + seconds)
     frame = current_frame.get()
-    if frame is not None and frame.run.rehearsal is not None and until > frame.run.host.now():
-        frame.run.rehearsal.stop(frame, "it sleeps")
+    if frame is not None and frame.run.root.rehearsal is not None and until > frame.run.host.now():
+        frame.run.root.rehearsal.stop(frame, "it sleeps")
     if frame is not None and frame.call.definition.is_async:
         host = frame.run.hosts.loop
         assert host is not None

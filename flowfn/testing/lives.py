@@ -62,7 +62,7 @@ class Life(Simulation):
         if frame.call.definition.recorded:
             self.onlooker.runs(execution_of(frame.call))
         elif frame.call.run.parent is None:
-            self.onlooker.resumes(frame.call.run.report)
+            self.onlooker.resumes(frame.call.run.root.report)
 
     def returned(self, frame: Frame, value: Any) -> None:
         if frame.call.definition.recorded or frame.call.run.parent is not None:
