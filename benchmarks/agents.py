@@ -1,7 +1,7 @@
 """W8: an agent of 20 rounds, in µs per round: a model that calls a tool, and the tool; the model is a fake one.
 
 The program is the same for all: messages and model are LangChain's, and so is most of the floor. "no LangChain" is
-graph_compat's agent whose model is a function of dicts.
+graph_compat's agent whose model is a function of dicts, in asyncio an async one, as the chat model is there.
 """
 
 import uuid
@@ -63,15 +63,20 @@ def function(messages: list[dict[str, Any]], tools: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": [asked]}
 
 
+async def async_function(messages: list[dict[str, Any]], tools: Any) -> dict[str, Any]:
+    """And as an async one."""
+    return function(messages, tools)
+
+
 def cases() -> Iterator[Case]:
     """Without checkpointer and on SQLite, blocking and in asyncio: first the floor, then the subjects."""
-    for workload, run in ((BLOCKING, blocking), (ASYNCIO, awaited)):
+    for workload, run, plainly in ((BLOCKING, blocking, function), (ASYNCIO, awaited, async_function)):
         for storage in (peers.NONE, peers.PROCESS):
             lines = [floor.case(workload, storage, UNIT, raw)]
             for api in (peers.graph_compat(), peers.langgraph()):
                 lines.append(with_agents(api).case(workload, storage, UNIT, partial(run, model)))
             plain = replace(with_agents(peers.graph_compat()), name="no LangChain")
-            lines.append(plain.case(workload, storage, UNIT, partial(run, lambda: function)))
+            lines.append(plain.case(workload, storage, UNIT, partial(run, lambda given=plainly: given)))
             yield from lines if installed() else [replace(line, sample=None) for line in lines]
 
 

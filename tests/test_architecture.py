@@ -225,6 +225,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.events",
         "flowfn.functional.task",
         "flowfn.functional.wrapping",
+        "flowfn.hosts.on_thread",
         "flowfn.logs",
         "flowfn.runtime",
         "flowfn.streams",

@@ -110,10 +110,10 @@ async def awaited(action: Action, state: Any) -> Any:
     """An action's value on an event loop; blocking code goes to a thread."""
     if action.awaited is not None:
         return await action.awaited(state)
-    import asyncio
+    from flowfn.hosts.on_thread import on_thread
 
     assert action.blocking is not None
-    return await asyncio.to_thread(action.blocking, state)
+    return await on_thread(action.blocking, state)
 
 
 def named_graph(function: Any) -> Workflow[Any, Any] | None:

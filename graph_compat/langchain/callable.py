@@ -5,7 +5,6 @@ Rule: a parameter that a node's function could ask for is filled, from the given
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -101,7 +100,9 @@ class RunnableCallable(Runnable[Any, Any]):
 
     async def _acalled(self, input: Any, config: RunnableConfig, **kwargs: Any) -> Any:
         if self.afunc is None:
-            return await asyncio.to_thread(self._called, input, config, **kwargs)
+            from flowfn.hosts.on_thread import on_thread
+
+            return await on_thread(self._called, input, config, **kwargs)
         arguments, named = self._arguments(self._awanted, input, config, kwargs)
         value = await self.afunc(*arguments, **named)
         return await value.ainvoke(input, config) if self.recurse and isinstance(value, Runnable) else value

@@ -7,16 +7,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 from flowfn.context import current_frame
 from graph_compat.injection import config_of
-from graph_compat.langchain import config_around
+from graph_compat.langchain import config_around, is_loaded
+from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.runs import streaming
+
+N = TypeVar("N")
+
+_LATE: set[type] = set()
+
+
+def looks_late(node: type[N]) -> type[N]:
+    """Declare a class of nodes that hand their configuration to nobody but as a dict of LangChain's own making.
+
+    Where nobody listens they are given one that is worked out when something first looks at it.
+    """
+    _LATE.add(node)
+    return node
 
 
 def invoked(runnable: Any, state: Any) -> Any:
     """What a runnable makes of a node's input; in pieces, where somebody wants to see them."""
+    if type(runnable) in _LATE and (unheard := _unheard()) is not None:
+        return runnable.invoke(state, unheard)
     config = config_here()
     steps = _steps(runnable, config)
     if not _in_pieces(runnable, config):
@@ -32,6 +48,8 @@ def invoked(runnable: Any, state: Any) -> Any:
 
 async def ainvoked(runnable: Any, state: Any) -> Any:
     """`invoked` for asyncio."""
+    if type(runnable) in _LATE and (unheard := _unheard()) is not None:
+        return await runnable.ainvoke(state, unheard)
     config = config_here()
     steps = _steps(runnable, config)
     if not _in_pieces(runnable, config):
@@ -81,6 +99,14 @@ def _is_sequence(runnable: Any) -> bool:
     from langchain_core.runnables import RunnableSequence
 
     return isinstance(runnable, RunnableSequence)
+
+
+def _unheard() -> NodeConfig | None:
+    """The configuration of a node that nobody listens to; None where somebody does."""
+    frame = current_frame.get()
+    if frame is None or (is_loaded() and type(var_child_runnable_config().get()) is not NodeConfig):
+        return None
+    return NodeConfig(frame)
 
 
 def config_here() -> dict[str, Any] | None:

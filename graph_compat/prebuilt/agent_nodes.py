@@ -10,8 +10,9 @@ from flowfn.context import current_frame
 from graph_compat.errors import ErrorCode, create_error_message
 from graph_compat.graph.action import Action, awaited
 from graph_compat.injection import is_coroutine_function
+from graph_compat.langchain.invoking import looks_late
 from graph_compat.prebuilt.chat import calls_of, field_of, named, role_of, said, system
-from graph_compat.prebuilt.chat_models import chooses_model, ready, structured
+from graph_compat.prebuilt.chat_models import FunctionModel, chooses_model, ready, structured
 
 _OUT_OF_STEPS = "Sorry, need more steps to process this request."
 
@@ -80,6 +81,12 @@ def _runtime() -> Any:
     return frame.runtime
 
 
+def _handed(model: Any, config: Any) -> Any:
+    """The configuration for a model: a dict like any other; a function looks at none."""
+    return None if config is None or isinstance(model, FunctionModel) else {**config}
+
+
+@looks_late
 @dataclass(frozen=True)
 class CallModel:
     """The node that calls the model with the messages, after the prompt."""
@@ -97,13 +104,13 @@ class CallModel:
         """The update of the state: the model's message."""
         model = self.choice.model(state)
         told = blocking_form(self.prompt)(self._told(state))
-        return self._update(state, model.invoke(told, config))
+        return self._update(state, model.invoke(told, _handed(model, config)))
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
         model = await self.choice.amodel(state)
         told = await awaited(self.prompt, self._told(state))
-        return self._update(state, await model.ainvoke(told, config))
+        return self._update(state, await model.ainvoke(told, _handed(model, config)))
 
     def _told(self, state: Any) -> Any:
         """The state as the prompt sees it: with the messages that the model is told."""
@@ -155,6 +162,7 @@ def check_history(messages: Sequence[Any]) -> None:
         )
 
 
+@looks_late
 @dataclass(frozen=True)
 class Structure:
     """The node that asks the model for an answer in a format."""
@@ -171,12 +179,12 @@ class Structure:
     def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """The update of the state: the answer."""
         model = structured(self.choice.model(state), self.schema)
-        return {"structured_response": model.invoke(self._told(state), config)}
+        return {"structured_response": model.invoke(self._told(state), _handed(model, config))}
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
         model = structured(await self.choice.amodel(state), self.schema)
-        return {"structured_response": await model.ainvoke(self._told(state), config)}
+        return {"structured_response": await model.ainvoke(self._told(state), _handed(model, config))}
 
     def _told(self, state: Any) -> list[Any]:
         messages = value_of(state, "messages")

@@ -59,9 +59,9 @@ class FunctionModel:
         """`invoke` for asyncio; a blocking function runs in a thread."""
         if is_coroutine_function(self.function):
             return _answer(await self.function(as_dicts(messages), **self.options))
-        import asyncio
+        from flowfn.hosts.on_thread import on_thread
 
-        return _answer(await asyncio.to_thread(self.function, as_dicts(messages), **self.options))
+        return _answer(await on_thread(self.function, as_dicts(messages), **self.options))
 
 
 def _answer(value: Any) -> dict[str, Any]:

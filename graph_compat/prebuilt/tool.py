@@ -7,14 +7,16 @@ it becomes a `FunctionTool`, which needs nothing but pydantic.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, get_args, get_origin
 
+from flowfn.config import RECURSION_LIMIT
+from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
 
@@ -48,6 +50,7 @@ class FunctionTool:
         self.func = function
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self.description = inspect.getdoc(function) or ""
+        self.is_async = inspect.iscoroutinefunction(function)
         self.injections = injections_of(function)
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in _VARIADIC:
@@ -97,16 +100,18 @@ class FunctionTool:
             pydantic.ValidationError: the arguments don't fit.
             TypeError: the function is async.
         """
-        if inspect.iscoroutinefunction(self.func):
+        if self.is_async:
             raise TypeError(f"the tool {self.name!r} is async: call its graph with ainvoke() or astream()")
-        return self.func(**self.arguments(given), **filled)
+        return copy_context().run(self.func, **self.arguments(given), **filled)
 
     async def ainvoke(self, given: Mapping[str, Any], filled: Mapping[str, Any]) -> Any:
         """`invoke` for asyncio; a blocking function runs in a thread."""
         arguments = {**self.arguments(given), **filled}
-        if inspect.iscoroutinefunction(self.func):
+        if self.is_async:
             return await self.func(**arguments)
-        return await asyncio.to_thread(self.func, **arguments)
+        from flowfn.hosts.on_thread import on_thread
+
+        return await on_thread(self.func, **arguments)
 
 
 def is_numbered(schema: Any) -> bool:
@@ -181,11 +186,14 @@ class Prepared:
             ToolInvocationError: what the model wrote is no JSON object.
         """
         _check_object(call, arguments)
-        if (direct := self._direct(config)) is not None:
+        direct = self._direct(config)
+        if direct is not None and (
+            direct is self.tool or not direct.is_async
+        ):  # else LangChain says what is wrong
             return direct.invoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
 
-        return delivered(self.runner.invoke(request_of(call, arguments, filled), config))
+        return delivered(self.runner.invoke(request_of(call, arguments, filled), told_of(config)))
 
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
@@ -194,12 +202,20 @@ class Prepared:
             return await direct.ainvoke(arguments, filled)
         from graph_compat.prebuilt.langchain_tools import delivered, request_of
 
-        return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), config))
+        return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), told_of(config)))
 
     def _direct(self, config: Any) -> FunctionTool | None:
-        if isinstance(self.runner, FunctionTool):
-            return self.runner
-        return self.direct if config.get("callbacks") is None else None
+        if self.direct is None or isinstance(config, NodeConfig) or config.get("callbacks") is None:
+            return self.direct
+        return None
+
+
+_SAID: dict[str, Any] = {"tags": [], "recursion_limit": RECURSION_LIMIT}
+
+
+def told_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as a tool is given it: with what it has where nobody said anything else."""
+    return {**_SAID, **config}
 
 
 def _check_object(call: ToolCall, arguments: Any) -> None:
@@ -209,18 +225,18 @@ def _check_object(call: ToolCall, arguments: Any) -> None:
         raise ToolInvocationError(call["name"], ValueError("the arguments are no JSON object"), arguments)
 
 
-def prepared(tool: Any, given: Any = None) -> Prepared:
-    """A tool, looked at; `given` is what it was made of."""
+def prepared(tool: Any) -> Prepared:
+    """A tool, looked at."""
     if isinstance(tool, FunctionTool):
-        return Prepared(tool, tool.injections, tool, _site(tool.func))
+        return Prepared(tool, tool.injections, tool, _site(tool.func), tool)
     from graph_compat.prebuilt.langchain_tools import carrying
 
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
-    is_whole = function is given and not wanted and _is_all(tool.args_schema, given)
-    direct = _Same(given, tool.args_schema) if is_whole else None
+    is_whole = not wanted and _is_plain(tool) and _is_all(tool.args_schema, function)
+    direct = _Same(function, tool.args_schema) if is_whole else None
     return Prepared(tool, theirs, carrying(tool), _site(function), direct)
 
 
@@ -233,7 +249,28 @@ class _Same(FunctionTool):
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._schema.model_validate(given)
-        return {name: getattr(checked, name) for name in checked.model_fields_set}
+        fields, told = type(checked).model_fields, checked.model_fields_set
+        return {n: getattr(checked, n) for n, field in fields.items() if n in told or not field.is_required()}
+
+
+def _is_plain(tool: Any) -> bool:
+    """Whether a tool is LangChain's own kind with nothing but a function, and nobody has put code around its calls."""
+    from langchain_core.tools import BaseTool, StructuredTool
+
+    if type(tool) is not StructuredTool or not isinstance(tool.args_schema, type):
+        return False
+    kept = ("callbacks", "tags", "metadata", "verbose", "handle_tool_error", "handle_validation_error")
+    methods = (getattr(kind, name) for kind in (BaseTool, StructuredTool) for name in _CALLED)
+    return (
+        not any(getattr(tool, name) for name in kept)
+        and tool.response_format == "content"
+        and None in (tool.func, tool.coroutine)
+        and not any(hasattr(method, "__wrapped__") for method in methods)
+    )
+
+
+_CALLED = ("invoke", "ainvoke", "run", "arun")
+"""The methods of LangChain's tools that tracers put themselves around."""
 
 
 def _is_all(schema: Any, function: Any) -> bool:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of
+from graph_compat.langchain.invoking import looks_late
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.prebuilt.chat import (
     ToolCall,
@@ -33,7 +33,7 @@ from graph_compat.prebuilt.requests import (
     ToolCallWithContext,
     ToolCallWrapper,
 )
-from graph_compat.prebuilt.tool import Prepared, prepared, tool_of
+from graph_compat.prebuilt.tool import Prepared, prepared, told_of, tool_of
 from graph_compat.prebuilt.tool_errors import (
     ErrorHandler,
     Handling,
@@ -45,6 +45,7 @@ from graph_compat.prebuilt.tool_results import combined, msg_content_output, nor
 from graph_compat.pushing import pushing, send
 
 if TYPE_CHECKING:
+    from flowfn.context import Frame
     from graph_compat.prebuilt.marks import (
         InjectedState,
         InjectedStore,
@@ -76,19 +77,25 @@ __getattr__, __dir__ = lazily(__name__, dict.fromkeys(_MARKS, "graph_compat.preb
 
 @dataclass(frozen=True)
 class _Given:
-    """What the calls of one invocation share; `listed` where the state is, and becomes, a list of messages."""
+    """What the calls of one invocation share; `listed` where the state is, and becomes, a list of messages.
+
+    `alone` is the runtime of a node that runs outside of a graph, and so in no `frame`.
+    """
 
     state: Any
     listed: bool
     as_dict: bool
     config: Any
-    runtime: Any
+    frame: Frame | None
+    alone: Any
+
+    @property
+    def runtime(self) -> Any:
+        """The runtime of the node; made when a tool first wants it."""
+        return self.alone if self.frame is None else self.frame.runtime
 
 
-_SAID: dict[str, Any] = {"tags": [], "recursion_limit": RECURSION_LIMIT}
-"""What a tool's configuration has where nobody said anything else."""
-
-
+@looks_late
 class ToolNode(AsRunnable):
     """A node that runs the tools that a model calls, and answers each call.
 
@@ -127,7 +134,7 @@ class ToolNode(AsRunnable):
         self._messages_key = messages_key
         self._wrap = wrap_tool_call
         self._awrap = awrap_tool_call
-        self._prepared = {tool.name: prepared(tool, given) for given in tools for tool in [tool_of(given)]}
+        self._prepared = {tool.name: prepared(tool) for tool in map(tool_of, tools)}
         self._tools = {name: ready.tool for name, ready in self._prepared.items()}
         self._tasks = {name: self._task(name) for name in self._tools}
         self._any_task = self._task(name)
@@ -173,9 +180,10 @@ class ToolNode(AsRunnable):
 
     def _read(self, input: Any, config: Any) -> tuple[list[ToolCall], _Given]:
         frame = current_frame.get()
-        alone = (config or {}).get("configurable", {}).get(CONFIG_KEY_RUNTIME)
-        runtime = alone if frame is None else frame.runtime
-        if runtime is None:
+        alone = None
+        if frame is None:
+            alone = (config or {}).get("configurable", {}).get(CONFIG_KEY_RUNTIME)
+        if frame is None and alone is None:
             raise ValueError(
                 f"Missing required config key 'N/A' for '{self.name}'. A ToolNode runs in a graph: add it as a node, or"
                 " call it in one"
@@ -185,8 +193,9 @@ class ToolNode(AsRunnable):
             state=state,
             listed=isinstance(input, list) and not is_call(input[-1]),
             as_dict=not uses_langchain() if source is None else is_dict(source),
-            config={**_SAID, **(config_of(frame) if config is None and frame is not None else config)},
-            runtime=runtime,
+            config=config_of(frame) if config is None and frame is not None else config,
+            frame=frame,
+            alone=alone,
         )
         return calls, given
 
@@ -228,7 +237,9 @@ class ToolNode(AsRunnable):
             if self._awrap is not None:
                 return await self._awrap(request, execute)
             assert self._wrap is not None
-            return await asyncio.to_thread(self._wrap, request, _blocking(execute))
+            from flowfn.hosts.on_thread import on_thread
+
+            return await on_thread(self._wrap, request, _blocking(execute))
         except Exception as error:
             return self._failed(call, error, given.as_dict)
 
@@ -244,7 +255,7 @@ class ToolNode(AsRunnable):
         return ToolRuntime(
             state=given.state,
             context=runtime.context,
-            config=given.config,
+            config=told_of(given.config),
             stream_writer=runtime.stream_writer,
             tool_call_id=call["id"],
             store=runtime.store,

@@ -1,0 +1,101 @@
+"""A blocking call beside an event loop: what it sees, what comes back, how many run at once."""
+
+import asyncio
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from flowfn.hosts.on_thread import on_thread
+from flowfn.hosts.threads import MAX_WORKERS
+
+where: ContextVar[str] = ContextVar("where", default="nowhere")
+
+
+async def test_it_runs_on_another_thread_in_a_copy_of_the_context() -> None:
+    """It sees what its caller has set, and what it sets itself nobody else does."""
+
+    def look() -> tuple[str, int]:
+        seen = where.get()
+        where.set("there")
+        return seen, threading.get_ident()
+
+    where.set("here")
+    seen, thread = await on_thread(look)
+    assert (seen, where.get()) == ("here", "here")
+    assert thread != threading.get_ident()
+
+
+async def test_arguments_of_any_name_arrive() -> None:
+    """Those too that the helper's own parameters are called."""
+    given = dict(function=1, args=2, kwargs=3, loop=4)
+    assert await on_thread(lambda **arguments: arguments, **given) == given
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+async def test_what_it_raises_is_raised(error: BaseException) -> None:
+    """The very same, whatever it is."""
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await on_thread(fail)
+    assert raised.value is error
+
+
+async def test_who_is_cancelled_waits_no_longer() -> None:
+    """The thread runs to its end, and nobody is told."""
+    go, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go.wait()
+        ended.set()
+
+    task = asyncio.create_task(on_thread(work))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not ended.is_set()
+    go.set()
+    assert ended.wait(60)
+
+
+async def test_no_more_run_at_once_than_a_run_has_workers() -> None:
+    """The others wait for a place, and all get one."""
+    lock, go = threading.Lock(), threading.Event()
+    running = most = 0
+
+    def work(number: int) -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            if running == MAX_WORKERS:
+                go.set()
+        go.wait(60)
+        with lock:
+            running -= 1
+        return number
+
+    numbers = range(2 * MAX_WORKERS)
+    assert await asyncio.gather(*(on_thread(work, number) for number in numbers)) == list(numbers)
+    assert most == MAX_WORKERS
+
+
+def test_a_loop_that_has_ended_is_not_told() -> None:
+    """What its program left running ends on its thread, without an error in any log."""
+    go, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go.wait()
+
+    async def leave() -> None:
+        task = asyncio.ensure_future(on_thread(work))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(leave())
+    threading.Thread(target=lambda: (go.set(), ended.set())).start()
+    assert ended.wait(60)
