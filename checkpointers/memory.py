@@ -119,9 +119,6 @@ class MemorySaver(CheckpointSaver):
     `retention`: checkpoints of each namespace that are kept when a run ends; None keeps all.
     """
 
-    shares_commits = False
-    """Nothing is gained where several commits go together."""
-
     def __init__(self, *, serde: Serializer | None = None, retention: int | None = None) -> None:
         super().__init__(serde=serde)
         self.retention = check_retention(retention)

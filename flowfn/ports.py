@@ -9,7 +9,7 @@ The contract of a saver, beyond the signatures (`checkpointers/conformance/` tes
   and its lease is checked in the same transaction.
 - Rows come back in the order in which they were committed.
 - Methods may be called from any thread. They block; `inline` says whether so briefly that an
-  event loop may wait for them. One whose commits cost no less together has `shares_commits = False`.
+  event loop may wait for them, and that commits gain next to nothing by going together.
 """
 
 from __future__ import annotations

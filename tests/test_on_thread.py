@@ -28,7 +28,7 @@ async def test_it_runs_on_another_thread_in_a_copy_of_the_context() -> None:
 
 async def test_arguments_of_any_name_arrive() -> None:
     """Those too that the helper's own parameters are called."""
-    given = dict(function=1, args=2, kwargs=3, loop=4)
+    given = {"function": 1, "args": 2, "kwargs": 3, "loop": 4}
     assert await on_thread(lambda **arguments: arguments, **given) == given
 
 

@@ -1,20 +1,31 @@
-"""How many more workers would help with the calls that wait for one.
+"""How many more workers would help with the calls that wait for one, or whether there are too many.
 
 Rule: threads that all compute only take the interpreter's lock from each other, and who called waits for the calls and
 runs them in the meantime. So workers are added where the processor has time to spare, since code waits for something;
 where the calls that wait stay the same ones, since those under way are long; and, slowly, where they only become more.
+They leave where they are only in the way: all compute, on one processor, and who called takes calls too.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 _IDLE, _BUSY = 0.3, 0.8
 """The shares of a processor up to which a process waits for something, and from which on it computes all the time."""
 
+_WINDOW = 0.005
+"""Seconds, over which the system counts what a process that is computing has computed."""
+
+_SPREAD = 1.4
+"""The share from which on threads compute beside each other, as code does that has let go of the interpreter's lock."""
+
 _SEEMS = 3
 """At how many looks in a row it must seem that more would help, where the process isn't idle: it may have paused."""
+
+_CROWDS = 2
+"""At how many looks in a row they must seem to be in the way."""
 
 _GROWTH = 4
 """How many times as many workers there are then, from one look to the next."""
@@ -27,15 +38,21 @@ class Processor:
     """How much this process computes."""
 
     def __init__(self) -> None:
-        self._passed = time.monotonic()
-        self._spent = time.process_time()
+        self._looks: deque[tuple[float, float]] = deque([_times()])
 
     def share(self) -> float:
-        """How much of the time since this was last asked it had a processor; more than 1 if it had several."""
-        passed, spent = time.monotonic(), time.process_time()
-        share = (spent - self._spent) / max(passed - self._passed, 1e-9)
-        self._passed, self._spent = passed, spent
-        return share
+        """How much of the last `_WINDOW` it had a processor; more than 1 if it had several. 1 while it is too early."""
+        passed, spent = now = _times()
+        looks = self._looks
+        looks.append(now)
+        while passed - looks[1][0] >= _WINDOW:
+            looks.popleft()
+        since, before = looks[0]
+        return (spent - before) / (passed - since) if passed - since >= _WINDOW else 1.0
+
+
+def _times() -> tuple[float, float]:
+    return time.monotonic(), time.process_time()
 
 
 class Pace:
@@ -46,6 +63,12 @@ class Pace:
         self._last: Any = None
         self._same = 0
         self._seems = 0
+        self._crowds = 0
+
+    def crowded(self, share: float, *, helped: bool) -> bool:
+        """Whether workers had better leave; `helped`: somebody waits for a call, who takes more of them."""
+        self._crowds = self._crowds + 1 if helped and _BUSY <= share < _SPREAD else 0
+        return self._crowds >= _CROWDS
 
     def more(self, first: Any, last: Any, waiting: int, active: int, share: float) -> int:
         """How many workers to add to those that are `active`, for `waiting` calls from the `first` to the `last`, in a
@@ -62,4 +85,4 @@ class Pace:
     def rest(self) -> None:
         """Nothing waits."""
         self._first = self._last = None
-        self._seems = 0
+        self._seems = self._crowds = 0

@@ -1,9 +1,9 @@
 """The blocking host: waits block the thread that waits, tasks run on cached threads or in place.
 
 A task that was called but not waited for runs on a worker. Waking one costs more than most tasks, so it is done late:
-by `_Waker`, which looks each few milliseconds whether more would help (`pace.py`). Where commits are made that others
-could share, and beside an event loop, a second task that is called while the first still waits to be taken wakes one at
-once. Sequential code, which waits at once, never wakes anybody.
+by `_Waker`, which looks each few milliseconds whether more would help (`pace.py`). Where commits take their time, which
+others could share, and beside an event loop, a second task that is called while the first still waits to be taken wakes
+one at once. Sequential code, which waits at once, never wakes anybody.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ class ThreadHost:
         self._pending: deque[Future[Any]] = deque()
         self._pace = Pace()
         self._looks = 0
+        self._waited: Future[Any] | None = None
+        """What somebody has last begun to wait for, who takes calls too once it is done."""
+        self._crowded = False
+        """Whether workers are only in each other's way, and the next of them to ask for a call leaves."""
         self._eager: bool | None = eager or loop is not None or None
         """None until it is decided."""
 
@@ -115,7 +119,10 @@ class ThreadHost:
         if frame is not None and frame.depth % DEPTH == DEPTH - 1:
             self.start_now(future)
         elif (job := future.take_here()) is not None:
+            self._waited = future
             _settle(future, job)
+        else:
+            self._waited = future
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
@@ -160,8 +167,10 @@ class ThreadHost:
         for future in futures:
             if future.runner is not self and future.runner is not None and future.waiting:
                 future.runner.start(future)
-            elif (job := future.take_here()) is not None:
-                _settle(future, job)
+            else:
+                self._waited = future
+                if (job := future.take_here()) is not None:
+                    _settle(future, job)
             if future.left_behind:
                 future.abandon()
             _outcome_of(future)
@@ -196,16 +205,15 @@ class ThreadHost:
             del future, job
 
     def _next(self) -> Future[Any] | None:
-        try:
-            return self._pending.popleft()
-        except IndexError:
-            pass
-        with self._count:
-            try:
+        if not self._crowded:
+            with suppress(IndexError):
                 return self._pending.popleft()
-            except IndexError:
-                self._active -= 1
-                return None
+        with self._count:
+            if not self._crowded:
+                with suppress(IndexError):
+                    return self._pending.popleft()
+            self._active -= 1
+            return None
 
     def wake(self, share: float = 0.0) -> bool:
         """Put workers on what has been left waiting, where they would help; whether anything was.
@@ -220,12 +228,14 @@ class ThreadHost:
         if first is None:
             self._pace.rest()
             return False
+        waits = self._waited is not None and not self._waited.done()
+        self._crowded = self._pace.crowded(share, helped=waits) and not self._eager
         more = self._pace.more(first, pending[-1], len(pending), self._active, share)
         if self._active >= self._limit:
             self._looks += 1
             if self._looks % STALLED == 0:
                 self._stand_in(pending)
-        for _ in range(min(more, self._limit - self._active)):
+        for _ in range(0 if self._crowded else min(more, self._limit - self._active)):
             self.add_worker()
         return True
 
@@ -305,7 +315,7 @@ class ThreadHost:
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         if self._eager is None:
-            self._eager = getattr(saver, "shares_commits", True)
+            self._eager = not saver.inline
         error = saver.commit([commit])[0]
         if error is not None:
             raise error

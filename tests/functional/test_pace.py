@@ -2,7 +2,11 @@
 
 from itertools import count
 
-from flowfn.hosts.pace import Pace
+import pytest
+
+from flowfn import entrypoint, task
+from flowfn.hosts import pace
+from flowfn.hosts.pace import Pace, Processor
 
 BUSY, HALF, IDLE = 1.0, 0.5, 0.0
 
@@ -58,3 +62,54 @@ def test_what_was_seen_of_calls_that_were_taken_counts_no_more() -> None:
     looks(pace, 2, moving=False, growing=False, share=HALF)
     pace.rest()
     assert looks(pace, 2, moving=False, growing=False, share=HALF) == [0, 0]
+
+
+def crowded(pace: Pace, *shares: float, helped: bool = True) -> list[bool]:
+    """What is said at some looks in a row."""
+    return [pace.crowded(share, helped=helped) for share in shares]
+
+
+def test_workers_leave_where_all_compute_on_one_processor_and_the_caller_helps() -> None:
+    """It takes their calls, and nobody takes the interpreter's lock from it."""
+    assert crowded(Pace(), BUSY, BUSY, BUSY) == [False, True, True]
+
+
+def test_workers_stay_where_nobody_else_takes_their_calls() -> None:
+    """A caller who does something else must not be left to find its calls undone."""
+    assert not any(crowded(Pace(), BUSY, BUSY, BUSY, helped=False))
+
+
+def test_workers_stay_where_they_compute_beside_each_other() -> None:
+    """Code that has let go of the interpreter's lock gains by every processor."""
+    assert not any(crowded(Pace(), 1.9, 1.9, 1.9))
+
+
+def test_workers_stay_where_the_process_waits_for_something() -> None:
+    """One pause says that they may be of use."""
+    assert crowded(Pace(), BUSY, HALF, BUSY) == [False, False, False]
+
+
+def test_a_process_counts_as_busy_until_it_was_looked_at_for_long_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system counts by the tick: over less than that it may say nothing, or twice what there was."""
+    times = iter([(0.0, 0.0), (0.001, 0.0), (0.004, 0.0), (0.006, 0.0), (0.008, 0.002), (0.012, 0.006)])
+    monkeypatch.setattr(pace, "_times", lambda: next(times))
+    processor = Processor()
+    assert [round(processor.share(), 2) for _ in range(5)] == [1.0, 1.0, 0.0, 0.29, 1.0]
+
+
+def test_calls_are_all_made_though_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever leaves has ended its call, and what is left is taken by who waits."""
+    monkeypatch.setattr(Pace, "crowded", lambda *_, **__: True)
+    monkeypatch.setattr(Pace, "more", lambda *_: 4)
+
+    @task
+    def square(number: int) -> int:
+        return number * number
+
+    @entrypoint
+    def squares(numbers: list[int]) -> list[int]:
+        return [future.result() for future in square.map(numbers)]
+
+    assert squares(list(range(2000))) == [number * number for number in range(2000)]
