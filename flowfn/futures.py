@@ -263,7 +263,9 @@ class Future(UnlockedFuture[R], Generic[R]):
                 await self.runner.others_wait(self)
             self.place()
             if not self.done():
-                await wait_aside(self.runner.join(self))
+                joining = self.runner.join(self)
+                frame = current_frame.get()
+                await (joining if frame is None or frame.slots is None else wait_aside(joining))
         if self.runner is not None and self._is_suspended():
             await self.runner.others_end()
 

@@ -25,16 +25,27 @@ _SETTLED = nullcontext()
 """In the slot of one that was made done: nobody has to wait for its result to be written."""
 
 
+class _ListOnceAsked:
+    """An attribute that is a list from when it is first read: most futures have nobody to tell."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, future: Any, owner: type) -> Any:
+        return self if future is None else future.__dict__.setdefault(self._name, [])
+
+
 class UnlockedFuture(concurrent.futures.Future[R]):
     """A future of the standard library in all but its cost."""
 
+    _waiters: Any = _ListOnceAsked()
+    _done_callbacks: Any = _ListOnceAsked()
+
     def __init__(self) -> None:
-        # What the base class makes, but for its condition; a test compares the two.
+        # What the base class makes, but for its condition and its lists; a test compares the two.
         self._state = PENDING
         self._result: Any = None
         self._exception: Any = None
-        self._waiters: list[Any] = []
-        self._done_callbacks: list[Any] = []
 
     @property
     def _condition(self) -> Condition:  # type: ignore[override]
@@ -59,7 +70,7 @@ class UnlockedFuture(concurrent.futures.Future[R]):
                 self._state = FINISHED
         if not first:
             super().set_result(result)
-        elif self._done_callbacks:
+        elif "_done_callbacks" in self.__dict__:
             self._invoke_callbacks()  # type: ignore[attr-defined]
 
     def start_done(self, result: R) -> None:

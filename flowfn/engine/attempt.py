@@ -8,7 +8,7 @@ didn't wait for end before it does, so that a recorded call has nothing left to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from inspect import Signature
@@ -61,14 +61,14 @@ async def attempt(call: Call) -> Any:
     return value
 
 
-async def _outcome(call: Call, host: Host) -> Any:
-    """The call's value, from the cache or from its function, recorded."""
+def _outcome(call: Call, host: Host) -> Coroutine[Any, Any, Any]:
+    """Makes the call's value, from the cache or from its function, recorded."""
     outcome = _task_outcome if call.node is None else _node_outcome
     if call.definition.cache is None:
-        return await outcome(call, host, MISSING)
+        return outcome(call, host, MISSING)
     from flowfn.engine.caching import through_cache
 
-    return await through_cache(call, host, partial(outcome, call, host))
+    return through_cache(call, host, partial(outcome, call, host))
 
 
 async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
@@ -127,13 +127,13 @@ async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
     return value
 
 
-async def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> int:
-    """Record an outcome, and how long it took."""
+def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, int]:
+    """Records an outcome, and how long it took."""
     assert call.note is not None
     if timing := timing_rows(journal.serde, call, host.now()):
         journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
     code = code_rows(journal.serde, call)
-    return await journal.record(host, call.note, channel, value, call.owner, call.future, code)
+    return journal.record(host, call.note, channel, value, call.owner, call.future, code)
 
 
 async def _with_retries(call: Call, host: Host) -> Any:

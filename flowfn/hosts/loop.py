@@ -251,8 +251,8 @@ class LoopHost:
         """Take a lease together with the others that are due in the same turn of the loop."""
         return await self._claimer.claim(saver, thread) if isinstance(saver, ClaimsTogether) else None
 
-    async def commit(self, saver: Saver, commit: Commit) -> None:
-        await self._committer.commit(saver, commit)
+    def commit(self, saver: Saver, commit: Commit) -> Coroutine[Any, Any, None]:
+        return self._committer.commit(saver, commit)
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
