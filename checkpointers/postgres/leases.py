@@ -66,20 +66,20 @@ _RENEW = """
 
 def take_free(db: Connection, thread: str, owner: str, ttl: float, force: bool) -> Lease | None:
     """Take a thread that is new, that nobody has, or by force; None if somebody has it."""
-    found = db.execute(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
+    found = db.ask(_TAKE_FREE, (to_text(thread), owner, ttl, now(), force))
     return _lease(thread, found.fetchone())
 
 
 def take_all_free(db: Connection, threads: Iterable[str], owner: str, ttl: float) -> dict[str, Lease]:
     """Take those of some threads that are new or free, by id."""
-    found = db.execute(_TAKE_ALL_FREE, (sorted(map(to_text, threads)), owner, ttl, now()))
+    found = db.ask(_TAKE_ALL_FREE, (sorted(map(to_text, threads)), owner, ttl, now()))
     leases = (Lease(from_text(id), token, new) for id, token, new in found)
     return {lease.thread: lease for lease in leases}
 
 
 def lease_of(db: Connection, thread: str) -> Held | None:
     """The lease of a thread."""
-    found = db.execute(f"SELECT {HELD} FROM flowfn.thread WHERE id = $1", (to_text(thread),)).fetchone()
+    found = db.ask(f"SELECT {HELD} FROM flowfn.thread WHERE id = $1", (to_text(thread),)).fetchone()
     return None if found is None else held(*found)
 
 
@@ -91,13 +91,13 @@ def take(
     None if somebody was faster.
     """
     run = (None, None) if workflow is None or call is None else (to_text(workflow), to_text(call))
-    found = db.execute(_TAKE, (to_text(seen.thread), seen.token, owner, ttl, now(), *run))
+    found = db.ask(_TAKE, (to_text(seen.thread), seen.token, owner, ttl, now(), *run))
     return _lease(seen.thread, found.fetchone())
 
 
 def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
     """The leases of the threads whose last run of this call waits to be continued, the newest first."""
-    rows = db.execute(
+    rows = db.ask(
         f"SELECT {HELD} FROM flowfn.thread"
         " WHERE sought IN (hashtextextended($1::text, 0), hashtextextended($2::text, 0))"
         " AND workflow = $1 AND call = $2 AND status IN ('running', 'interrupted', 'failed') ORDER BY key DESC",
@@ -108,7 +108,7 @@ def unfinished(db: Connection, workflow: str, call: str) -> list[Held]:
 
 def next_call(db: Connection, workflow: str, after: str) -> str | None:
     """Of the calls of a workflow's unfinished runs, the first one after `after`; it reads the index of those runs."""
-    found = db.execute(
+    found = db.ask(
         "SELECT min(call) FROM flowfn.thread WHERE sought IS NOT NULL AND workflow = $1 AND call > $2"
         " AND status IN ('running', 'interrupted', 'failed')",
         (to_text(workflow), to_text(after)),
@@ -118,7 +118,7 @@ def next_call(db: Connection, workflow: str, after: str) -> str | None:
 
 def take_back(db: Connection, leases: Sequence[Lease]) -> None:
     """Free threads, unless their lease was lost."""
-    db.execute(
+    db.ask(
         "UPDATE flowfn.thread SET owner = NULL FROM unnest($1::text[], $2::bigint[]) AS held (id, token)"
         " WHERE thread.id = held.id AND thread.token = held.token",
         _columns(leases),
@@ -127,7 +127,7 @@ def take_back(db: Connection, leases: Sequence[Lease]) -> None:
 
 def given_back(db: Connection, leases: Sequence[Lease]) -> list[Lease]:
     """Those that aren't current any more because they were given back, and that certainly weren't taken away."""
-    rows = db.execute(
+    rows = db.ask(
         "SELECT thread.id, held.token FROM flowfn.thread, unnest($1::text[], $2::bigint[]) AS held (id, token)"
         " WHERE thread.id = held.id AND thread.token > held.token AND thread.taken < held.token",
         _columns(leases),
@@ -137,7 +137,7 @@ def given_back(db: Connection, leases: Sequence[Lease]) -> list[Lease]:
 
 def renew(db: Connection, leases: Sequence[Lease], ttl: float) -> None:
     """Push the expiry of leases on, unless they were lost."""
-    db.execute(_RENEW, (*_columns(leases), ttl))
+    db.ask(_RENEW, (*_columns(leases), ttl))
 
 
 def held(key: int, id: str, owner: str | None, token: int, expired: bool) -> Held:

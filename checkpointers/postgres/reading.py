@@ -103,7 +103,7 @@ def _page(
     rows: list[tuple[Any, ...]] = []
     parts: dict[int, list[_Part]] = {}
     under: dict[int, list[tuple[int, bytes]]] = {}
-    for kind, key, *row in db.execute(_query(tuple(named)), (size, *named.values(), [*known]), binary=True):
+    for kind, key, *row in db.ask(_query(tuple(named)), (size, *named.values(), [*known]), binary=True):
         if kind == _CHECKPOINT:
             rows.append((key, *row[_AT:]))
         elif kind == _VALUE:
@@ -270,7 +270,7 @@ def keep_sources(db: Connection, sources: Mapping[str, bytes]) -> None:
 
 def source(db: Connection, digest: str) -> bytes | None:
     """The kept text of a digest."""
-    found = db.execute("SELECT data FROM flowfn.source WHERE digest = $1", (to_text(digest),)).fetchone()
+    found = db.ask("SELECT data FROM flowfn.source WHERE digest = $1", (to_text(digest),)).fetchone()
     return None if found is None else bytes(found[0])
 
 

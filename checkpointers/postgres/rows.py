@@ -298,7 +298,7 @@ def merged_items(items: Iterable[Any]) -> list[Any]:
             rows += item.rows
         elif item.rows:
             rows = [*item.rows]
-            merged.append(item._replace(rows=rows))
+            merged.append(Writes(*item[:2], rows))
     return merged
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import psycopg
 
@@ -43,19 +44,18 @@ def _send(db: Connection, made: Sequence[Bundle], heads: Heads) -> list[Commit]:
 
     Who looks waits for answers, and a pooler may hold those of a pipeline back until its end.
     """
-    alike = list(_alike(made))
+    alike = [made] if len(made) == 1 else list(_alike(made))
     if len(alike) == 1 and (statements := made[0].statements) is not None and len(statements) == 1:
-        heard = [_sent(db, alike[0], heads)]
-    else:
-        with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
-            db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            heard = [_sent(db, some, heads) for some in alike]
-            db.execute("COMMIT")
+        return [commit for bundle in _sent(db, made, heads, db.ask)() for commit in bundle.commits]
+    with nullcontext() if any(one.statements is None for one in made) else db.pipeline():
+        db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+        heard = [_sent(db, some, heads, db.execute) for some in alike]
+        db.execute("COMMIT")
     held = {id(bundle) for hear in heard for bundle in hear()}
     return [commit for bundle in made if id(bundle) in held for commit in bundle.commits]
 
 
-def _alike(made: Sequence[Bundle]) -> Iterable[list[Bundle]]:
+def _alike(made: Sequence[Bundle]) -> Iterable[Sequence[Bundle]]:
     """Bundles that are written by one statement: of threads that differ, and so in any order."""
     if len({bundle.commits[0].thread for bundle in made}) < len(made):
         return [[bundle] for bundle in made]
@@ -66,17 +66,19 @@ def _alike(made: Sequence[Bundle]) -> Iterable[list[Bundle]]:
     return alike.values()
 
 
-def _sent(db: Connection, alike: Sequence[Bundle], heads: Heads) -> Callable[[], list[Bundle]]:
+def _sent(
+    db: Connection, alike: Sequence[Bundle], heads: Heads, send: Callable[..., psycopg.Cursor[Any]]
+) -> Callable[[], list[Bundle]]:
     """Send what bundles write. What it returns is called once that is durable, and gives those whose lease held."""
     if len(alike) > 1:
-        return _sent_at_once(db, alike)
+        return _sent_at_once(alike, send)
     (bundle,) = alike
     if bundle.statements is None:
         (commit,) = bundle.commits
         heard = postgres_looks.write(db, commit, heads)
         return lambda: [bundle] if heard() else []
     statements = bundle.statements
-    answers = [db.execute(*statement[:2]) for statement in statements]
+    answers = [send(*statement[:2]) for statement in statements]
 
     def hear() -> list[Bundle]:
         for statement, answer in zip(statements, answers, strict=True):
@@ -87,11 +89,13 @@ def _sent(db: Connection, alike: Sequence[Bundle], heads: Heads) -> Callable[[],
     return hear
 
 
-def _sent_at_once(db: Connection, alike: Sequence[Bundle]) -> Callable[[], list[Bundle]]:
+def _sent_at_once(
+    alike: Sequence[Bundle], send: Callable[..., psycopg.Cursor[Any]]
+) -> Callable[[], list[Bundle]]:
     """As `_sent`, of bundles whose statements have one of all of them."""
     statements = [statement for bundle in alike for statement in bundle.statements or ()]
     columns = zip(*(statement.parameters for statement in statements), strict=True)
-    answer = db.execute(statements[0].many or "", [list(column) for column in columns])
+    answer = send(statements[0].many or "", [list(column) for column in columns])
 
     def hear() -> list[Bundle]:
         held = []

@@ -83,7 +83,7 @@ class Database:
 
     def commit(self, work: Callable[[Connection], T]) -> T:
         """Do work on the committing connection; the caller holds `lock`. Errors come out typed."""
-        return self._patiently(lambda left: _tidy(self._opened().committing()), work)
+        return self._patiently(lambda left: _Tidy(self._opened().committing()), work)
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do work on a connection of the pool. Errors come out typed."""
@@ -147,6 +147,7 @@ class _Connections:
         self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor}
         self._committing: Connection | None = None
         self._pool: ConnectionPool[Connection] = ConnectionPool(
+            connection_class=Connection,
             kwargs=self._options,
             configure=self._configure,
             min_size=0,
@@ -178,7 +179,7 @@ class _Connections:
         """A connection of the pool. Where one was lost, the idle ones are looked at as well."""
         connection = self._free(max(patience, 0.1))
         try:
-            with _tidy(connection):
+            with _Tidy(connection):
                 yield connection
         finally:
             lost = connection.closed
@@ -206,7 +207,7 @@ class _Connections:
                 ) from error
 
     def _connect(self) -> Connection:
-        connection = psycopg.connect(**self._options)
+        connection = Connection.connect(**self._options)
         try:
             self._configure(connection)
         except BaseException:
@@ -240,18 +241,26 @@ class _Connections:
         self._pool.close()
 
 
-@contextmanager
-def _tidy(connection: Connection) -> Iterator[Connection]:
-    """Leave no transaction open, whatever happens."""
-    try:
-        yield connection
-    except BaseException:
+class _Tidy:
+    """A connection that is left with no transaction open, whatever happens."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> Connection:
+        return self._connection
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            return
+        connection = self._connection
         with suppress(psycopg.Error):
             if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
                 connection.rollback()
         if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
             connection.close()
-        raise
 
 
 _EXPECTED = 'Pass one such as "postgresql://user:password@host:5432/database".'

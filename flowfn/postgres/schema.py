@@ -6,8 +6,9 @@ its table `migration` has a row for each that a database has had.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -15,7 +16,21 @@ import psycopg
 
 from flowfn.errors import DatabaseVersion, NotADatabase, SaverError
 
-Connection = psycopg.Connection[Any]
+
+class Connection(psycopg.Connection[Any]):
+    """A connection of psycopg's, with a cursor for what is answered before the next statement.
+
+    A cursor of its own for each costs a third of what a statement costs this process.
+    """
+
+    def ask(self, query: str, parameters: Sequence[Any] = (), **options: Any) -> psycopg.Cursor[Any]:
+        """`execute`, whose answer is to be read before this is called again; for no pipeline."""
+        return self._asking.execute(query, parameters, **options)
+
+    @cached_property
+    def _asking(self) -> psycopg.Cursor[Any]:
+        return self.cursor()
+
 
 _LOCK = 0x464C4F57
 """`FLOW`: the advisory lock under which a database is migrated."""
