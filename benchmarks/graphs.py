@@ -1,4 +1,8 @@
-"""W5, W6, W7: graphs: a chain of nodes, one with a state of 1,000 keys, a fan-out to subgraphs by Send."""
+"""W5, W6, W7: graphs: a chain of nodes, one with a state of 1,000 keys, a fan-out to subgraphs by Send.
+
+And W13, W14, which `graph_compat` has to hold: a chain with a state of 500 keys, each written by one node; a fan-out of
+as many Sends as a run has tasks.
+"""
 
 import operator
 import uuid
@@ -13,7 +17,7 @@ from benchmarks.harness import Case
 from benchmarks.peers import Api, Storage
 from benchmarks.programs import timed
 
-KEYS = 1000
+KEYS, FEWER_KEYS = 1000, 500
 SUBGRAPH = 3
 """Nodes of a subgraph."""
 
@@ -40,7 +44,11 @@ class Number(TypedDict):
     number: Annotated[int, operator.add]
 
 
-Keys = TypedDict("Keys", {f"key{number}": int for number in range(KEYS)})  # type: ignore[misc]
+class Items(TypedDict):
+    """A state of what many nodes write, and how many there are."""
+
+    size: int
+    items: Annotated[list[int], operator.add]
 
 
 @dataclass(frozen=True)
@@ -79,14 +87,19 @@ def counting(api: Api, size: int) -> Any:
     return chain(api, size, Count, lambda number: lambda state: {"number": state["number"] + 1})
 
 
-def keyed(api: Api, size: int) -> Any:
-    """Each node reads the whole state, and adds one to one of its keys."""
+def zeros(keys: int) -> dict[str, int]:
+    """A state of that many keys."""
+    return {f"key{number}": 0 for number in range(keys)}
+
+
+def keyed(keys: int, api: Api, size: int) -> Any:
+    """Each node reads the whole state of that many keys, and adds one to one of them."""
 
     def step(number: int) -> Callable[[Any], Any]:
-        key = f"key{number % KEYS}"
+        key = f"key{number % keys}"
         return lambda state: {key: state[key] + 1}
 
-    return chain(api, size, Keys, step)
+    return chain(api, size, TypedDict("Keys", dict.fromkeys(zeros(keys), int)), step)  # type: ignore[misc]
 
 
 def fan(api: Api, size: int) -> Any:
@@ -104,8 +117,16 @@ def fan(api: Api, size: int) -> Any:
     return builder
 
 
-def _sends(api: Api, state: Sum) -> list[Any]:
+def _sends(api: Api, state: Any) -> list[Any]:
     return [api.send("node", {"size": number, "number": 0}) for number in range(state["size"])]
+
+
+def sending(api: Api, size: int) -> Any:
+    """A call of one node for each of many Sends, each of which writes an item to a list."""
+    builder = api.graph.StateGraph(Items)
+    builder.add_node("node", lambda sent: {"items": [sent["size"]]})
+    builder.add_conditional_edges(api.graph.START, partial(_sends, api), ["node"])
+    return builder
 
 
 WORKLOADS = (
@@ -118,8 +139,8 @@ WORKLOADS = (
     ),
     Workload(
         f"W6 sequential nodes, {KEYS} keys",
-        keyed,
-        lambda size: {f"key{number}": 0 for number in range(KEYS)},
+        partial(keyed, KEYS),
+        lambda size: zeros(KEYS),
         lambda state: sum(state.values()),
         share=10,
     ),
@@ -130,6 +151,21 @@ WORKLOADS = (
         lambda state: int(state["number"]),
         unit="ms",
         share=10,
+        together=True,
+    ),
+    Workload(
+        f"W13 sequential nodes, {FEWER_KEYS} keys",
+        partial(keyed, FEWER_KEYS),
+        lambda size: zeros(FEWER_KEYS),
+        lambda state: sum(state.values()),
+        share=2,
+    ),
+    Workload(
+        "W14 fan-out of Sends",
+        sending,
+        lambda size: {"size": size, "items": []},
+        lambda state: len(state["items"]),
+        unit="ms",
         together=True,
     ),
 )

@@ -54,7 +54,7 @@ def floors(times: float) -> Target:
     return Target(times, "floor")
 
 
-W5, W6, W7 = (workload.name for workload in graphs.WORKLOADS)
+W5, W6, W7, W13, W14 = (workload.name for workload in graphs.WORKLOADS)
 ONE, TEN_TIMES = resume.SIZES
 
 TARGETS: Mapping[tuple[str, str], tuple[Target, ...]] = {
@@ -81,6 +81,10 @@ TARGETS: Mapping[tuple[str, str], tuple[Target, ...]] = {
     (W6, peers.PROCESS): (part(8),),
     (W7, peers.NONE): (part(6),),
     (W7, peers.PROCESS): (part(8),),
+    (W13, peers.NONE): (part(5),),
+    (W13, peers.PROCESS): (part(5),),
+    (W14, peers.NONE): (part(5),),
+    (W14, peers.PROCESS): (part(5),),
     (AGENT_BLOCKING, peers.NONE): (part(5),),
     (AGENT_BLOCKING, peers.PROCESS): (part(6),),
     (AGENT_ASYNCIO, peers.NONE): (part(5),),
