@@ -179,6 +179,9 @@ class Frame:
         occurrences = self.counts.setdefault(key, count())
         alike = claimant.caller.alike
         if key not in alike:
+            first = ledger.records.get(task := call_id(self.scope, name, digest, 0))
+            if first is not None and not first.claimed and claimant.made(first, branch):
+                return task, 0, branch  # as almost always, and for less
             alike[key] = ledger.calls_alike(self.scope, name, digest)
         record = claimant.take(alike[key], branch)
         if record is not None:

@@ -73,6 +73,17 @@ class Claimant:
         info, code = record.info, record.code
         return info is None or code is None or self._may_be(Maker(code, info.captured), info.scope_code)
 
+    def made(self, record: Record, branch: int) -> bool:
+        """Whether a record is of that branch of the calling code as it is, and of this very function."""
+        info = record.info
+        return (
+            info is not None
+            and info.branch == branch
+            and info.captured == self._maker.captured
+            and info.scope_code == self.caller.code
+            and (record.code or info.code) == self._maker.code
+        )
+
     def take(self, alike: Alike, branch: int) -> Record | None:
         """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
         own = _next(alike.get((branch, self._maker, self.caller.code)))

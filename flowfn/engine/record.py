@@ -92,6 +92,10 @@ class CallInfo(NamedTuple):
         return f"{self.name}({self.arguments})"
 
 
+_FIELDS = len(CallInfo._fields)
+"""A record of before has fewer."""
+
+
 class Timing(NamedTuple):
     """When a call's first attempt began and its last one ended, in seconds since the epoch, and how many it took."""
 
@@ -185,7 +189,9 @@ class Record:
     def info(self) -> CallInfo | None:
         """What the call was; None where only its outcome is known."""
         if isinstance(self._info, WriteRow):
-            self._info = CallInfo(*self._serde.loads(self._info.value))
+            values = self._serde.loads(self._info.value)
+            whole = len(values) == _FIELDS
+            self._info = tuple.__new__(CallInfo, values) if whole else CallInfo(*values)
         return self._info
 
     @property
