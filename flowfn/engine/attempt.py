@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame, under_way
 from flowfn.engine import failing
+from flowfn.engine.call import NodeCall
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
 from flowfn.engine.injection import injected
@@ -63,9 +64,10 @@ async def attempt(call: Call) -> Any:
 
 def _outcome(call: Call, host: Host) -> Coroutine[Any, Any, Any]:
     """Makes the call's value, from the cache or from its function, recorded."""
-    outcome = _task_outcome if call.node is None else _node_outcome
+    outcome: Any = _node_outcome if isinstance(call, NodeCall) else _task_outcome
     if call.definition.cache is None:
-        return outcome(call, host, MISSING)
+        made: Coroutine[Any, Any, Any] = outcome(call, host, MISSING)
+        return made
     from flowfn.engine.caching import through_cache
 
     return through_cache(call, host, partial(outcome, call, host))
@@ -105,9 +107,8 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     return value
 
 
-async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
+async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
     """What a node's function came to, and in `call.writes` what that writes; recorded, unless it rides."""
-    assert call.node is not None
     run = call.run
     journal = run.journal if call.definition.recorded else None
     try:
@@ -117,7 +118,6 @@ async def _node_outcome(call: Call, host: Host, value: Any) -> Any:
         if journal is not None and not call.rides:
             rows = write_rows(journal.serde, call, host.now())
             await journal.write(host, [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()])
-        assert call.node_task is not None
         call.node_task.writes = call.writes
     except Exception as error:
         if journal is not None and run.root.fatal is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ids import task_uuid
+from flowfn.engine.ids import node_path, node_scope, task_uuid
 from flowfn.engine.record import CallInfo, Record
 from flowfn.identity.digest import Digest, render
 from flowfn.report import CallSummary
@@ -49,25 +49,27 @@ class Call:
         "from_cache",
         "future",
         "kwargs",
-        "node",
-        "node_task",
         "note",
         "occurrence",
         "parent",
-        "path",
         "position",
         "questions",
-        "rides",
         "run",
         "site",
         "started",
         "task",
         "timeout",
-        "triggers",
-        "value",
         "waited",
-        "writes",
     )
+
+    # What a `NodeCall` has of its own, as it is of any other.
+    node: Node | None = None
+    node_task: Task | None = None
+    path = ""
+    rides = False
+    writes: Sequence[Write] | None = None
+    triggers: tuple[str, ...] = ("__pregel_push",)
+    """What a stream says made it due; LangGraph's word for a call."""
 
     def __init__(
         self,
@@ -98,18 +100,9 @@ class Call:
         self._info: CallInfo | None = None
         self.note: Note | None = None
         self.future: Future[Any] | None = None
-        self.node: Node | None = None
-        self.node_task: Task | None = None
-        self.path = ""
-        """Of a node's task: its place in the superstep, as its rows carry it."""
-        self.writes: Sequence[Write] | None = None
-        """Of a node's task that has ended: what it wrote."""
-        self.rides = False
-        """Whether its record goes with the next checkpoint rather than alone."""
         self.questions: list[Interrupt] = []
         """What it, or any call under it, asked in this attempt and has no answer to."""
         self.timeout: Any = definition.timeout
-        self.triggers: tuple[str, ...] = ("__pregel_push",)
         self.started = 0.0
         """When its first attempt began, in seconds since the epoch; 0 before."""
         self.attempts = 0
@@ -120,8 +113,6 @@ class Call:
         self.doubt: Record | None = None
         """Its record, where that says that it had started and not finished."""
         self.waited = False
-        self.value: Any = None
-        """Of a superstep's only task that has ended: what its function returned."""
         self.edited = False
         """Whether its record is of other code."""
 
@@ -201,3 +192,26 @@ class Call:
         """How an error about the call's value begins."""
         where = f" (called at {self.site})" if self.site else ""
         return f"the result of task {self.definition.name!r}{where}"
+
+
+class NodeCall(Call):
+    """A call without a caller: the attempt at the task that a node has in a superstep."""
+
+    __slots__ = ("node", "node_task", "path", "rides", "triggers", "value", "writes")
+
+    def __init__(
+        self, run: Run, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], task: Task
+    ) -> None:
+        super().__init__(run, None, definition, args, kwargs, node_scope(task.path))
+        self.node: Node = task.node
+        self.node_task: Task = task
+        self.path = node_path(task.path)
+        """Its place in the superstep, as its rows carry it."""
+        self.timeout = task.timeout
+        self.triggers = task.triggers
+        self.rides = False
+        """Whether its record goes with the next checkpoint rather than alone."""
+        self.writes: Sequence[Write] | None = None
+        """What it wrote, once it has ended."""
+        self.value: Any = None
+        """Where it was its superstep's only one and has ended: what its function returned."""

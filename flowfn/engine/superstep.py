@@ -13,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.attempt import attempt
-from flowfn.engine.call import Call, Failure
+from flowfn.engine.call import Failure, NodeCall
 from flowfn.engine.deadline import Deadline
-from flowfn.engine.ids import node_path, node_scope
+from flowfn.engine.ids import node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.engine.rows import Encoded
+from flowfn.engine.run import NO_VALUES
 from flowfn.engine.turns import Turns
 from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
@@ -53,7 +54,7 @@ async def go_on(run: Run) -> Any:
                 f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition. Look for "
                 f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
             )
-        tasks = plan(run.program, run.checkpoint, run.managed)
+        tasks = plan(run.program, run.checkpoint, run.managed if run.program.managed else NO_VALUES)
         run.tell_checkpoint()
         if not tasks:
             return run.result()
@@ -84,10 +85,10 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     handlers = [handler for task in tasks if recorded and (handler := _left_handler(run, task)) is not None]
     _tell_starts(run, tasks, calls)
     for call, error in await _settle(run, calls, deadline):
-        if call.node_task is None or call.node_task.node.on_error is None or not isinstance(error, Exception):
+        if call.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
         else:
-            handlers.append(await _hand_over(run, call, call.node_task, error))
+            handlers.append(await _hand_over(run, call, error))
     _raise_first(run, errors)
     if handlers:
         tasks += handlers
@@ -98,16 +99,12 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     await _advance(run, tasks, [call for call in calls if call.rides])
 
 
-def _call_of(run: Run, task: Task) -> Call:
+def _call_of(run: Run, task: Task) -> NodeCall:
     """The attempt at a node: a call without a caller."""
     definition: Definition = task.node.run  # type: ignore[assignment]
     if definition.on_loop is not None and run.hosts.loop is not None:
         definition = definition.on_loop
-    args, kwargs = task.node.spread(task.input)
-    call = Call(run, None, definition, args, kwargs, node_scope(task.path))
-    call.node, call.triggers, call.node_task = task.node, task.triggers, task
-    call.path, call.timeout = node_path(task.path), task.timeout
-    return call
+    return NodeCall(run, definition, *task.node.spread(task.input), task)
 
 
 def _is_restored(run: Run, task: Task) -> bool:
@@ -119,7 +116,7 @@ def _is_restored(run: Run, task: Task) -> bool:
     return True
 
 
-def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[Call]) -> None:
+def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
     """Tell of each task, in their order, that it starts, or that it had finished."""
     if run.root.post is None:
         return
@@ -134,8 +131,8 @@ def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[Call]) -> None
 
 
 async def _settle(
-    run: Run, calls: Sequence[Call], deadline: Deadline | None
-) -> list[tuple[Call, BaseException]]:
+    run: Run, calls: Sequence[NodeCall], deadline: Deadline | None
+) -> list[tuple[NodeCall, BaseException]]:
     """Run calls side by side; which failed, in the order in which they did.
 
     Raises:
@@ -146,16 +143,16 @@ async def _settle(
         return [] if error is None else [(calls[0], error)]
     for call in calls:
         call.future = _future_of(run, call)
-    order: list[Call] = []
+    order: list[NodeCall] = []
     turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
 
-    def look(future: Any, call: Call) -> None:
+    def look(future: Any, call: NodeCall) -> None:
         if deadline is not None and deadline.passed:
             late()
         error = _error_of(future)
         if error is not None:
             order.append(call)
-            if not isinstance(error, Suspended) and (call.node is None or call.node.on_error is None):
+            if not isinstance(error, Suspended) and call.node.on_error is None:
                 if deadline is not None:
                     deadline.fail()
                 run.host.soon(partial(_stop_the_others, calls, turns))
@@ -184,7 +181,7 @@ async def _settle(
     return _failed(calls, order.copy())
 
 
-async def _settle_alone(run: Run, call: Call) -> BaseException | None:
+async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
 
     What a node sets in context variables is its own: the next one may run in another process. The code of an opaque
@@ -204,7 +201,7 @@ async def _settle_alone(run: Run, call: Call) -> BaseException | None:
     return failure
 
 
-def _future_of(run: Run, call: Call) -> Future[Any]:
+def _future_of(run: Run, call: NodeCall) -> Future[Any]:
     """What a call comes to on the host that it belongs to, which hasn't begun it."""
     try:
         future: Future[Any] = run.host_of(call.definition).future(partial(attempt, call))
@@ -214,25 +211,25 @@ def _future_of(run: Run, call: Call) -> Future[Any]:
         return Future.failed(error)
 
 
-def _start(run: Run, call: Call) -> None:
+def _start(run: Run, call: NodeCall) -> None:
     """A call's turn has come."""
     assert call.future is not None
     call.future.release(partial(attempt, call))
     run.host_of(call.definition).start(call.future)
 
 
-def _failed(calls: Sequence[Call], order: Sequence[Call]) -> list[tuple[Call, BaseException]]:
+def _failed(calls: Sequence[NodeCall], order: Sequence[NodeCall]) -> list[tuple[NodeCall, BaseException]]:
     """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""
     found = [(call, error) for call in calls if (error := _error_of(call.future)) is not None]
     return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 
-def _stop_the_others(calls: Sequence[Call], turns: Turns) -> None:
+def _stop_the_others(calls: Sequence[NodeCall], turns: Turns) -> None:
     """Stop what a failure leaves in vain; of what has come to an end only the record is under way."""
     _give_up([call for call in calls if call.writes is None], turns)
 
 
-def _give_up(calls: Sequence[Call], turns: Turns, *, all_that_wait: bool = False) -> None:
+def _give_up(calls: Sequence[NodeCall], turns: Turns, *, all_that_wait: bool = False) -> None:
     """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record."""
     coroutines = [call for call in calls if call.definition.is_async]
     turns.drop(calls if all_that_wait else coroutines)
@@ -253,13 +250,13 @@ def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
         raise Suspended
 
 
-async def _hand_over(run: Run, call: Call, task: Task, error: Exception) -> Task:
+async def _hand_over(run: Run, call: NodeCall, error: Exception) -> Task:
     """Give a failed task to the node that handles its errors; recorded, so that the task doesn't run again."""
     if run.journal is not None:
         rows = failure_rows(run.journal.serde, call, error, run.host.now(), handed_over=True)
         await run.journal.write(run.host, [Writes(run.namespace, run.checkpoint.id, rows)])
-    task.writes, call.rides = [], False
-    return _handling(run, task, error)
+    call.node_task.writes, call.rides = [], False
+    return _handling(run, call.node_task, error)
 
 
 def _left_handler(run: Run, task: Task) -> Task | None:
@@ -277,7 +274,7 @@ def _handling(run: Run, failed: Task, error: BaseException) -> Task:
     return Task(node.name, (*failed.path, HANDLER), node, given, failed.triggers, node.timeout)
 
 
-async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[Call]) -> None:
+async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) -> None:
     """Apply what the tasks wrote, and save the next checkpoint."""
     before, ended = run.checkpoint, 0.0 if run.journal is None else run.host.now()
     changes = apply(run.program, before, tasks)

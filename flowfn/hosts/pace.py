@@ -66,8 +66,13 @@ class Pace:
         self._crowds = 0
 
     def crowded(self, share: float, *, helped: bool) -> bool:
-        """Whether workers had better leave; `helped`: somebody waits for a call, who takes more of them."""
-        self._crowds = self._crowds + 1 if helped and _BUSY <= share < _SPREAD else 0
+        """Whether workers had better leave, to be asked after `more`; `helped`: somebody waits for a call, who takes
+        more of them.
+
+        Not where the calls stay the same ones: it may be that the one who waits does so for long.
+        """
+        moves = self._same < _SEEMS
+        self._crowds = self._crowds + 1 if helped and moves and _BUSY <= share < _SPREAD else 0
         return self._crowds >= _CROWDS
 
     def more(self, first: Any, last: Any, waiting: int, active: int, share: float) -> int:

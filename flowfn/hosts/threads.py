@@ -227,10 +227,11 @@ class ThreadHost:
         first = next((future for future in pending if future.waiting), None)
         if first is None:
             self._pace.rest()
+            self._crowded = False
             return False
+        more = self._pace.more(first, pending[-1], len(pending), self._active, share)
         waits = self._waited is not None and not self._waited.done()
         self._crowded = self._pace.crowded(share, helped=waits) and not self._eager
-        more = self._pace.more(first, pending[-1], len(pending), self._active, share)
         if self._active >= self._limit:
             self._looks += 1
             if self._looks % STALLED == 0:

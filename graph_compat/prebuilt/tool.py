@@ -257,8 +257,8 @@ def _is_plain(tool: Any) -> bool:
     """Whether a tool is LangChain's own kind with nothing but a function, and nobody has put code around its calls."""
     from langchain_core.tools import BaseTool, StructuredTool
 
-    if type(tool) is not StructuredTool or not isinstance(tool.args_schema, type):
-        return False
+    if type(tool) is not StructuredTool or not hasattr(tool.args_schema, "model_validate"):
+        return False  # its arguments are described by a JSON schema, or by pydantic 1
     kept = ("callbacks", "tags", "metadata", "verbose", "handle_tool_error", "handle_validation_error")
     methods = (getattr(kind, name) for kind in (BaseTool, StructuredTool) for name in _CALLED)
     return (

@@ -79,6 +79,14 @@ def test_workers_stay_where_nobody_else_takes_their_calls() -> None:
     assert not any(crowded(Pace(), BUSY, BUSY, BUSY, helped=False))
 
 
+def test_workers_stay_where_no_call_is_taken() -> None:
+    """Whoever waits may wait for a long one, and what is left would have to wait as well."""
+    pace, same = Pace(), "call"
+    for _ in range(4):
+        pace.more(same, same, 10, 4, BUSY)
+    assert not any(crowded(pace, BUSY, BUSY, BUSY))
+
+
 def test_workers_stay_where_they_compute_beside_each_other() -> None:
     """Code that has let go of the interpreter's lock gains by every processor."""
     assert not any(crowded(Pace(), 1.9, 1.9, 1.9))
