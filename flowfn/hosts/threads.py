@@ -118,11 +118,10 @@ class ThreadHost:
         frame = current_frame.get()
         if frame is not None and frame.depth % DEPTH == DEPTH - 1:
             self.start_now(future)
-        elif (job := future.take_here()) is not None:
-            self._waited = future
+            return
+        self._waited = future
+        if (job := future.take_here()) is not None:
             _settle(future, job)
-        else:
-            self._waited = future
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):

@@ -22,6 +22,8 @@ from pydantic import BaseModel, Field
 from graph_compat.constants import START
 from graph_compat.graph import MessagesState, StateGraph
 from graph_compat.prebuilt import ToolNode, create_react_agent
+from graph_compat.prebuilt.tool import FunctionTool
+from graph_compat.runtime import Runtime
 from graph_compat.warnings import LangGraphDeprecatedSinceV10
 
 from .callers import Caller, node_graph
@@ -154,6 +156,22 @@ def test_callbacks_hear_of_it(caller: Caller, by_langchain: list[str]) -> None:
     graph = node_graph(ToolNode([measure]), MessagesState)
     caller.invoke(graph, ask("measure", {"a": 1}), {"callbacks": [heard]})
     assert heard.tools == by_langchain == ["measure"]
+
+
+def test_a_tool_that_is_not_langchains_runs_whoever_listens(caller: Caller) -> None:
+    """LangChain doesn't know it, and so nobody is told of it."""
+    heard = Heard()
+    graph = node_graph(ToolNode([FunctionTool(measure)]), MessagesState)
+    result = caller.invoke(graph, ask("measure", {"a": 1}), {"callbacks": [heard]})
+    assert result["messages"][-1].content == "(1, None, 'x', None, 5)"
+    assert heard.tools == []
+
+
+def test_outside_of_a_graph_a_tool_is_langchains_to_call(by_langchain: list[str]) -> None:
+    """A tracer may be at work there that no configuration tells of."""
+    node = ToolNode([measure])
+    node.invoke(ask("measure", {"a": 1}), {"configurable": {"__pregel_runtime": Runtime()}})
+    assert by_langchain == ["measure"]
 
 
 @pytest.mark.parametrize(
