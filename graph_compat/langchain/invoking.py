@@ -21,7 +21,7 @@ _LATE: set[type] = set()
 
 
 def looks_late(node: type[N]) -> type[N]:
-    """Declare a class of nodes that hand their configuration to nobody but as a dict of LangChain's own making.
+    """Declare a class of nodes that hand their configuration on as a plain dict, or not at all.
 
     Where nobody listens they are given one that is worked out when something first looks at it.
     """
