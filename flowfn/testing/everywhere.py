@@ -67,7 +67,7 @@ def everywhere(
                 f"{job} returns {answer!r}, and called once more {second!r}: whether a crash changes its answer can't "
                 "be told. Pass same=, a function of two answers, or let your test give it fakes that don't change"
             )
-    return CrashReport(answer, points, dict(calm.counts()))
+    return CrashReport(answer, points, dict(calm.labels()))
 
 
 def _calmly(job: Job, live: Live, disk: Disk) -> tuple[Any, Onlooker]:
@@ -147,14 +147,14 @@ def _assert_counts(job: Job, calm: Onlooker, onlooker: Onlooker, where: str) -> 
     """Each call ran as often as without a crash; one under way when the process died may have run more often."""
     wanted, found = calm.counts(), onlooker.counts()
     wrong = {
-        label: (found[label], wanted[label])
-        for label in wanted.keys() | found.keys()
-        if found[label] < wanted[label] or (found[label] > wanted[label] and label not in onlooker.cut_off)
+        alike: (found[alike], wanted[alike])
+        for alike in wanted.keys() | found.keys()
+        if found[alike] < wanted[alike] or (found[alike] > wanted[alike] and alike not in onlooker.cut_off)
     }
     if wrong:
         rows = "\n".join(
-            f"  {calm.place(label) or onlooker.place(label)}: ran {ran} times, without a crash {calmly}"
-            for label, (ran, calmly) in sorted(wrong.items())
+            f"  {calm.place(alike) or onlooker.place(alike)}: ran {ran} times, without a crash {calmly}"
+            for alike, (ran, calmly) in sorted(wrong.items())
         )
         raise AssertionError(f"{job}: {where} calls ran another number of times:\n{rows}")
 

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 
 class Execution(NamedTuple):
-    """A call whose function was called: who it is, how people call it, and where it was called."""
+    """A call whose function was called: who it is, how people call it, and where it was called.
+
+    `alike` is what it has in common with the same call of another life, in which the clock may have gone on.
+    """
 
     key: str
     label: str
     site: str
+    alike: str
 
     def __str__(self) -> str:
         return f"{self.label} at {self.site}" if self.site else self.label
@@ -37,7 +41,7 @@ class Onlooker:
         """What the body returned, life by life, as it comes back from where it is stored."""
         self.reports: list[Report] = []
         self.cut_off: set[str] = set()
-        """The calls, by their labels, that were under way when the process died."""
+        """What the calls were like that were under way when the process died."""
 
     def runs(self, execution: Execution) -> None:
         """A function is about to be called."""
@@ -58,16 +62,20 @@ class Onlooker:
         self.reports.append(report)
 
     def counts(self) -> Counter[str]:
+        """How often each call ran, by what is alike in all lives."""
+        return Counter(execution.alike for execution in self.executions)
+
+    def labels(self) -> Counter[str]:
         """How often each call ran, by what people call it."""
         return Counter(execution.label for execution in self.executions)
 
     def cut(self) -> None:
         """The process has died: what has run and has no record was under way."""
-        self.cut_off = {e.label for e in self.executions if e.key not in self.recorded}
+        self.cut_off = {e.alike for e in self.executions if e.key not in self.recorded}
 
-    def place(self, label: str) -> str:
-        """A call by its label, and where it was called; "" where it never ran."""
-        return next((str(execution) for execution in self.executions if execution.label == label), "")
+    def place(self, alike: str) -> str:
+        """What people call a call, and where it was called; "" where it never ran."""
+        return next((str(execution) for execution in self.executions if execution.alike == alike), "")
 
 
 def execution_of(call: Call) -> Execution:
@@ -75,8 +83,12 @@ def execution_of(call: Call) -> Execution:
     run = call.run
     key = instance_id(run.thread, run.namespace, run.checkpoint.id, call.task)
     if call.parent is None:
-        return Execution(key, call.definition.name, "")
-    return Execution(key, f"{call.info.name}({call.info.arguments})", call.site)
+        return Execution(key, call.definition.name, "", call.definition.name)
+    label, digested = f"{call.info.name}({call.info.arguments})", call.digest
+    if digested is None or digested.skeleton is None or all(leaf.kind != "clock" for leaf in digested.leaves):
+        return Execution(key, label, call.site, label)
+    others = [leaf.text for leaf in digested.leaves if leaf.kind != "clock"]
+    return Execution(key, label, call.site, " ".join((call.info.name, digested.skeleton.hex(), *others)))
 
 
 def recorded_in(commit: Commit) -> set[str]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
+from uuid import uuid4
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, now, sleep, task
+from flowfn.context import current_frame
 from flowfn.testing import always_replay, crash_everywhere
+from flowfn.testing.onlooker import execution_of
 from graph_compat.graph import END, START, StateGraph
 
 from . import shop
@@ -146,6 +150,29 @@ def test_the_time_of_a_call_is_no_chance(check: Check) -> None:
 
     found = check(flow, 1)
     assert getattr(found, "answer", found) == "logged"
+
+
+def test_a_call_is_like_that_of_another_life_but_for_the_clock() -> None:
+    """However far it has gone on; what looks random tells calls apart."""
+    seen = []
+
+    @task
+    def log(value: object) -> None:
+        frame = current_frame.get()
+        assert frame is not None
+        seen.append(execution_of(frame.call))
+
+    @entrypoint(checkpointer=MemorySaver())
+    def flow(value: object) -> None:
+        log(value).result()
+
+    time = datetime.now(UTC)
+    for value in (time, time - timedelta(seconds=2), uuid4(), uuid4()):
+        flow(value)
+    before, after, one, other = seen
+    assert before.label != after.label
+    assert before.alike == after.alike
+    assert one.alike != other.alike
 
 
 # -- planted bugs -----------------------------------------------------------------------------------
