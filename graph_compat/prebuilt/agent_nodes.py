@@ -10,6 +10,7 @@ from flowfn.context import current_frame
 from graph_compat.errors import ErrorCode, create_error_message
 from graph_compat.graph.action import Action, awaited
 from graph_compat.injection import is_coroutine_function
+from graph_compat.langchain.chat_model import aanswer, answer
 from graph_compat.langchain.invoking import looks_late
 from graph_compat.prebuilt.chat import calls_of, field_of, named, role_of, said, system
 from graph_compat.prebuilt.chat_models import FunctionModel, chooses_model, ready, structured
@@ -81,9 +82,16 @@ def _runtime() -> Any:
     return frame.runtime
 
 
-def _handed(model: Any, config: Any) -> Any:
-    """The configuration for a model: a dict like any other; a function looks at none."""
-    return None if config is None or isinstance(model, FunctionModel) else {**config}
+def _answer(model: Any, messages: Any, config: Any) -> Any:
+    """What a model answers; a function looks at no configuration."""
+    return model.invoke(messages) if isinstance(model, FunctionModel) else answer(model, messages, config)
+
+
+async def _aanswer(model: Any, messages: Any, config: Any) -> Any:
+    """`_answer` for asyncio."""
+    if isinstance(model, FunctionModel):
+        return await model.ainvoke(messages)
+    return await aanswer(model, messages, config)
 
 
 @looks_late
@@ -104,13 +112,13 @@ class CallModel:
         """The update of the state: the model's message."""
         model = self.choice.model(state)
         told = blocking_form(self.prompt)(self._told(state))
-        return self._update(state, model.invoke(told, _handed(model, config)))
+        return self._update(state, _answer(model, told, config))
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
         model = await self.choice.amodel(state)
         told = await awaited(self.prompt, self._told(state))
-        return self._update(state, await model.ainvoke(told, _handed(model, config)))
+        return self._update(state, await _aanswer(model, told, config))
 
     def _told(self, state: Any) -> Any:
         """The state as the prompt sees it: with the messages that the model is told."""
@@ -179,12 +187,12 @@ class Structure:
     def invoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """The update of the state: the answer."""
         model = structured(self.choice.model(state), self.schema)
-        return {"structured_response": model.invoke(self._told(state), _handed(model, config))}
+        return {"structured_response": _answer(model, self._told(state), config)}
 
     async def ainvoke(self, state: Any, config: Any = None) -> dict[str, Any]:
         """`invoke` for asyncio."""
         model = structured(await self.choice.amodel(state), self.schema)
-        return {"structured_response": await model.ainvoke(self._told(state), _handed(model, config))}
+        return {"structured_response": await _aanswer(model, self._told(state), config)}
 
     def _told(self, state: Any) -> list[Any]:
         messages = value_of(state, "messages")

@@ -1,0 +1,137 @@
+"""A chat model asked where nobody listens: LangChain's code answers, with its cache, rate limit and ids of messages.
+
+Rule: what is left out is what callbacks would be told of the call, which costs several times as much as asking a model
+that answers at once. A model that is asked in a way of its own, or that somebody has put code around, is left to
+LangChain, and so is whatever it would convert first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from graph_compat.langchain import is_loaded
+from graph_compat.langchain.node_config import NodeConfig
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_ASKED = ("invoke", "generate_prompt", "generate", "_generate_with_cache")
+_AWAITED = ("ainvoke", "agenerate_prompt", "agenerate", "_agenerate_with_cache")
+"""The methods that a call of a chat model goes through before its own code."""
+
+_FOR_TRACES = ("ls_structured_output_format", "structured_output_format")
+"""Options that only callbacks are told of."""
+
+
+def answer(model: Any, messages: Any, config: Any) -> Any:
+    """What a model answers; `config` is that of the node that asks."""
+    if (chat := _unheard(model, messages, config, _ASKED)) is None:
+        return model.invoke(messages, _handed(config))
+    manager = _managers()[0](chat, config)
+    result = chat._generate_with_cache(list(messages), run_manager=manager, **_options(model))
+    return result.generations[0].message
+
+
+async def aanswer(model: Any, messages: Any, config: Any) -> Any:
+    """`answer` for asyncio."""
+    if (chat := _unheard(model, messages, config, _AWAITED)) is None:
+        return await model.ainvoke(messages, _handed(config))
+    manager = _managers()[1](chat, config)
+    result = await chat._agenerate_with_cache(list(messages), run_manager=manager, **_options(model))
+    return result.generations[0].message
+
+
+def _handed(config: Any) -> Any:
+    """The configuration for a model: a dict like any other."""
+    return None if config is None else {**config}
+
+
+def _unheard(model: Any, messages: Any, config: Any, methods: tuple[str, ...]) -> BaseChatModel | None:
+    """The chat model that answers for a model, where nobody would be told of it; None where LangChain is to ask."""
+    if type(config) is not NodeConfig or not is_loaded() or not _are_plain(messages):
+        return None
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableBinding
+
+    if isinstance(model, RunnableBinding):
+        if model.config or model.config_factories or not _is_plain(model, RunnableBinding, methods[:1]):
+            return None
+        model = model.bound
+    if not _is_plain(model, BaseChatModel, methods) or model.callbacks or model.verbose:
+        return None
+    return model  # type: ignore[no-any-return]
+
+
+def _is_plain(model: Any, base: type, methods: tuple[str, ...]) -> bool:
+    """Whether a model has these methods from the base, without code around them: looked up anew, tracers come late."""
+    kind = type(model)
+    return isinstance(model, base) and all(
+        (method := getattr(kind, name)) is getattr(base, name)
+        and method.__module__ == base.__module__
+        and not hasattr(method, "__wrapped__")
+        for name in methods
+    )
+
+
+def _are_plain(messages: Any) -> bool:
+    """Whether messages reach a model as they are: in a list, each with a text."""
+    from langchain_core.messages import BaseMessage
+
+    return type(messages) is list and all(
+        isinstance(message, BaseMessage) and type(message.content) is str for message in messages
+    )
+
+
+def _options(model: Any) -> dict[str, Any]:
+    """What is bound to a model."""
+    return {name: value for name, value in getattr(model, "kwargs", {}).items() if name not in _FOR_TRACES}
+
+
+@cache
+def _managers() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What a blocking and an asyncio model tell of a call, made of the model and the configuration; nobody hears it."""
+    from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+
+    return _late(CallbackManagerForLLMRun), _late(AsyncCallbackManagerForLLMRun)
+
+
+def _late(kind: Any) -> Callable[..., Any]:
+    """A kind of run manager that works out its place in the trace when a model first looks at it."""
+    from langchain_core.callbacks import CallbackManager
+    from langchain_core.runnables import ensure_config
+    from langchain_core.utils.uuid import uuid7
+
+    class Late(kind):  # type: ignore[misc]
+        def __init__(self, model: Any, config: NodeConfig) -> None:
+            self.run_id = uuid7()
+            self.handlers: list[Any] = []
+            self._asked = (model, config)
+
+        def __getattr__(self, name: str) -> Any:
+            if "_asked" not in self.__dict__:
+                return self.__getattribute__(name)  # which isn't there, and says so
+            model, config = self.__dict__.pop("_asked")
+            full = ensure_config(_handed(config))
+            above = CallbackManager.configure(
+                inheritable_callbacks=full["callbacks"],
+                inheritable_tags=full["tags"],
+                local_tags=model.tags,
+                inheritable_metadata=full["metadata"],
+                local_metadata=model.metadata,
+            )
+            super().__init__(
+                run_id=self.run_id,
+                handlers=[],
+                inheritable_handlers=[],
+                parent_run_id=above.parent_run_id,
+                tags=above.tags,
+                inheritable_tags=above.inheritable_tags,
+                metadata=above.metadata,
+                inheritable_metadata=above.inheritable_metadata,
+            )
+            return getattr(self, name)
+
+    Late.__name__ = Late.__qualname__ = kind.__name__
+    return Late
