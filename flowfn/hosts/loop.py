@@ -2,7 +2,8 @@
 
 An awaited task runs in the task that awaits it; one that was called and not awaited becomes an
 asyncio task of its own at the loop's next turn. Commits that are due in the same turn share one
-transaction, written in place where the saver is quick (`inline`) and free, else on a thread.
+transaction, written in place where the saver is quick (`inline`) and free, else on a thread. Who
+commits again before anybody else has doesn't wait for the turn's end: there is nobody to share with.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _TURNS = 4
 IN_PLACE = 64
 """After so many tasks that ran in the task that awaited them, the loop gets a turn. Tasks that never suspend would
 otherwise keep all else from running, and keep what was scheduled for each of them in the loop's queue."""
+
+
+COMMITS_IN_PLACE = 8
+"""So many commits of one asyncio task in a row, and the loop gets a turn: they take about a millisecond."""
 
 
 class LoopHost:
@@ -307,20 +312,39 @@ class Committer:
 
     def __init__(self) -> None:
         self._due: dict[int, tuple[Saver, list[_Due]]] = {}
+        self._last: int | None = None
+        """The id of the asyncio task that committed last."""
+        self._in_place = itertools.count(1)
 
     async def commit(self, saver: Saver, commit: Commit) -> None:
         """Make one commit durable, together with others that are due.
 
         It is made even if whoever waits for it is cancelled meanwhile.
         """
+        due = self._due.get(id(saver))
+        me, last = id(asyncio.current_task()), self._last
+        self._last = me
+        if me == last and due is None and saver.inline and await self._commit_in_place(saver, commit):
+            return
         loop = asyncio.get_running_loop()
         written = loop.create_future()
-        due = self._due.get(id(saver))
         if due is None:
             self._due[id(saver)] = due = (saver, [])
             loop.call_soon(self._flush, loop, id(saver))
         due[1].append((commit, written))
         await written
+
+    async def _commit_in_place(self, saver: Saver, commit: Commit) -> bool:
+        """Make a commit at once, where nobody else is writing; says whether it is made."""
+        try:
+            (error,) = saver.commit([commit], wait=False)
+        except BlockingIOError:
+            return False
+        if error is not None:
+            raise error
+        if next(self._in_place) % COMMITS_IN_PLACE == 0:
+            await asyncio.sleep(0)
+        return True
 
     def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
         """Write what is due: in place where the saver is quick and free, else on a thread."""
