@@ -10,7 +10,7 @@ new value as far as it is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import ormsgpack
@@ -57,16 +57,14 @@ def applied(value: bytes, deltas: Iterable[bytes]) -> bytes:
     Raises:
         SerializationError: a delta isn't one, or was made for another value.
     """
-    made = bytearray(value)
+    made: bytes | bytearray = value
     for delta in deltas:
         try:
-            parts = ormsgpack.unpackb(delta)
-            rest = iter(parts)
-            old, new = next(rest), next(rest)
-            fits = len(made) == old and len(parts) % 3 == 2
-            for at, cut, insert in zip(rest, rest, rest, strict=False):
-                made[at : at + cut] = insert
-        except (TypeError, ValueError, StopIteration) as error:
+            old, new, *edits = ormsgpack.unpackb(delta)
+            fits = len(made) == old
+            # One copy where there is one delta; what many change is changed in place.
+            made = _joined(value, edits) if made is value else _changed(made, edits)
+        except (TypeError, ValueError) as error:
             raise SerializationError(f"a stored change of a value is damaged: {error}") from None
         if not fits or len(made) != new:
             raise SerializationError(
@@ -74,6 +72,33 @@ def applied(value: bytes, deltas: Iterable[bytes]) -> bytes:
                 "database are missing or were changed"
             )
     return bytes(made)
+
+
+def _joined(value: bytes, edits: list[Any]) -> bytes:
+    """A value after edits, of its own stretches and of theirs."""
+    pieces: list[bytes | memoryview] = []
+    rest, made = memoryview(value), 0
+    for at, cut, insert in _triples(edits):
+        if at < made or cut < 0:
+            raise ValueError("its edits are in no order")
+        pieces += rest[: at - made], insert
+        rest = rest[at - made + cut :]
+        made = at + len(insert)
+    return b"".join([*pieces, rest])
+
+
+def _changed(value: bytes | bytearray, edits: list[Any]) -> bytearray:
+    """A value after edits, made one by one; a bytearray is changed in place."""
+    made = value if isinstance(value, bytearray) else bytearray(value)
+    for at, cut, insert in _triples(edits):
+        made[at : at + cut] = insert
+    return made
+
+
+def _triples(edits: list[Any]) -> Iterator[tuple[int, int, bytes]]:
+    """Edits, each as where it is, what it cuts, and what it puts in."""
+    rest = iter(edits)
+    return zip(rest, rest, rest, strict=True)
 
 
 def _same(old: bytes, here: int, new: bytes, there: int) -> int:

@@ -1,6 +1,7 @@
 """Deltas between encoded values (G6): what they cost, and that they give back exactly what was put."""
 
 import os
+from itertools import pairwise, takewhile
 
 import ormsgpack
 import pytest
@@ -27,6 +28,15 @@ def test_a_delta_gives_back_the_new_value(old: list[bytes], new: list[bytes]) ->
     before, after = b"".join(old), b"".join(new)
     change = delta.make(before, after)
     assert change is None or delta.applied(before, [change]) == after
+
+
+@given(st.lists(pieces, min_size=2, max_size=6))
+def test_deltas_are_applied_one_after_another(versions: list[list[bytes]]) -> None:
+    """Each to what the one before it gave."""
+    values = [b"".join(version) for version in versions]
+    changes = [delta.make(old, new) for old, new in pairwise(values)]
+    known = list(takewhile(lambda change: change is not None, changes))
+    assert delta.applied(values[0], known) == values[len(known)]  # type: ignore[arg-type]
 
 
 @given(st.binary(), st.binary())
@@ -84,6 +94,13 @@ def test_a_damaged_delta_is_refused(damaged: bytes) -> None:
     except SerializationError:
         return
     assert len(made) == ormsgpack.unpackb(damaged)[1]
+
+
+@pytest.mark.parametrize("edits", [(5, 0, b"x", 0, 0, b"y"), (0, -9, b"", 3, 0, b""), (0, 1), (0, 1, "text")])
+def test_edits_that_no_delta_has_are_refused(edits: tuple[object, ...]) -> None:
+    """Those that overlap would let a few bytes put a value together that has no bound."""
+    with pytest.raises(SerializationError):
+        delta.applied(b"a value", [packed([7, 9, *edits])])
 
 
 def test_a_delta_of_another_value_is_refused() -> None:
