@@ -162,7 +162,7 @@ async def _with_retries(call: Call, host: Host) -> Any:
             raise failure
         call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))
         await host.sleep(delay)
-        if frame.counts:
+        if frame.steps:
             await failing.record_failed(frame, failure, host)
             await call.run.reread(call.task, host)
         number += 1

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from flowfn.ports import Host
 
 
+_NUMBERS = count(1)
+"""Tells apart who asks at the same time."""
+
+
 class Frame:
     """What the running code is part of: its run, its scope, its open calls and its questions."""
 
@@ -39,6 +43,7 @@ class Frame:
         "depth",
         "equals",
         "failures",
+        "firsts",
         "halted",
         "home",
         "nested",
@@ -67,7 +72,10 @@ class Frame:
         if run.ledger.records:
             run.callers[self.scope] = call.definition
         self.depth: int = 0 if call.parent is None else call.parent.depth + 1
+        self.firsts: dict[tuple[str, bytes], int] = {}
+        """Which call was the first of a name and arguments, by a number of its own."""
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
+        """Count the calls that equal an earlier one."""
         self.positions: dict[str, Iterator[int]] = {}
         self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
         self.caller: Caller | None = None
@@ -168,15 +176,14 @@ class Frame:
             return self._identity_of(of, name, digest, branch)
         if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
             return record.task, record.info.occurrence if record.info else 0, branch
-        occurrences = self.counts.setdefault((name, digest), count())
+        key = (name, digest)
         while True:
-            task = call_id(self.scope, name, digest, number := next(occurrences))
+            task = call_id(self.scope, name, digest, number := self._occurrence(key))
             if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
                 return task, number, branch
 
     def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
         ledger, key = self.run.ledger, (name, digest)
-        occurrences = self.counts.setdefault(key, count())
         alike = claimant.caller.alike
         if key not in alike:
             first = ledger.records.get(task := call_id(self.scope, name, digest, 0))
@@ -186,9 +193,16 @@ class Frame:
         record = claimant.take(alike[key], branch)
         if record is not None:
             return record.task, record.info.occurrence if record.info else 0, branch
-        while (task := call_id(self.scope, name, digest, number := next(occurrences))) in ledger.records:
+        while (task := call_id(self.scope, name, digest, number := self._occurrence(key))) in ledger.records:
             pass
         return task, number, branch
+
+    def _occurrence(self, key: tuple[str, bytes]) -> int:
+        """How many calls of that name and those arguments were made before; of two threads each gets its own number."""
+        me = next(_NUMBERS)
+        if self.firsts.setdefault(key, me) == me:  # most are: they cost an int, where a counter is an object
+            return 0
+        return next(self.counts.setdefault(key, count(1)))
 
     def claimant(self, definition: Definition) -> Claimant | None:
         """Who looks for a record, where functions of its name have to be told apart."""
@@ -196,7 +210,7 @@ class Frame:
             return None
         if self.caller is None:
             self.caller = Caller(self.call.definition)
-        return Claimant(definition, self.caller)
+        return self.caller.claimant(definition)
 
     def _branch(self) -> int:
         definition = self.call.definition

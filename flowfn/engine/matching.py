@@ -13,8 +13,8 @@ Nothing here waits, runs or reads a record's value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from flowfn.definition import OnDivergence
 
@@ -25,21 +25,18 @@ if TYPE_CHECKING:
     from flowfn.identity.digest import Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Same:
+class Same(NamedTuple):
     """The call is a recorded one. `how`: "identity", "clock" or "position"."""
 
     record: Record
     how: str = "identity"
 
 
-@dataclass(frozen=True, slots=True)
-class New:
+class New(NamedTuple):
     """No record belongs to the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguous:
+class Ambiguous(NamedTuple):
     """The call may be `record`, or another; `forbidden`: new calls aren't allowed while it is unmatched."""
 
     record: Record
@@ -59,17 +56,17 @@ def judge(
     digest: Digest,
     position: int,
     policy: OnDivergence,
-    claimant: Claimant | None = None,
+    claiming: Callable[[], Claimant | None] = lambda: None,
 ) -> Verdict:
     """Decide what a call is, by the rules above, given what has been claimed so far.
 
-    A function that shares its name with others claims no records of theirs.
+    A function that shares its name with others, which `claiming` tells, claims no records of theirs.
     """
     record = ledger.records.get(task)
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
-    if claimant is not None:
+    if rivals and (claimant := claiming()) is not None:
         rivals = [record for record in rivals if claimant.fits(record)]
     if not rivals:
         return NEW

@@ -44,6 +44,14 @@ class Caller:
         self.alike: dict[tuple[str, bytes], Alike] = {}
         """What is recorded of its calls, by the name and the digest of the arguments."""
         self._definition = definition
+        self._claimants: dict[Definition, Claimant] = {}
+
+    def claimant(self, definition: Definition) -> Claimant:
+        """A function that it calls, looking for its records."""
+        known = self._claimants.get(definition)
+        if known is None or not known.is_current:
+            known = self._claimants[definition] = Claimant(definition, self)
+        return known
 
     @property
     def code(self) -> str:
@@ -67,6 +75,11 @@ class Claimant:
         self._maker = Maker(definition.code, definition.captured)
         self._called = caller.called.setdefault(definition.qualified, set())
         self._called.add(self._maker)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it still is what the function is told by: that another one has its name may show later."""
+        return self._maker.captured == self._definition.captured
 
     def fits(self, record: Record) -> bool:
         """Whether a recorded call may be its own."""

@@ -109,9 +109,9 @@ class Record:
 
     __slots__ = (
         "_answered_by",
-        "_claims",
         "_code",
         "_decision",
+        "_free",
         "_info",
         "_serde",
         "_start",
@@ -128,7 +128,7 @@ class Record:
 
     def __init__(self, task: str, serde: Deserializer) -> None:
         self.task = task
-        self._claims: list[None] = [None]
+        self._free = True
         self.index = 0
         """The number that its outcome was given when it was recorded."""
         self.order = 0
@@ -175,13 +175,13 @@ class Record:
     @property
     def claimed(self) -> bool:
         """Whether a call of this attempt has turned out to be this one."""
-        return not self._claims
+        return not hasattr(self, "_free")
 
     def claim(self) -> bool:
         """Take it for a call; False if it is another one's. Of two threads that ask at the same time one is told so."""
         try:
-            self._claims.pop()
-        except IndexError:
+            del self._free  # one step of the interpreter's, which succeeds once
+        except AttributeError:
             return False
         return True
 

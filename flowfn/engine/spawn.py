@@ -145,7 +145,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         call.digest,
         call.position,
         policy,
-        frame.claimant(definition),
+        partial(frame.claimant, definition),
     )
 
 
