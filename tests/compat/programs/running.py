@@ -1,5 +1,6 @@
 """Running a graph: supersteps, the order of writes, Sends, Commands and limits (sections 2.3 to 2.15 and 2.22)."""
 
+import asyncio
 import operator
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -424,6 +425,27 @@ async def a_drain_in_a_subgraph(t: Trace) -> None:
     sub = edges(nodes(t, StateGraph(State), "s2", s1=s1), ". s1 s2 .").compile()
     builder = nodes(t, StateGraph(State), "z").add_node("sub", sub)
     graph = edges(builder, ". sub z .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("next", (await t.state(graph, ONE)).next)
+    await t.invoke(graph, None, ONE)
+
+
+async def a_drain_in_a_subgraph_beside_others(t: Trace) -> None:
+    """It waits for what the graphs around are at."""
+
+    def s1(state: State, runtime: Runtime) -> Any:
+        runtime.control.request_drain("deploy")  # type: ignore[union-attr]
+        return {"x": ["s1"]}
+
+    async def takes_longer(state: State) -> Any:
+        for _ in range(20 if t.asyncio else 0):
+            await asyncio.sleep(0)
+        t.note("ended", "takes_longer")
+        return {"x": ["takes_longer"]}
+
+    sub = edges(nodes(t, StateGraph(State), "s2", s1=s1), ". s1 s2 .").compile()
+    builder = nodes(t, StateGraph(State), takes_longer=takes_longer).add_node("sub", sub)
+    graph = edges(builder, ". sub .", ". takes_longer .").compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"x": []}, ONE)
     t.note("next", (await t.state(graph, ONE)).next)
     await t.invoke(graph, None, ONE)
