@@ -339,6 +339,9 @@ class Player:
 
     async def updated(self, config: Any, values: Any, as_node: str | None) -> Any:
         """The config of the updated state, which is shown."""
+        before = await self.seen(config)
+        if as_node is None and before.next == ("__start__",) and before.metadata["source"] == "fork":
+            as_node = "__start__"  # an input that was replayed is one still
         call = self.t.call(self.graph, "update_state", config, values, as_node=as_node)
         found = await self.shown("update", call)
         if found is not None:

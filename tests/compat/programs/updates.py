@@ -354,6 +354,25 @@ async def node_that_two_edges_led_to(t):
     await t.state(graph, THREAD)
 
 
+@differs("an input that was replayed is one still")
+async def update_of_an_input_that_was_replayed(t):
+    """At the checkpoint of an input an update that names no node is of the input, also where a replay copied it."""
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    given = (await t.history(graph, THREAD))[-1]
+    await t.invoke(graph, None, given.config)
+    copied = next(each for each in await t.history(graph, THREAD) if each.next == (START,))
+    t.note("source", copied.metadata["source"])
+    for snapshot in (given, copied):
+        if (changed := await t.update(graph, snapshot.config, {"x": ["u"]})) is not None:
+            await t.invoke(graph, None, changed)
+
+
 async def update_before_a_join_that_is_due(t):
     """An update in the name of a node that a join has waited for changes nothing of what is due."""
     builder = StateGraph(State)
