@@ -397,6 +397,14 @@ async def stops_after_nodes(t: Trace) -> None:
         t.note("next", (await t.call(graph, "get_state", ONE)).next)
 
 
+async def stops_after_a_last_node_that_writes_nothing(t: Trace) -> None:
+    """interrupt_after stops there too, when the run was resumed before that node."""
+    builder = edges(nodes(t, StateGraph(State), "a", idle=lambda state: None), ". a idle .")
+    graph = _saved(builder, interrupt_before=["idle"], interrupt_after=["idle"])
+    for given in [{"x": []}, None]:
+        await t.stream(graph, given, ONE, stream_mode="updates")
+
+
 async def stops_at_all_nodes(t: Trace) -> None:
     """`"*"` is every node but START, and an empty list for a call doesn't switch the compiled one off."""
     builder = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .")
