@@ -231,10 +231,11 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     writes = _commanded(given)
     await run.settle_edits(loaded, commanded=bool(writes))
     run.root.waiting = read_asked(journal.serde, loaded.writes)
-    if loaded is head and not run.config.replays:
+    if loaded is head and (not run.config.replays or run.begins_a_branch):
         run.root.report.resumed = bool(ledger.records)
+        run.root.went_back = {**run.config.replays}
         if run.checkpoint.source == "update" and run.checkpoint.parent is not None:
-            run.root.went_back = {"": run.checkpoint.parent}  # which may be an old one
+            run.root.went_back[""] = run.checkpoint.parent  # which may be an old one
         await _obey(run, journal, loaded, given.command, writes)
         _pass_breakpoints(run)
     else:

@@ -111,9 +111,11 @@ INSTEAD = {
     Name(
         "subgraph_threads", "answer_by_id_after_an_update"
     ): "invoke: {'x': ['i', 'i', 's1', 'edited', '!']}",
+    Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("humans", "a_failure_after_an_answer"): "open: ()",
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
+    Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
     Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",
     Name("subgraphs", "parent_command_and_an_async_router"): "result: {'x': ['i', 'other', 'left']}",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
