@@ -42,6 +42,7 @@ INSTEAD = {
     Name("errors", "values_that_cannot_be_stored"): "the value of 'x' that node 'a' wrote",
     Name("errors", "texts_of_a_store"): "raises: 'nothing'",
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
+    Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "too_many_steps"): "'FlowError'",
