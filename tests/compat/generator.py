@@ -318,6 +318,10 @@ def _restrict(made: Program) -> None:
     for part in parts:
         if part.checkpointer is False:
             part.stops = {}  # no run of it gets beyond
+            for node in nodes:
+                node.calls = min(
+                    node.calls, 1
+                )  # an answer goes to the call that asks first, not to the one that asked
     if any(part.stops for part in parts[1:]):
         for node in nodes:
             node.asks = 0  # an answered question is closed, and LangGraph shows it beside a breakpoint
