@@ -175,8 +175,19 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         raise
     finally:
         if not journal.released:
+            await _keep(run, journal)
             await _release(run, journal)
             journal.released = True
+
+
+async def _keep(run: Run, journal: Journal) -> None:
+    """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished."""
+    try:
+        await journal.write_the_rest(run.host)
+    except LeaseLost:
+        pass  # whoever took the thread over goes on without it
+    except SaverError as error:
+        logger.warning("what thread %s had not committed could not be kept: %s", run.thread, error)
 
 
 async def _release(run: Run, journal: Journal) -> None:

@@ -482,21 +482,21 @@ async def metadata_of_checkpoints(t: Trace) -> None:
 
 
 async def a_run_that_is_left_early(t: Trace) -> None:
-    """Who stops reading a stream keeps what was finished, and None goes on."""
-    graph = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .").compile(
-        checkpointer=InMemorySaver()
-    )
-    if t.asyncio:
-        stream = graph.astream({"x": []}, ONE, durability="sync")
-        async for chunk in stream:
-            t.note("chunk", chunk)
-            break
-        await stream.aclose()
-    else:
-        for chunk in graph.stream({"x": []}, ONE, durability="sync"):
-            t.note("chunk", chunk)
-            break
-    await t.invoke(graph, None, ONE)
+    """Who stops reading a stream keeps what was finished, whenever that is stored, and None goes on."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .")
+    for durability in ("sync", "async", "exit"):
+        graph = builder.compile(checkpointer=InMemorySaver())
+        if t.asyncio:
+            stream = graph.astream({"x": []}, ONE, durability=durability)
+            async for chunk in stream:
+                t.note("chunk", chunk)
+                break
+            await stream.aclose()
+        else:
+            for chunk in graph.stream({"x": []}, ONE, durability=durability):
+                t.note("chunk", chunk)
+                break
+        await t.invoke(graph, None, ONE)
 
 
 async def a_command_with_unknown_keys(t: Trace) -> None:
