@@ -216,12 +216,10 @@ class _Reading:
         found = due(program, replace(at if ahead else self.checkpoint, updated=None))
         tasks = tuple(self._task(name, path, ahead, parts) for name, path, _ in found)
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
-        ahead_of_it = (
-            self._with(at, [Batch(name, writes, path) for name, path, writes in done]) if ahead else at
-        )
-        settled = () if ahead_of_it is None else {path for _, path, _ in done}
-        open_names = tuple(name for name, path, _ in found if path not in settled)
-        at = ahead_of_it or at
+        reached = self._with(at, [Batch(name, writes, path) for name, path, writes in done]) if ahead else at
+        refused = reached is None
+        open_names = tuple(name for name, path, _ in found if refused or self.ledger.writes_at(path) is None)
+        at = reached or at
         return StateSnapshot(
             shown(program, view(program, at)),
             open_names if ahead else tuple(name for name, _, _ in found),
