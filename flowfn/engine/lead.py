@@ -47,7 +47,7 @@ from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
 from flowfn.pregel.view import EMPTY, View, view
-from flowfn.values import MISSING, Answers, Command, Interrupt, Write
+from flowfn.values import MISSING, Answers, Checkpoint, Command, Interrupt, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,8 +175,19 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         raise
     finally:
         if not journal.released:
+            await _keep(run, journal)
             await _release(run, journal)
             journal.released = True
+
+
+async def _keep(run: Run, journal: Journal) -> None:
+    """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished."""
+    try:
+        await journal.write_the_rest(run.host)
+    except LeaseLost:
+        pass  # whoever took the thread over goes on without it
+    except SaverError as error:
+        logger.warning("what thread %s had not committed could not be kept: %s", run.thread, error)
 
 
 async def _release(run: Run, journal: Journal) -> None:
@@ -231,19 +242,26 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     writes = _commanded(given)
     await run.settle_edits(loaded, commanded=bool(writes))
     run.root.waiting = read_asked(journal.serde, loaded.writes)
-    if loaded is head and not run.config.replays:
+    if loaded is head and (not run.config.replays or run.begins_a_branch):
         run.root.report.resumed = bool(ledger.records)
-        if run.checkpoint.source == "update" and run.checkpoint.parent is not None:
-            run.root.went_back = {"": run.checkpoint.parent}  # which may be an old one
+        run.root.went_back = {**run.config.replays}
+        if run.checkpoint.source == "update":
+            run.root.went_back[""] = _remembered(run.checkpoint)
         await _obey(run, journal, loaded, given.command, writes)
         _pass_breakpoints(run)
     else:
-        run.root.went_back = {"": loaded.checkpoint.id, **run.config.replays}
+        run.root.went_back = {"": _remembered(run.checkpoint), **run.config.replays}
         await run.fork(writes)
         _pass_breakpoints(run)
         if given.command is not None and (offer := _only_answer(given.command)) is not None:
             run.root.offered.append(offer)
     run.tell_where_it_stands()
+
+
+def _remembered(checkpoint: Checkpoint) -> str:
+    """Up to which checkpoint nested runs remember: that of an update or a copy is as old as what it was made from."""
+    branches = checkpoint.source in ("update", "fork")
+    return checkpoint.parent if branches and checkpoint.parent is not None else checkpoint.id
 
 
 async def enter_recorded(run: Run) -> None:

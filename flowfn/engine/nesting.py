@@ -103,6 +103,8 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     if journal is None:
         return None, False
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
+    if chosen is not None and await _branched(run, journal, chosen):
+        chosen = None
     if run.remembers and chosen is None and bound is not None and run.namespace not in run.root.gone_on:
         loaded = await journal.load_before(run.host, run.namespace, bound)
     else:
@@ -116,6 +118,15 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
             loaded = own
             _take_up(run, journal, own, None)
     return loaded, chosen is not None
+
+
+async def _branched(run: Run, journal: Journal, chosen: str) -> bool:
+    """Whether the checkpoint that the caller chose is the newest, and the beginning of a branch."""
+    head = await journal.load(run.host, run.namespace, None)
+    if head is None or head.checkpoint.id != chosen:
+        return False
+    _take_up(run, journal, head, None)
+    return run.begins_a_branch
 
 
 def _take_up(run: Run, journal: Journal, loaded: Loaded, chosen: str | None) -> None:

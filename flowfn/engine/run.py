@@ -232,6 +232,13 @@ class Run:
         """What the program makes of the values that it ends on."""
         return self.program.result(view(self.program, self.checkpoint))
 
+    @property
+    def begins_a_branch(self) -> bool:
+        """Whether it stands at an update or a copy after which nothing was done: a replay there needs no other."""
+        return self.checkpoint.source in ("update", "fork") and not any(
+            node.finished for node in self.ledger.nodes.values()
+        )
+
     async def fork(self, writes: Sequence[Write] = ()) -> None:
         """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
         before = self.checkpoint

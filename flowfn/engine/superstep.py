@@ -3,7 +3,8 @@
 Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
 superstep's only task wrote goes with the checkpoint that it makes, in one commit; it runs in place, as nobody
 else waits for it. The first task that fails stops the superstep: coroutines under way are cancelled, code on
-threads runs to its end; what has finished is kept for the next attempt.
+threads runs to its end; what has finished is kept for the next attempt. A task that ends in a signal stops nobody: it
+asks, leaves the program for the one around, or has a nested run that was drained.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from flowfn.engine.keeping import failure_rows, write_rows
 from flowfn.engine.rows import Encoded
 from flowfn.engine.run import NO_VALUES
 from flowfn.engine.turns import Turns
-from flowfn.errors import AsyncInBlockingRun, Drained, GraphRecursionError, Suspended
+from flowfn.errors import (
+    AsyncInBlockingRun,
+    Cancelled,
+    Drained,
+    GraphRecursionError,
+    Signal,
+    Stopped,
+    Suspended,
+)
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
 from flowfn.logs import logger
@@ -152,7 +161,7 @@ async def _settle(
         error = _error_of(future)
         if error is not None:
             order.append(call)
-            if not isinstance(error, Suspended) and call.node.on_error is None:
+            if _is_failure(error) and call.node.on_error is None:
                 if deadline is not None:
                     deadline.fail()
                 run.host.soon(partial(_stop_the_others, calls, turns))
@@ -239,11 +248,16 @@ def _give_up(calls: Sequence[NodeCall], turns: Turns, *, all_that_wait: bool = F
             call.future.cancel()
 
 
+def _is_failure(error: BaseException) -> bool:
+    """Whether it leaves what runs beside it in vain."""
+    return not isinstance(error, Signal) or isinstance(error, Cancelled | Stopped)
+
+
 def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
-    """Raise what ends the superstep: the first error; else a question, for which all others have ended."""
+    """Raise what ends the superstep: the first failure, else what leaves the program, else a question."""
     if run.root.fatal is not None:
         raise run.root.fatal
-    for error in errors:
+    for error in sorted(errors, key=lambda error: not _is_failure(error)):
         if not isinstance(error, Suspended):
             raise error
     if errors:

@@ -216,9 +216,10 @@ class _Reading:
         found = due(program, replace(at if ahead else self.checkpoint, updated=None))
         tasks = tuple(self._task(name, path, ahead, parts) for name, path, _ in found)
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
-        open_names = tuple(name for name, path, _ in found if self.ledger.writes_at(path) is None)
-        if ahead and done:
-            at = advance(at, apply(program, at, [Batch(name, writes, path) for name, path, writes in done]))
+        reached = self._with(at, [Batch(name, writes, path) for name, path, writes in done]) if ahead else at
+        refused = reached is None
+        open_names = tuple(name for name, path, _ in found if refused or self.ledger.writes_at(path) is None)
+        at = reached or at
         return StateSnapshot(
             shown(program, view(program, at)),
             open_names if ahead else tuple(name for name, _, _ in found),
@@ -229,6 +230,13 @@ class _Reading:
             tasks,
             tuple(interrupt for task in tasks for interrupt in task.interrupts),
         )
+
+    def _with(self, at: Checkpoint, done: Sequence[Batch]) -> Checkpoint | None:
+        """The checkpoint with what finished tasks wrote; None where a channel refuses that: the run fails with it."""
+        try:
+            return advance(at, apply(self.program, at, done)) if done else at
+        except Exception:
+            return None
 
     def _config(self, checkpoint: str) -> dict[str, Any]:
         """A config that names a checkpoint, and those of the runs around it."""

@@ -35,5 +35,8 @@ def resumed(checkpoint: Checkpoint) -> Changes:
 
 
 def _has_news(checkpoint: Checkpoint) -> bool:
-    seen = checkpoint.seen.get(INTERRUPT, _NO_VERSIONS)
-    return any(version > seen.get(channel, 0) for channel, version in checkpoint.versions.items())
+    """Whether a channel was written since the run was resumed, or used up: that has no version any more."""
+    seen, versions = checkpoint.seen.get(INTERRUPT, _NO_VERSIONS), checkpoint.versions
+    return not seen.keys() <= versions.keys() or any(
+        version > seen.get(channel, 0) for channel, version in versions.items()
+    )

@@ -155,7 +155,7 @@ def _check_reducer(reducer: Any) -> None:
 def fields_of(value: Any) -> list[tuple[str, Any]] | None:
     """The keys and values of an object whose class has annotations; None for any other.
 
-    Of a pydantic model those that were set, or that aren't None, or whose default isn't None.
+    Of a pydantic model those that were set, or that aren't None, or whose default isn't None: a factory is none.
     """
     kind = type(value)
     if hasattr(kind, "model_fields"):
@@ -164,9 +164,7 @@ def fields_of(value: Any) -> list[tuple[str, Any]] | None:
         return [
             (name, v)
             for name, v in found
-            if v is not None
-            or name in given
-            or fields[name].get_default(call_default_factory=True) is not None
+            if v is not None or name in given or fields[name].default is not None
         ]
     names = _annotated_names(kind)
     if not names:

@@ -16,9 +16,13 @@ from typing import Any
 MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom")
 KEYS = {"n": 0.2, "s": 0.25, "d": 0.25, "m": 0.1, "o": 0.2}
 """How often a state has each key beside `x`; `player.hints` says of which kind each is."""
+PRIVATE = ("p", "q")
+"""Keys that no state has, but the schemas of some inputs and nodes."""
 FORMS = ("dict",) * 8 + ("none", "empty", "unknown", "pairs", "command", "command", "commands")
 OPERATIONS = ("go",) * 6 + ("given", "update", "update", "bulk", "replay", "replay", "fork", "fork")
 OPERATIONS += ("state", "history", "command", "branch")
+INSIDE = ("state", "history", "update", "replay", "fork")
+"""What is done in a nested graph's thread, by an operation "inside"."""
 STEPS = 12
 """The recursion limit of a run: a cycle without an exit is an error, and no more than that."""
 
@@ -63,6 +67,9 @@ class Node:
     parent: bool = False
     """Whether its command is for the graph around."""
     bound: int = 6
+    schema: str = "typed"
+    reads: list[str] | None = None
+    """The keys of its own schema, of the kind `schema`; None for the graph's."""
 
 
 @dataclass
@@ -75,6 +82,7 @@ class Graph:
     edges: list[tuple[str, str]] = field(default_factory=list)
     joins: list[tuple[list[str], str]] = field(default_factory=list)
     routers: list[Router] = field(default_factory=list)
+    input: list[str] | None = None
     output: list[str] | None = None
     checkpointer: bool | None = None
     stops: dict[str, list[str]] = field(default_factory=dict)
@@ -96,6 +104,10 @@ class Operation:
     steps: list[list[str]]
     partly: bool
     """Whether it answers the first of several questions alone."""
+    inside: str
+    """Which of `INSIDE` it is, if it is done in a nested graph."""
+    head: bool
+    """Whether that nested graph is looked for where the thread stands, and not at an earlier checkpoint."""
 
 
 @dataclass
@@ -140,6 +152,9 @@ class _Draw:
             if self.happens(0.1):
                 graph.stops[when] = self.some([*graph.nodes], 1, 2)
         operations = [self.operation(graph, nth) for nth in range(self.random.randint(2, 7))]
+        for operation in operations[1:]:
+            if len([*graphs(graph)]) > 1 and self.happens(0.35):
+                operation.kind = "inside"
         made = Program(graph, operations, self.happens(0.5))
         _restrict(made)
         return made
@@ -152,8 +167,12 @@ class _Draw:
         graph = Graph(schema, keys, {name: self.node(name, names, keys, levels) for name in names})
         if self.happens(0.15):
             graph.output = ["x", *self.some(keys[1:], 0, 2)]
+        if self.happens(0.15):
+            graph.input = ["x", *self.some([*keys[1:], *PRIVATE], 0, 2)]
         if prefix:
             graph.checkpointer = self.one(None, None, None, True, False)
+            if self.happens(0.1):
+                graph.stops[self.one("interrupt_before", "interrupt_after")] = self.some(names, 1, 1)
         self.connect(graph, names)
         return graph
 
@@ -195,7 +214,14 @@ class _Draw:
         node.fails = self.one(1, 2) if self.happens(0.15) else 0
         node.attempts = self.one(2, 3) if self.happens(0.5 if node.fails else 0.1) else 1
         node.form, node.says, node.bound = self.one(*FORMS), self.happens(0.1), self.one(4, 6, 8)
-        node.writes = ["x", *self.some(keys[1:], 0, 2)]
+        node.writes = [
+            "x",
+            *self.some(keys[1:], 0, 2),
+            *(self.some(PRIVATE, 1, 2) if self.happens(0.2) else ()),
+        ]
+        if self.happens(0.2):
+            node.schema = self.one(*["typed"] * 4, "dataclass", "pydantic")
+            node.reads = [*(["x"] if self.happens(0.8) else []), *self.some([*keys[1:], *PRIVATE], 1, 3)]
         if node.form in ("command", "commands"):
             node.goto = [self.target(["__end__", *names, *names]) for _ in range(self.one(0, 1, 1, 2))]
             if len(name) > 1 and self.happens(0.8):  # it is nested
@@ -217,6 +243,8 @@ class _Draw:
             goto=[self.target(names) for _ in range(self.one(0, 1, 1, 2))],
             steps=[self.some(names, 1, 2) for _ in range(self.random.randint(1, 3))],
             partly=self.happens(0.15),
+            inside=self.one(*INSIDE),
+            head=self.happens(0.6),
         )
 
     def options(self, names: list[str], method: str) -> dict[str, Any]:
@@ -237,6 +265,11 @@ class _Draw:
 def _restrict(made: Program) -> None:
     """Take out of a program what LangGraph leaves to chance, and what is known to differ."""
     parts = [*graphs(made.graph)]
+    for part in parts:
+        for inner in [*graphs(part)] if part.checkpointer is False else []:
+            inner.checkpointer = (
+                False if inner.checkpointer else inner.checkpointer
+            )  # no memory in what stores nothing
     nodes = [node for part in parts for node in part.nodes.values()]
     fails = any(node.fails for node in nodes)
     for operation in made.operations:
@@ -246,6 +279,9 @@ def _restrict(made: Program) -> None:
     for node in [node for node in nodes if node.fails][1:]:
         node.fails = 0  # which of two errors is raised is chance
     for node in nodes:
+        if node.graph is not None and node.reads is not None and not node.calls:
+            node.reads = [*{"x": None, **dict.fromkeys(node.reads)}]  # a result is the state as it is
+            node.schema = "typed"
         if node.graph is not None:
             node.attempts, node.fails = 1, 0  # a parent's retry keeps its children's results
     if fails:
@@ -254,6 +290,7 @@ def _restrict(made: Program) -> None:
     for part in parts:
         for leaving in [node for node in part.nodes.values() if node.parent]:
             leaving.parent = len(part.nodes) == 1  # which of two leaves first is chance
+            _send_nothing(part)
         for router in part.routers:
             nested = part.nodes[router.source].graph if router.source in part.nodes else None
             for inner in graphs(nested) if nested is not None else ():
@@ -278,15 +315,29 @@ def _restrict(made: Program) -> None:
             operation.kind = "state"  # what a command wrote there is lost by an update and a new input
         elif operation.kind == "command":
             commanded.add(operation.thread)
-    waits = any(node.asks or node.fails for node in nodes) or bool(made.graph.stops)
+    for part in parts:
+        if part.checkpointer is False:
+            part.stops = {}  # no run of it gets beyond
+            for node in nodes:
+                node.calls = min(
+                    node.calls, 1
+                )  # an answer goes to the call that asks first, not to the one that asked
+    if any(part.stops for part in parts[1:]):
+        for node in nodes:
+            node.asks = 0  # an answered question is closed, and LangGraph shows it beside a breakpoint
+    waits = any(node.asks or node.fails for node in nodes) or any(part.stops for part in parts)
     waits |= any(
         {"recursion_limit", "interrupt_before", "interrupt_after"} & options.keys() for options in calls
     )
+    deferred = [name for name, node in made.graph.nodes.items() if node.defers]
     for operation in made.operations:
+        if operation.kind == "command" and deferred:
+            operation.goto = []  # a deferred node that is due, and is gone to again, is due and isn't
         if waits:
             operation.goto = []  # what a command started is shown
         options = operation.options
-        if (fails or len(parts) > 1 or "recursion_limit" in options) and options.get("durability") == "exit":
+        keeps = fails or len(parts) > 1 or "recursion_limit" in options or operation.kind == "command"
+        if keeps and options.get("durability") == "exit":
             del options["durability"]  # durability exit keeps what finished
         if made.graph.joins and operation.as_node is None:
             operation.as_node = next(iter(made.graph.nodes))  # a node isn't ambiguous with itself
@@ -294,15 +345,27 @@ def _restrict(made: Program) -> None:
 
 def _only_whole_runs(made: Program, nodes: list[Node]) -> None:
     """A memory is no result: of a graph with memory no run is resumed."""
-    made.graph.stops = {}
+    for part in graphs(made.graph):
+        part.stops = {}
     for node in nodes:
         node.asks = node.fails = 0
         node.parent = False  # finished siblings of an abandoned superstep
     for operation in made.operations:
         for name in ("interrupt_before", "interrupt_after", "recursion_limit"):
             operation.options.pop(name, None)
-        if operation.kind not in ("given", "state", "history", "replay", "fork"):
+        if operation.kind == "inside":
+            operation.inside = "state" if operation.head else "history"
+        elif operation.kind not in ("given", "state", "history", "replay", "fork"):
             operation.kind = "given"
+
+
+def _send_nothing(part: Graph) -> None:
+    for router in part.routers:
+        router.options = [
+            [target for target in option if isinstance(target, str)] for option in router.options
+        ]
+    for node in part.nodes.values():
+        node.goto = [target for target in node.goto if isinstance(target, str)]
 
 
 def _without_sends(made: Program, nodes: list[Node]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import operator
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from types import SimpleNamespace
 from typing import Annotated, Any, Optional
 
@@ -19,12 +19,12 @@ from pydantic import Field, create_model
 from typing_extensions import TypedDict
 
 from .comparable import clean, grouped, is_alone, is_settled, replaced
-from .generator import STEPS, Graph, Node, Operation, Program, Router, Sent, Target
+from .generator import STEPS, Graph, Node, Operation, Program, Router, Sent, Target, graphs
 from .trace import NOT_OURS, Trace, in_order, raised
 
 TASKS = 60
 """How many tasks a program may run."""
-EMPTY = {"x": list, "s": list, "d": dict, "m": list}
+EMPTY = {"x": list, "s": list, "d": dict, "m": list, "p": list}
 
 
 class Incomparable(BaseException):
@@ -62,6 +62,8 @@ class Player:
         self.program, self.library, self.t = program, library(name), trace
         self.failed: dict[str, int] = {}
         self.tasks = self.answers = 0
+        self.forgets = any(part.checkpointer is False for part in graphs(program.graph))
+        """Whether an answer by its id doesn't reach a question, as that of a graph that stores nothing."""
         self.answered_by_value: set[Any] = set()
         """Checkpoints at which a question was; it isn't answered by its id after that."""
 
@@ -88,14 +90,19 @@ class Player:
 
     def built(self, graph: Graph, checkpointer: Any) -> Any:
         library = self.library
-        output = {} if graph.output is None else {"output_schema": self.schema("typed", graph.output)}
-        builder = library.StateGraph(self.schema(graph.schema, graph.keys), **output)
+        given = {"input_schema": graph.input, "output_schema": graph.output}
+        schemas = {name: self.schema("typed", keys) for name, keys in given.items() if keys is not None}
+        builder = library.StateGraph(self.schema(graph.schema, graph.keys), **schemas)
         for name, node in graph.nodes.items():
             retry = library.RetryPolicy(
                 initial_interval=0, jitter=False, max_attempts=node.attempts, retry_on=Exception
             )
             builder.add_node(
-                name, self.action(node), defer=node.defers, retry_policy=retry if node.attempts > 1 else None
+                name,
+                self.action(node),
+                defer=node.defers,
+                retry_policy=retry if node.attempts > 1 else None,
+                input_schema=None if node.reads is None else self.schema(node.schema, node.reads),
             )
         for source, end in graph.edges:
             builder.add_edge(source, end)
@@ -112,6 +119,8 @@ class Player:
             "s": Annotated[list, union],
             "d": Annotated[dict, operator.or_],
             "m": Annotated[list, self.library.add_messages],
+            "p": Annotated[list, operator.add],
+            "q": int,
             "o": Annotated[Optional[int], most],  # noqa: UP045 - no type that can be called makes it start empty
         }
         found = {key: hints[key] for key in keys}
@@ -123,7 +132,7 @@ class Player:
             return dataclasses.make_dataclass("State", fields)
         if kind == "pydantic":
             defaults = {key: Field(default_factory=EMPTY.get(key, lambda: None)) for key in found}
-            optional = {key: hint | None if key == "n" else hint for key, hint in found.items()}
+            optional = {key: hint | None if key in ("n", "q") else hint for key, hint in found.items()}
             return create_model("State", **{key: (optional[key], defaults[key]) for key in found})  # type: ignore[call-overload]
         return TypedDict("State", found, total=False)  # type: ignore[operator]
 
@@ -160,11 +169,15 @@ class Player:
                 raise Incomparable
             if node.says:
                 self.library.get_stream_writer()(f"{node.name} of {length(state)}")
-            heard = [self.library.interrupt(f"{node.name}{nth}?") for nth in range(node.asks)]
+            heard = [
+                self.library.interrupt(f"{node.name}{nth} of {length(state)}?") for nth in range(node.asks)
+            ]
             for nth in range(node.calls if nested is not None else 0):
                 result = await self.t.call(nested, "invoke", {"x": [*listed(state)[-1:], f"call{nth}"]})
                 heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
             self.fail(node)
+            if node.reads is not None:
+                heard.append(sight(state))
             return self.returned(node, state, heard)
 
         return self.t.node(act)
@@ -210,7 +223,15 @@ class Player:
         return value
 
     async def state(self, config: Any, **options: Any) -> Any:
-        return await self.t.call(self.graph, "get_state", config, **options)
+        """The snapshot.
+
+        Raises:
+            Incomparable: which of two equal questions comes first is chance.
+        """
+        found = await self.t.call(self.graph, "get_state", config, **options)
+        if len({question.value for question in found.interrupts}) < len(found.interrupts):
+            raise Incomparable
+        return found
 
     async def past(self, config: Any) -> list[Any]:
         """The history, without the questions that were answered there, and what came of tasks in an exiting run."""
@@ -303,7 +324,10 @@ class Player:
             await self.run(operation, self.input(), config)
 
     def input(self) -> dict[str, Any]:
-        keys = [key for key in self.program.graph.keys if key in ("x", "n", "d", "m")]
+        graph = self.program.graph
+        keys = [
+            key for key in [*graph.keys, *(graph.input or ())[1:]] if key in ("x", "n", "d", "m", "p", "q")
+        ]
         return written(keys, "i", 0, [])
 
     async def do_go(self, operation: Operation, config: Any) -> None:
@@ -317,7 +341,7 @@ class Player:
         if not self.program.by_id and len({question.id for question in asked}) == 1:
             self.answered_by_value.add(here)
             await self.run(operation, self.library.Command(resume=f"A{self.answers}"), config)
-        elif here not in self.answered_by_value:  # an answer is used once
+        elif here not in self.answered_by_value and not self.forgets:  # an answer is used once
             if operation.partly:
                 asked = asked[:1]
             answers = {question.id: f"A{self.answers} to {question.value}" for question in asked}
@@ -330,20 +354,36 @@ class Player:
         await self.shown("history", self.past(config))
 
     async def do_update(self, operation: Operation, config: Any) -> None:
-        if not is_settled(await self.seen(config)):
+        state = await self.seen(config)
+        if not is_settled(state):
             return
         values = written(operation.writes, "U", 0, [])
         if operation.as_node in ("__end__", "__copy__"):
             values = None
+        if operation.as_node == "__end__" and state.created_at is None:
+            return  # a thread of which nothing was written is neither new nor old
         await self.updated(config, values, operation.as_node)
 
     async def updated(self, config: Any, values: Any, as_node: str | None) -> Any:
         """The config of the updated state, which is shown."""
+        if as_node is None:
+            as_node = await self.told_apart(config)
         call = self.t.call(self.graph, "update_state", config, values, as_node=as_node)
         found = await self.shown("update", call)
         if found is not None:
             await self.shown("state", self.state(found))
         return found
+
+    async def told_apart(self, config: Any) -> str | None:
+        """The node that an update has to name where LangGraph takes another one than graph_compat."""
+        before = await self.seen(config)
+        if before.next == ("__start__",) and before.metadata["source"] == "fork":
+            return "__start__"  # an input that was replayed is one still
+        if before.parent_config is not None:
+            ran = (await self.seen(before.parent_config)).tasks
+            if any(task.path[0] == "__pregel_push" for task in ran):
+                return min(self.program.graph.nodes)  # an update after a Send is of the node that it went to
+        return None
 
     async def do_bulk(self, operation: Operation, config: Any) -> None:
         if is_settled(await self.seen(config)):
@@ -375,6 +415,78 @@ class Player:
             goto = [self.meant(target, {"x": []}) for target in operation.goto]
             await self.run(operation, self.library.Command(update={"x": ["C"]}, goto=goto), config)
 
+    # -- in nested graphs -------------------------------------------------------------------------
+
+    async def do_inside(self, operation: Operation, config: Any) -> None:
+        """Whatever is done in the thread of a nested graph that is due, or was at an earlier checkpoint."""
+        found = [*nested(await self.seen(config, subgraphs=True))]
+        if not found or not operation.head:
+            for snapshot in [each for each in await self.past(config) if each.next]:
+                found += nested(await self.seen(snapshot.config, subgraphs=True))
+        if not found:
+            return
+        state = found[operation.at % len(found)]
+        self.t.note("inside", [operation.inside, clean(state.config)])
+        await getattr(self, f"inside_{operation.inside}")(operation, config, state)
+
+    async def inner(self, operation: Operation, state: Any) -> Any:
+        """One of the checkpoints of a nested graph from which it goes on; None where there is none."""
+        found = [each for each in await self.past(without_checkpoint(state.config)) if each.next]
+        return found[operation.at % len(found)] if found else None
+
+    async def rests(self, config: Any) -> bool:
+        """Whether nothing that is due has ended: a replay in a nested graph, at an update, would run it again."""
+        return not any(task.result is not None for task in (await self.seen(config)).tasks)
+
+    async def inside_state(self, operation: Operation, config: Any, state: Any) -> None:
+        await self.shown("state", self.state(state.config, subgraphs=operation.partly))
+
+    async def inside_history(self, operation: Operation, config: Any, state: Any) -> None:
+        found = await self.past(without_checkpoint(state.config))
+        for nth, snapshot in enumerate(found):  # the past shows the questions that were open last
+            found[nth] = replaced(
+                snapshot, tasks=tuple(replaced(task, interrupts=()) for task in snapshot.tasks)
+            )
+        self.t.note("history", clean(found))
+
+    async def inside_update(self, operation: Operation, config: Any, state: Any) -> None:
+        """Where that gives up nothing but a question, and no answer, which is used once."""
+        if self.answers:
+            return
+        root = await self.seen(config)
+        if len(state.tasks) == len(root.tasks) == 1 and state.tasks[0].result is None:
+            as_node = next(iter(state.next)) if operation.as_node else None
+            values = written(["x"], "V", 0, [])
+            call = self.t.call(self.graph, "update_state", state.config, values, as_node=as_node)
+            if await self.shown("update", call) is not None:
+                await self.shown("state", self.state(config, subgraphs=True))
+                await self.run(operation, None, config)
+
+    async def inside_replay(self, operation: Operation, config: Any, state: Any) -> None:
+        if await self.rests(config) and (there := await self.inner(operation, state)) is not None:
+            await self.run(operation, None, there.config)
+
+    async def inside_fork(self, operation: Operation, config: Any, state: Any) -> None:
+        if await self.rests(config) and (there := await self.inner(operation, state)) is not None:
+            values = written(["x"], "W", 0, [])
+            call = self.t.call(self.graph, "update_state", there.config, values, as_node=there.next[0])
+            forked = await self.shown("update", call)
+            if forked is not None:
+                await self.run(operation, None, forked)
+
+
+def nested(state: Any) -> Iterator[Any]:
+    """The states of nested graphs that a state shows."""
+    for task in state.tasks:
+        if hasattr(task.state, "tasks"):
+            yield task.state
+            yield from nested(task.state)
+
+
+def without_checkpoint(config: Any) -> Any:
+    """The thread of a nested graph, wherever it stands."""
+    return {"configurable": {key: config["configurable"][key] for key in ("thread_id", "checkpoint_ns")}}
+
 
 def listed(state: Any) -> list[Any]:
     """The state's list `x`, whatever kind of state it is."""
@@ -383,6 +495,15 @@ def listed(state: Any) -> list[Any]:
 
 def length(state: Any) -> int:
     return len(listed(state))
+
+
+def sight(state: Any) -> list[str]:
+    """What a node sees of the keys of a schema of its own."""
+    found = state if isinstance(state, dict) else vars(state)
+    return [
+        f"{key}{len(value) if isinstance(value, list | dict) else value}"
+        for key, value in sorted(found.items())
+    ]
 
 
 def written(keys: list[str], name: str, size: int, heard: list[Any]) -> dict[str, Any]:
@@ -395,5 +516,7 @@ def written(keys: list[str], name: str, size: int, heard: list[Any]) -> dict[str
         "d": lambda: {name: size},
         "m": lambda: [dict(message)],
         "o": lambda: size,
+        "p": lambda: [name],
+        "q": lambda: size,
     }
     return {key: makes[key]() for key in keys}

@@ -42,6 +42,7 @@ INSTEAD = {
     Name("errors", "values_that_cannot_be_stored"): "the value of 'x' that node 'a' wrote",
     Name("errors", "texts_of_a_store"): "raises: 'nothing'",
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
+    Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "too_many_steps"): "'FlowError'",
@@ -111,9 +112,12 @@ INSTEAD = {
     Name(
         "subgraph_threads", "answer_by_id_after_an_update"
     ): "invoke: {'x': ['i', 'i', 's1', 'edited', '!']}",
+    Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("humans", "a_failure_after_an_answer"): "open: ()",
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
+    Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
+    Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",
     Name("subgraphs", "parent_command_and_an_async_router"): "result: {'x': ['i', 'other', 'left']}",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from .generator import FORMS, OPERATIONS, graphs, program
+from .generator import FORMS, INSIDE, OPERATIONS, graphs, program
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH
 from .player import Incomparable, Player
 from .trace import Trace, drive
@@ -51,10 +51,10 @@ def test_most_programs_say_something(caller: str) -> None:
 
 def test_programs_have_everything_in_them() -> None:
     """However little is tried, each kind of operation, node and nested graph is in it."""
-    programs = [program(seed) for seed in range(FIRST, FIRST + 60)]
+    programs = [program(seed) for seed in range(FIRST, FIRST + 200)]
     nested = [part for made in programs for part in graphs(made.graph)]
     nodes = [node for part in nested for node in part.nodes.values()]
-    assert {operation.kind for made in programs for operation in made.operations} == {*OPERATIONS}
+    assert {operation.kind for made in programs for operation in made.operations} == {*OPERATIONS, "inside"}
     assert {node.form for node in nodes} == {*FORMS}
     assert {part.schema for part in nested} == {"typed", "dataclass", "pydantic"}
     assert {part.checkpointer for part in nested} == {None, True, False}
@@ -62,6 +62,10 @@ def test_programs_have_everything_in_them() -> None:
         any(getattr(node, has) for node in nodes) for has in ("asks", "fails", "defers", "parent", "calls")
     )
     assert any(part.joins for part in nested)
+    assert all(any(getattr(part, has) is not None for part in nested) for has in ("input", "output"))
+    assert {node.schema for node in nodes if node.reads is not None} == {"typed", "dataclass", "pydantic"}
+    inside = [operation for made in programs for operation in made.operations if operation.kind == "inside"]
+    assert {operation.inside for operation in inside} == {*INSIDE}
 
 
 def test_a_seed_is_a_program() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from graph_compat.graph import StateGraph
-from graph_compat.types import Send, interrupt
+from graph_compat.types import Command, Send, interrupt
 
 from ..worlds import World
 
@@ -138,6 +138,26 @@ def test_what_queues_behind_a_question_starts(world: World) -> None:
     graph = beside(world, {**functions, "2": world.colour(asks)})
     world.invoke(graph, {"x": []}, {"configurable": {"thread_id": "1"}, "max_concurrency": 1})
     assert world.ran == [0, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("names", [["leaves", "fails"], ["fails", "leaves"]])
+def test_a_failure_beside_a_command_for_the_graph_around(world: World, names: list[str]) -> None:
+    """The failure isn't lost, whichever comes first: on LangGraph that is chance."""
+
+    async def leaves(state: State) -> Any:
+        return Command(graph=Command.PARENT, update={"x": ["left"]})
+
+    async def fails(state: State) -> Any:
+        raise ValueError("boom")
+
+    functions = {"leaves": world.colour(leaves), "fails": world.colour(fails)}
+    inner: StateGraph[Any] = StateGraph(State)
+    for name in names:
+        inner.add_node(name, functions[name])
+        inner.set_entry_point(name)
+    graph = beside(world, {"inner": inner.compile()})
+    with pytest.raises(ValueError, match="boom"):
+        world.invoke(graph, {"x": []}, {"configurable": {"thread_id": "1"}, "max_concurrency": 1})
 
 
 def test_nested_graphs_end_under_a_limit_of_one(world: World) -> None:

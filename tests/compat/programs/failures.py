@@ -127,6 +127,23 @@ async def failure_of_a_reducer(t):
     await t.state(graph, THREAD)
 
 
+@differs("a thread can be read")
+async def writes_that_are_refused_together(t):
+    """Two nodes write what only one may; all of the superstep is due still, and what each wrote is shown."""
+
+    class One(TypedDict):
+        y: int
+
+    builder = StateGraph(One)
+    for name in "ab":
+        builder.add_node(name, t.node(lambda state: {"y": 1}))
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"y": 0}, THREAD)
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
 async def wrong_return_value(t):
     """A node must return a dict; the thread stays at that node."""
 

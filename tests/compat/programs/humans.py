@@ -397,6 +397,22 @@ async def stops_after_nodes(t: Trace) -> None:
         t.note("next", (await t.call(graph, "get_state", ONE)).next)
 
 
+async def stops_after_a_last_node_that_writes_nothing(t: Trace) -> None:
+    """interrupt_after stops there too, when the run was resumed before that node."""
+    builder = edges(nodes(t, StateGraph(State), "a", idle=lambda state: None), ". a idle .")
+    graph = _saved(builder, interrupt_before=["idle"], interrupt_after=["idle"])
+    for given in [{"x": []}, None]:
+        await t.stream(graph, given, ONE, stream_mode="updates")
+
+
+async def a_question_beside_a_command_without_an_update(t: Trace) -> None:
+    """A task that has ended isn't next, also where what it came to is nothing."""
+    builder = nodes(t, StateGraph(State), idle=lambda state: Command(), ask=_ask("?"))
+    graph = _saved(edges(builder, ". idle", ". ask"))
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("next", (await t.call(graph, "get_state", ONE)).next)
+
+
 async def stops_at_all_nodes(t: Trace) -> None:
     """`"*"` is every node but START, and an empty list for a call doesn't switch the compiled one off."""
     builder = edges(nodes(t, StateGraph(State), "a", "b"), ". a b .")

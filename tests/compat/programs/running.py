@@ -1,5 +1,6 @@
 """Running a graph: supersteps, the order of writes, Sends, Commands and limits (sections 2.3 to 2.15 and 2.22)."""
 
+import asyncio
 import operator
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -429,6 +430,27 @@ async def a_drain_in_a_subgraph(t: Trace) -> None:
     await t.invoke(graph, None, ONE)
 
 
+async def a_drain_in_a_subgraph_beside_others(t: Trace) -> None:
+    """It waits for what the graphs around are at."""
+
+    def s1(state: State, runtime: Runtime) -> Any:
+        runtime.control.request_drain("deploy")  # type: ignore[union-attr]
+        return {"x": ["s1"]}
+
+    async def takes_longer(state: State) -> Any:
+        for _ in range(20 if t.asyncio else 0):
+            await asyncio.sleep(0)
+        t.note("ended", "takes_longer")
+        return {"x": ["takes_longer"]}
+
+    sub = edges(nodes(t, StateGraph(State), "s2", s1=s1), ". s1 s2 .").compile()
+    builder = nodes(t, StateGraph(State), takes_longer=takes_longer).add_node("sub", sub)
+    graph = edges(builder, ". sub .", ". takes_longer .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, ONE)
+    t.note("next", (await t.state(graph, ONE)).next)
+    await t.invoke(graph, None, ONE)
+
+
 async def threads_with_odd_ids(t: Trace) -> None:
     """A thread's id is made a string, and an unknown key of the config is a configurable one."""
 
@@ -460,21 +482,21 @@ async def metadata_of_checkpoints(t: Trace) -> None:
 
 
 async def a_run_that_is_left_early(t: Trace) -> None:
-    """Who stops reading a stream keeps what was finished, and None goes on."""
-    graph = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .").compile(
-        checkpointer=InMemorySaver()
-    )
-    if t.asyncio:
-        stream = graph.astream({"x": []}, ONE, durability="sync")
-        async for chunk in stream:
-            t.note("chunk", chunk)
-            break
-        await stream.aclose()
-    else:
-        for chunk in graph.stream({"x": []}, ONE, durability="sync"):
-            t.note("chunk", chunk)
-            break
-    await t.invoke(graph, None, ONE)
+    """Who stops reading a stream keeps what was finished, whenever that is stored, and None goes on."""
+    builder = edges(nodes(t, StateGraph(State), "a", "b", "c"), ". a b c .")
+    for durability in ("sync", "async", "exit"):
+        graph = builder.compile(checkpointer=InMemorySaver())
+        if t.asyncio:
+            stream = graph.astream({"x": []}, ONE, durability=durability)
+            async for chunk in stream:
+                t.note("chunk", chunk)
+                break
+            await stream.aclose()
+        else:
+            for chunk in graph.stream({"x": []}, ONE, durability=durability):
+                t.note("chunk", chunk)
+                break
+        await t.invoke(graph, None, ONE)
 
 
 async def a_command_with_unknown_keys(t: Trace) -> None:

@@ -206,6 +206,20 @@ async def pydantic_is_checked_at_a_nodes_input(t: Trace) -> None:
     await t.stream(graph, {"a": "1", "x": [1]}, stream_mode="values")
 
 
+async def pydantic_fields_that_a_factory_fills(t: Trace) -> None:
+    """A model that a node returns writes what its factories made, None too; None by default is left out."""
+
+    class Made(BaseModel):
+        a: int | None = 1
+        b: int | None = Field(default_factory=lambda: None)
+        c: list[int] = Field(default_factory=list)
+        d: int | None = None
+
+    graph = _run(t, Made, lambda state: Made())
+    for given in [{}, {"a": 2, "b": 2, "c": [2], "d": 2}, Made()]:
+        await t.stream(graph, given, stream_mode=["values", "updates"])
+
+
 async def pydantic_refuses_an_input(t: Trace) -> None:
     """Bad input raises pydantic's error in the first node."""
     await t.invoke(_run(t, Model, lambda state: None), {"a": "no"})

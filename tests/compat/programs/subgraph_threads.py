@@ -278,6 +278,47 @@ async def replay_inside_a_subgraph(t):
     t.note("ran", log)
 
 
+async def replay_inside_a_subgraph_of_a_branch(t):
+    """Where the thread stands at an update, or at a replay's copy, the subgraph goes on from its own checkpoint."""
+
+    async def past(graph):
+        if t.asyncio:
+            return [each async for each in graph.aget_state_history(THREAD)]
+        return list(graph.get_state_history(THREAD))
+
+    for branch in ("update", "replay"):
+        sub = chain(t, "s1", "s2").compile(interrupt_before=["s2"])
+        graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        if branch == "update":
+            await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+            await t.invoke(graph, None, THREAD)
+        else:
+            for due in ("a", "sub"):
+                before = [each for each in await past(graph) if each.next == (due,)]
+                await t.invoke(graph, None, before[-1].config)
+        inside = (await t.call(graph, "get_state", THREAD, subgraphs=True)).tasks[0].state
+        for config in (inside.parent_config, THREAD, inside.config):
+            await t.invoke(graph, None, config)
+            t.note("next", (await t.call(graph, "get_state", THREAD)).next)
+        t.note(
+            "past",
+            [(each.metadata["source"], each.metadata["step"], each.next) for each in await past(graph)],
+        )
+
+
+@differs("parents of a checkpoint are those around it")
+async def parents_after_a_replay_inside_a_subgraph(t):
+    """What the thread's own checkpoints have to say of the checkpoint that was gone back to."""
+    sub = chain(t, "s1", "s2").compile(interrupt_before=["s2"])
+    graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    inside = (await t.call(graph, "get_state", THREAD, subgraphs=True)).tasks[0].state
+    await t.invoke(graph, None, inside.config)
+    state = await t.call(graph, "get_state", THREAD)
+    t.note("parents", (state.metadata["parents"], "checkpoint_map" in state.config["configurable"]))
+
+
 async def replay_inside_a_subgraph_with_memory(t):
     """A replay by the config of a subgraph with memory starts inside, and the parent goes on after it."""
     log = []

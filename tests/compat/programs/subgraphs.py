@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, interrupt
 
 from ..trace import differs
 
@@ -174,6 +174,33 @@ async def parent_command_and_an_async_router(t):
         t.note("result", await result if t.asyncio else asyncio.run(result))
     except TypeError as error:
         t.note("error", error)
+
+
+async def parent_command_beside_others(t):
+    """Who leaves a graph stops nobody there: what asks has asked, and what takes longer ends."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["left"]}, goto="other")
+
+    def ask(state):
+        return {"x": [interrupt("?")]}
+
+    async def takes_longer(state):
+        for _ in range(20 if t.asyncio else 0):
+            await asyncio.sleep(0)
+        t.note("ended", "takes_longer")
+        return {"x": ["takes_longer"]}
+
+    sub = StateGraph(State)
+    for function in (leave, ask, takes_longer):
+        sub.add_node(function.__name__, t.node(function))
+        sub.add_edge(START, function.__name__)
+    for mode in ("tasks", "debug", "updates", "values"):
+        builder = chain(t, ("sub", sub.compile()))
+        builder.add_node("other", t.node(says("other")))
+        graph = builder.compile(checkpointer=InMemorySaver())
+        await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=mode, subgraphs=True, unordered=True)
+        t.note("next", (await t.call(graph, "get_state", THREAD)).next)
 
 
 async def parent_command_from_two_levels(t):

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, StateUpdate, interrupt
+from langgraph.types import Command, Send, StateUpdate, interrupt
 
 from ..trace import differs
 
@@ -352,6 +352,40 @@ async def node_that_two_edges_led_to(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.update(graph, THREAD, {"x": ["u"]})
     await t.state(graph, THREAD)
+
+
+@differs("an input that was replayed is one still")
+async def update_of_an_input_that_was_replayed(t):
+    """At the checkpoint of an input an update that names no node is of the input, also where a replay copied it."""
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    given = (await t.history(graph, THREAD))[-1]
+    await t.invoke(graph, None, given.config)
+    copied = next(each for each in await t.history(graph, THREAD) if each.next == (START,))
+    t.note("source", copied.metadata["source"])
+    for snapshot in (given, copied):
+        if (changed := await t.update(graph, snapshot.config, {"x": ["u"]})) is not None:
+            await t.invoke(graph, None, changed)
+
+
+@differs("an update after a Send is of the node that it went to")
+async def update_after_a_send(t):
+    """The node that ran last is meant also where it ran for a Send, and its edges lead on."""
+    builder = StateGraph(State)
+    for name in "ab":
+        builder.add_node(name, t.node(says(name)))
+    builder.add_conditional_edges(START, lambda state: [Send("a", state)])
+    builder.add_edge("a", "b")
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_after=["a"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.update(graph, THREAD, {"x": ["u"]})
+    await t.invoke(graph, None, THREAD)
+    t.note("state", (await t.call(graph, "get_state", THREAD)).values)
 
 
 async def update_before_a_join_that_is_due(t):
