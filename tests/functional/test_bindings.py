@@ -179,6 +179,27 @@ def test_generators_are_tasks(world: World) -> None:
     assert world.invoke(wf) == [[0, 1, 2], [0, 1]] + ([[0, 1]] if world.is_async else [])
 
 
+def test_what_iterates_over_an_async_generator_iterates_over_its_task(async_world: World) -> None:
+    """`async for` gives a generator task's items inside a run and outside one, and refuses what are none."""
+
+    @task
+    async def count(n: int) -> Any:
+        for i in range(n):
+            yield i
+
+    @entrypoint
+    async def total(n: int) -> list[int]:
+        with pytest.raises(TypeError, match="can't be iterated"):
+            [item async for item in module_level(n)]
+        return [item async for item in count(n)]
+
+    async def outside() -> list[int]:
+        return [item async for item in count(2)]
+
+    assert async_world.call(lambda: total.ainvoke(3)) == [0, 1, 2]
+    assert async_world.call(outside) == [0, 1]
+
+
 def test_a_task_without_a_run_simply_runs() -> None:
     """Outside any run a task runs, and its future is done."""
     future = module_level(1)
