@@ -9,7 +9,7 @@ a child that nobody runs.
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
@@ -274,10 +274,18 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def __iter__(self) -> Iterator[Any]:
         """The items of a generator task, once it has ended."""
-        result = self.result()
-        if not isinstance(result, Iterable):
-            raise TypeError(f"this task returned {result!r}, which can't be iterated: use .result()")
-        return iter(result)
+        return iter(_items(self.result()))
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """The same for `async for`."""
+        for item in _items(await self):
+            yield item
+
+
+def _items(result: Any) -> Iterable[Any]:
+    if not isinstance(result, Iterable):
+        raise TypeError(f"this task returned {result!r}, which can't be iterated: use .result() or await")
+    return result
 
 
 def _tell() -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Stateful:
     """What a workflow can do with the state of its threads."""
 
+    __slots__ = ()  # or an entrypoint would not have its function's attributes
+
     if TYPE_CHECKING:
 
         @property

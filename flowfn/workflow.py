@@ -29,6 +29,8 @@ R = TypeVar("R")
 class Workflow(Stateful, Generic[P, R]):
     """A program with a way to be called. Made by `@entrypoint`."""
 
+    __slots__ = ()
+
     def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A direct call on a thread."""
         raise TypeError(f"a graph isn't called like a function: write thread({thread!r}).invoke(input)")

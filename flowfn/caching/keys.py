@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from flowfn.caching.brought import code_of
 from flowfn.caching.entries import Made
 from flowfn.definition import Definition
 from flowfn.identity.digest import exact, render
@@ -33,6 +34,7 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
     """The key of a call. Its digest has 32 hexadecimal digits, behind the task's name and a colon."""
     policy = definition.cache
     assert policy is not None
+    version = policy.version if policy.version is not None else definition.version
     if policy.key is not None:
         arguments = {"key": policy.key(*args, **kwargs)}
     elif definition.key is not None:
@@ -43,7 +45,8 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
         arguments |= definition.contents
         for name in definition.ignore:
             arguments.pop(name, None)
-    version = policy.version if policy.version is not None else definition.version
+        if version is None:
+            arguments |= code_of(arguments)
     code = f"version {version}" if version is not None else definition.dependencies.digest
     digested = exact(arguments)
     if digested.weak:

@@ -55,8 +55,7 @@ def spawn(
         return reused
     if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
         run.newcomers.append(call)
-    if call.digest is not None and call.digest.weak:
-        run.root.report.add("weak", None, call.summary, "an argument has no digest: it counts by its type")
+    _report_weak(call, None)
     return _start(call, host)
 
 
@@ -175,6 +174,7 @@ def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
         run.root.reused.add()
         return _failed(call, value, record.order)
     run.replayed(call, value)
+    _report_weak(call, record)
     return Future.of(value, record.order)
 
 
@@ -249,6 +249,16 @@ def _report_alike(call: Call, verdict: Same) -> None:
         report.add("clock", summary, call.summary, "only the time differs: reused")
     else:
         report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
+
+
+def _report_weak(call: Call, reused: Record | None) -> None:
+    """Say of a call that no more than the type of an argument is known: another object may be meant."""
+    if call.digest is not None and call.digest.weak:
+        summary = None if reused is None else _summary(reused)
+        reason = "an argument has no digest: it counts by its type"
+        call.run.root.report.add(
+            "weak", summary, call.summary, reason if reused is None else f"{reason}: reused"
+        )
 
 
 def _report_in_doubt(call: Call, record: Record) -> None:

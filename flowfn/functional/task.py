@@ -34,7 +34,6 @@ class Task(Wrapper[P, R]):
     """
 
     __flowfn__ = "task"
-    _self_definition: Definition
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -43,7 +42,8 @@ class Task(Wrapper[P, R]):
 
     def __init__(self, definition: Definition, function: Any = None) -> None:
         super().__init__(definition.author_function if function is None else function, unused)
-        self._self_definition = definition
+        # Not in the class: annotations of its own would hide those of the function.
+        self._self_definition: Definition = definition
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         return call_task(self._self_definition, args, kwargs, sys._getframe(1))
@@ -160,7 +160,7 @@ class BoundTask(BoundWrapper[P, R]):
         return self.__wrapped__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return getattr, (self._self_instance, self._self_definition.name)
+        return getattr, (self._self_instance, self.__wrapped__.__name__)
 
 
 Task.__bound_function_wrapper__ = BoundTask  # type: ignore[attr-defined]

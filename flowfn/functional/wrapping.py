@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import wrapt
@@ -38,10 +39,21 @@ else:
             return cls
 
     class Wrapper(wrapt.FunctionWrapper, _Generic):
-        pass
+        def __copy__(self):
+            return self  # as functions do
+
+        def __deepcopy__(self, memo):
+            return self
 
     class BoundWrapper(wrapt.BoundFunctionWrapper, _Generic):
-        pass
+        def __copy__(self):
+            return self
+
+        def __deepcopy__(self, memo):
+            if self._self_instance is None:
+                return self
+            owner = deepcopy(self._self_instance, memo)
+            return self._self_parent.__get__(owner, type(owner))
 
 
 def unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:

@@ -28,6 +28,8 @@ from weakref import WeakKeyDictionary
 import ormsgpack
 from ormsgpack import Ext, packb
 
+from flowfn.errors import RECORDED_AS
+from flowfn.identity.frames import frame_parts
 from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
@@ -118,7 +120,7 @@ _Form = Callable[[Walk, Any], Any]
 
 # -- leaves ---------------------------------------------------------------------------------------
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_ADDRESS = re.compile(r"[<>]| at 0x[0-9a-fA-F]+")
 
 
 def text_form(value: str) -> Any:
@@ -128,8 +130,20 @@ def text_form(value: str) -> Any:
 
 
 def without_addresses(value: str) -> str:
-    """The text with ` at 0x…` for each ` at 0x7f12…`."""
-    return _ADDRESS.sub(" at 0x…", value) if " at 0x" in value else value
+    """The text with ` at 0x…` for each ` at 0x7f12…` between the `<` and the `>` of a `repr`; elsewhere it is data."""
+    if " at 0x" not in value or "<" not in value:
+        return value
+    depth = 0
+
+    def without(match: re.Match[str]) -> str:
+        nonlocal depth
+        found = match[0]
+        if found in "<>":
+            depth = max(0, depth + (1 if found == "<" else -1))
+            return found
+        return " at 0x…" if depth else found
+
+    return _ADDRESS.sub(without, value)
 
 
 def _is_unicode(value: str) -> bool:
@@ -171,8 +185,28 @@ def _bytes(walk: Walk, value: bytes) -> Any:
 
 
 def _date(walk: Walk, value: date | time) -> Any:
-    tag = "datetime" if isinstance(value, datetime) else "date"
-    return walk.leaf(value, tagged(tag, value.isoformat()), in_date)
+    if isinstance(value, datetime):
+        form = tagged("datetime", value.isoformat(), *_place(value))
+    else:
+        form = tagged("date", value.isoformat())
+    return walk.leaf(value, form, in_date)
+
+
+def _time(walk: Walk, value: time) -> Any:
+    return tagged("time", value.isoformat(), *_place(value))
+
+
+def _place(value: datetime | time) -> list[str]:
+    """What ISO 8601 leaves out of a time: the name of its zone, and which of two equal hours of an autumn it is in."""
+    zone = getattr(value.tzinfo, "key", None)
+    fold = ["fold"] if value.fold and value.utcoffset() is None else []
+    return [*([zone] if isinstance(zone, str) else []), *fold]
+
+
+def _timedelta(walk: Walk, value: timedelta) -> Any:
+    form = tagged("timedelta", value.days, value.seconds, value.microseconds)
+    rest = getattr(value, "nanoseconds", 0)  # of pandas
+    return tagged("subclass", qualified_name(type(value)), form, {"nanoseconds": rest}) if rest else form
 
 
 def _uuid(walk: Walk, value: UUID) -> Any:
@@ -195,8 +229,8 @@ _LEAVES: dict[type, _Form] = {
     date: _date,
     datetime: _date,
     UUID: _uuid,
-    time: lambda _, value: tagged("time", value.isoformat()),
-    timedelta: lambda _, value: tagged("timedelta", value.days, value.seconds, value.microseconds),
+    time: _time,
+    timedelta: _timedelta,
     Decimal: lambda _, value: tagged("decimal", str(value)),
     type(...): lambda _, value: tagged("ellipsis"),
     type(NotImplemented): lambda _, value: tagged("notimplemented"),
@@ -373,7 +407,27 @@ def _enum(walk: Walk, value: Any) -> Any:
 
 
 def _exception(walk: Walk, value: BaseException) -> Any:
-    return tagged("error", qualified_name(type(value)), walk.walk(value.args, Field(".args")))
+    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(value.args)]
+    own = {
+        name: item for name, item in vars(value).items() if not name.startswith("__") and name not in _ADDED
+    }
+    more = {name: _told(walk, item, Field(f".{name}")) for name, item in own.items()}
+    form = Ext(2, pack(args))
+    return tagged("error", qualified_name(type(value)), form, *([more] if more else []))
+
+
+_ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
+"""What flowfn puts among an exception's attributes."""
+
+
+def _told(walk: Walk, item: Any, step: Field) -> Any:
+    """What an exception was made with, as it comes back from a record: what can't be stored as its `repr`."""
+    was_weak, walk.weak = walk.weak, False
+    form = walk.walk(item, step)
+    if walk.weak or callable(item):
+        form = walk.walk(repr(item), step)
+    walk.weak |= was_weak
+    return form
 
 
 def _path(walk: Walk, value: PurePath) -> Any:
@@ -387,7 +441,7 @@ def _subclass(base: type) -> _Form:
 
     def form(walk: Walk, value: Any) -> Any:
         form = plain(walk, convert(value))
-        more = getattr(value, "__dict__", None)
+        more = _own(type(value), getattr(value, "__dict__", None))
         return tagged("subclass", qualified_name(type(value)), form, _dict(walk, more)) if more else form
 
     return form
@@ -395,6 +449,32 @@ def _subclass(base: type) -> _Form:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _own(cls: type, attributes: Any) -> Any:
+    """Attributes without those that a `cached_property` made: they are there once somebody has asked for them."""
+    computed = _computed.get(cls)
+    if computed is None:
+        members = (item for base in cls.__mro__ for item in vars(base).items())
+        computed = _computed[cls] = frozenset(name for name, each in members if _is_cached(each))
+    if not computed or not attributes:
+        return attributes
+    return {name: item for name, item in attributes.items() if name not in computed}
+
+
+def _own_state(cls: type, state: Any) -> Any:
+    """The same of what `__reduce_ex__` gives: the attributes, with or without those in slots."""
+    if isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], dict):
+        return _own(cls, state[0]) or None, state[1]
+    return (_own(cls, state) or None) if isinstance(state, dict) and state else state
+
+
+_computed: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+
+
+def _is_cached(member: Any) -> bool:
+    """Python's, or a library's of that name."""
+    return any(each.__name__ == "cached_property" for each in type(member).__mro__)
 
 
 def _reduced(walk: Walk, value: Any) -> Any:
@@ -405,6 +485,8 @@ def _reduced(walk: Walk, value: Any) -> Any:
     if isinstance(reduced, str):
         return tagged("name", reduced)
     make, arguments, *state = reduced
+    if state:
+        state[0] = _own_state(cls, state[0])
     parts = (make, arguments, *(list(each) if hasattr(each, "__next__") else each for each in state))
     return tagged("reduced", qualified_name(cls), *(walk.walk(part, Field("")) for part in parts))
 
@@ -453,7 +535,8 @@ def _model(hidden: set[str]) -> _Form:
     """A pydantic model: its fields, and the extra ones that its configuration may allow."""
 
     def form(walk: Walk, value: Any) -> Any:
-        fields = {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
+        own = _own(type(value), vars(value))
+        fields = {**own, **(getattr(value, "__pydantic_extra__", None) or {})}
         shown = {key: walk.walk(item, Field(f".{key}")) for key, item in fields.items() if key not in hidden}
         walk.size += len(shown)
         return tagged("record", qualified_name(type(value)), shown)
@@ -486,8 +569,5 @@ def _array_scalar(walk: Walk, value: Any) -> Any:
 
 
 def _frame(walk: Walk, value: Any) -> Any:
-    hashes = sys.modules["pandas"].util.hash_pandas_object(value).to_numpy().tobytes()
-    columns = getattr(value, "columns", None)
-    named = list(columns) if columns is not None else getattr(value, "name", None)
-    types_ = [str(each) for each in value.dtypes] if columns is not None else str(value.dtype)
-    return tagged("frame", type(value).__name__, walk.walk(named, Field(".columns")), types_, hashes)
+    parts = frame_parts(value, lambda item, step: walk.walk(item, Field(step)))
+    return tagged("frame", type(value).__name__, *parts)

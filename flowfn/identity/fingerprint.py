@@ -24,7 +24,16 @@ from flowfn.identity.names import qualified_name
 if TYPE_CHECKING:
     from flowfn.identity.source import Chain, Unit
 
-__all__ = ["Fingerprint", "fingerprint", "function_of", "is_project_code", "reached", "read", "resolver"]
+__all__ = [
+    "Fingerprint",
+    "fingerprint",
+    "function_of",
+    "is_project_class",
+    "is_project_code",
+    "reached",
+    "read",
+    "resolver",
+]
 
 
 class Fingerprint(NamedTuple):
@@ -96,6 +105,11 @@ def is_project_code(value: Any) -> bool:
         return False
     function = function_of(value)
     return type(function) is FunctionType and _is_own(function)
+
+
+def is_project_class(value: type) -> bool:
+    """Whether a class is the project's."""
+    return _is_own(value)
 
 
 def resolver(function: FunctionType) -> Callable[[Chain], Any]:

@@ -157,9 +157,9 @@ _READ: dict[str, Callable[..., Any]] = {
 """Forms that are read as the plain value, or the fields, that they stand for."""
 
 _SHOWN: dict[str, Callable[..., str]] = {
-    "datetime": str,
+    "datetime": lambda *parts: " ".join(parts),
     "date": str,
-    "time": str,
+    "time": lambda *parts: " ".join(parts),
     "uuid": lambda raw: str(UUID(bytes=raw)),
     "enum": lambda name, member: f"{_short(name)}.{member}",
     "path": lambda text: f"Path({text!r})",

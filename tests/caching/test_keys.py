@@ -14,6 +14,8 @@ from flowfn import CachePolicy, MemoryCache, task
 from flowfn.caching.keys import key_of
 
 SHOP = """
+from dataclasses import dataclass
+
 from flowfn import CachePolicy, task
 import helpers
 
@@ -50,6 +52,20 @@ class Shop:
     def total(self, x):
         Shop.seen += 1
         return x + self.tax + Shop.seen
+
+def halved(x):
+    return x // 2
+
+@dataclass
+class Order:
+    lines: int
+
+    def sum(self):
+        return self.lines * 11
+
+@task(cache_policy=CachePolicy())
+def apply(to, x):
+    return to[0](x)
 
 class Base:
     def parsed(self, x):
@@ -105,7 +121,9 @@ class Project:
         found: Any = sys.modules["shop"]
         tasks = {"price": found.price, "double": found.double, "outer": found.outer, "send": found.send}
         return {name: _key(task, 5) for name, task in tasks.items()} | {
-            "total": _key(found.Shop.total, None, 5)
+            "total": _key(found.Shop.total, None, 5),
+            "apply": _key(found.apply, [found.halved], 5),
+            "method": _key(found.apply, [found.Order(2).sum], 5),
         }
 
 
@@ -149,6 +167,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         ("x * 5", "x * 50", {"send"}),
         ("- 6", "- 60", {"send"}),
         ("x + 8", "x + 80", {"send"}),
+        ("x // 2", "x // 3", {"apply"}),
+        ("lines * 11", "lines * 12", {"method"}),
     ],
 )
 def test_what_an_edit_busts(project: Project, old: str, new: str, busted: set[str]) -> None:
@@ -217,6 +237,18 @@ def test_ignored_arguments_do_not_count() -> None:
         return next(numbers)
 
     assert [read("a", object()).result(), read("a", object()).result(), read("b").result()] == [0, 0, 1]
+
+
+def test_a_key_that_was_given_stands_for_what_arguments_bring(project: Project) -> None:
+    """`key=` and `version=` say what counts: the code of a function among the arguments doesn't."""
+    options = (CachePolicy(key=lambda to, x: x), CachePolicy(version="1"))
+    keys = []
+    for edits in ((), (("x // 2", "x // 3"),)):
+        project.keys(*edits)
+        shop: Any = sys.modules["shop"]
+        tasks = [shop.apply.with_options(cache_policy=each) for each in options]
+        keys.append([_key(each, [shop.halved], 5) for each in tasks])
+    assert keys[0] == keys[1]
 
 
 def test_an_argument_without_a_digest_is_never_cached(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,8 +1,10 @@
 """Functions stay functions: tasks and entrypoints in every binding, of every kind (section 3)."""
 
+import copy
 import functools
 import inspect
 import pickle
+import typing
 from typing import Any
 
 import pytest
@@ -26,6 +28,10 @@ class Shop:
 
     @task
     def method(self, x: int) -> int:
+        return self.factor * x
+
+    @task(name="multiply by the factor")
+    def named(self, x: int) -> int:
         return self.factor * x
 
     @task
@@ -173,6 +179,27 @@ def test_generators_are_tasks(world: World) -> None:
     assert world.invoke(wf) == [[0, 1, 2], [0, 1]] + ([[0, 1]] if world.is_async else [])
 
 
+def test_what_iterates_over_an_async_generator_iterates_over_its_task(async_world: World) -> None:
+    """`async for` gives a generator task's items inside a run and outside one, and refuses what are none."""
+
+    @task
+    async def count(n: int) -> Any:
+        for i in range(n):
+            yield i
+
+    @entrypoint
+    async def total(n: int) -> list[int]:
+        with pytest.raises(TypeError, match="can't be iterated"):
+            [item async for item in module_level(n)]
+        return [item async for item in count(n)]
+
+    async def outside() -> list[int]:
+        return [item async for item in count(2)]
+
+    assert async_world.call(lambda: total.ainvoke(3)) == [0, 1, 2]
+    assert async_world.call(outside) == [0, 1]
+
+
 def test_a_task_without_a_run_simply_runs() -> None:
     """Outside any run a task runs, and its future is done."""
     future = module_level(1)
@@ -233,6 +260,31 @@ def test_an_entrypoint_is_still_its_function() -> None:
     assert (wf(3), wf.func(2, y="b")) == ("aaa", "bb")
 
 
+@pytest.mark.parametrize("decorate", [task, entrypoint])
+def test_what_looks_at_functions_takes_it_for_its_function(decorate: Any) -> None:
+    """Attributes, annotations and a copy are the function's: frameworks wrap, inspect and copy what they are given."""
+
+    def marked(x: int) -> str:
+        return str(x)
+
+    marked.kind = "pure"  # type: ignore[attr-defined]
+    found = decorate(marked)
+    wrapper = functools.wraps(found)(lambda x: found(x))
+
+    assert (vars(found), wrapper.kind) == ({"kind": "pure"}, "pure")
+    assert typing.get_type_hints(found) == found.__annotations__ == {"x": int, "return": str}
+    assert (copy.copy(found), copy.deepcopy({"call": found})) == (found, {"call": found})
+
+
+def test_a_deep_copy_of_a_method_is_the_copy_s() -> None:
+    """As of any bound method: it goes on with a copy of its object, and a shallow copy with the object itself."""
+    shop = Shop(3)
+    shallow, deep, owner = copy.copy(shop.method), *copy.deepcopy((shop.method, shop))
+    shop.factor, owner.factor = 5, 7
+    assert (shallow(2).result(), deep(2).result()) == (10, 14)
+    assert copy.deepcopy(Shop.static_inside)(2).result() == 3
+
+
 @pytest.mark.parametrize(
     ("call", "expected"), [(lambda: Shop(3).flow(2), 7), (lambda: Shop.static_flow(2), 3)]
 )
@@ -248,6 +300,11 @@ def test_a_task_survives_pickling_whole(path: str) -> None:
 
     dumps = {"pickle": pickle.dumps, "cloudpickle": cloudpickle.dumps}[path]
     assert pickle.loads(dumps(module_level)) is module_level
+
+
+def test_a_method_survives_pickling_under_any_name() -> None:
+    """It is found by what it is called in its class; `name=` is for streams and records."""
+    assert pickle.loads(pickle.dumps(Shop(3).named))(2).result() == 6
 
 
 def test_a_local_task_survives_cloudpickle() -> None:

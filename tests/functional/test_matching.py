@@ -193,6 +193,41 @@ def test_an_ignored_argument_does_not_count(world: World) -> None:
     assert world.ran == [1]
 
 
+class Account:
+    """An object that has no digest."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def test_an_argument_without_a_digest_is_always_reported(world: World) -> None:
+    """Section 4: another object may have its type, so the report says it of a reused call as well."""
+    dies = [True]
+
+    @world.task
+    async def charge(account: Account) -> int:
+        world.ran.append(account.number)
+        return account.number
+
+    @world.entrypoint
+    async def wf() -> int:
+        charged: int = await world.value(charge(Account(1)))
+        if dies:
+            raise ConnectionError
+        return charged
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    dies.clear()
+
+    assert world.invoke(wf, None, thread_id="t") == 1
+    (weak,) = wf.thread("t").report
+    assert (weak.kind, weak.recorded.name, weak.cause) == (
+        "weak", "charge", "an argument has no digest: it counts by its type: reused",
+    )  # fmt: skip
+    assert world.ran == [1]
+
+
 def test_a_new_input_reuses_nothing(world: World) -> None:
     """Records belong to one run: a new input on the thread runs everything."""
     edited = Edited(world)

@@ -1,0 +1,74 @@
+"""The form of pandas' frames, series and indexes.
+
+Rule: pandas' own hash is taken where it tells values apart. It takes objects as texts and missing ones as one
+value, looks at no names, and at no category without a cell: what it leaves out is added, where there is any.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["frame_parts"]
+
+Walk = Callable[[Any, str], Any]
+"""Gives the form of a value that is found at a step."""
+
+
+def frame_parts(value: Any, walk: Walk) -> list[Any]:
+    """The names, types and content of its columns, and its index."""
+    columns = getattr(value, "columns", None)
+    named = list(columns) if columns is not None else getattr(value, "name", None)
+    types_ = [str(each) for each in value.dtypes] if columns is not None else str(value.dtype)
+    objects = {place: each for place, each in _of_type(value, "object").items() if _holds_objects(each)}
+    left_out = {
+        "objects": [_cells(walk, each) for each in objects.values()],
+        "categories": [_categories(walk, each) for each in _of_type(value, "category").values()],
+        "index": _index(walk, getattr(value, "index", None)),
+        "attrs": walk(getattr(value, "attrs", None) or None, ".attrs"),
+    }
+    more = {name: form for name, form in left_out.items() if form}
+    parts = [walk(named, ".columns"), types_, _hashes(value, objects)]
+    return [*parts, more] if more else parts
+
+
+def _of_type(value: Any, dtype: str) -> dict[int, Any]:
+    """The columns of a type, by their places; a series or an index is its only one."""
+    if value.ndim == 1:
+        return {0: value} if str(value.dtype) == dtype else {}
+    return {place: value.iloc[:, place] for place, each in enumerate(value.dtypes) if str(each) == dtype}
+
+
+def _holds_objects(column: Any) -> bool:
+    """Whether cells may be anything: not where all of them are texts, nor in an index of several levels."""
+    infer = sys.modules["pandas"].api.types.infer_dtype
+    return not hasattr(column, "levels") and infer(column, skipna=False) not in ("string", "empty")
+
+
+def _hashes(value: Any, objects: dict[int, Any]) -> bytes:
+    """The hash of each row, with its label, without the columns that hold objects."""
+    if objects and value.ndim == 1:
+        value = value.index.to_series() if hasattr(value, "index") else value[:0]
+    elif objects:
+        value = value.iloc[:, [place for place in range(value.shape[1]) if place not in objects]]
+    hashes: bytes = sys.modules["pandas"].util.hash_pandas_object(value).to_numpy().tobytes()
+    return hashes
+
+
+def _cells(walk: Walk, column: Any) -> Any:
+    return walk(column.tolist(), "[…]")
+
+
+def _categories(walk: Walk, column: Any) -> list[Any]:
+    known = column.dtype
+    return [walk(known.categories.tolist(), ".categories"), bool(known.ordered)]
+
+
+def _index(walk: Walk, index: Any) -> list[Any]:
+    """Its names, and the objects that it holds; nothing of one that has neither."""
+    if index is None:
+        return []
+    names = list(index.names)
+    cells = [_cells(walk, each) for each in _of_type(index, "object").values() if _holds_objects(each)]
+    return [walk(names, ".index.names"), *cells] if cells or names != [None] * len(names) else []
