@@ -1,7 +1,8 @@
 """Rows that are committed later: beside the run, in order (`durability="async"`), or when it ends ("exit").
 
-Rule: rows are written in their order, by one writer at a time, and what failed is raised by the run's next write.
-Whoever adds rows waits for nobody: it may be the thread of the event loop whose coroutine is writing.
+Rule: rows are written in their order, by one writer at a time. Once that has failed nothing is written any more, as a
+checkpoint has what changed since the one before it: each later write raises what failed. Whoever adds rows waits for
+nobody: it may be the thread of the event loop whose coroutine is writing.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ class Backlog:
             self._items.extend(items)
             if (due := self._due()) or status is not None or release:
                 await self._commit(host, due, status, release)
+        except Exception as error:
+            self._error = error
+            raise
         finally:
             self._turn.give_back()
         await self._go_on(host)
@@ -125,8 +129,7 @@ class Backlog:
 
     def _raise_error(self) -> None:
         if self._error is not None:
-            error, self._error = self._error, None
-            raise error
+            raise self._error
 
 
 def _checkpoint_of(item: Item) -> str:

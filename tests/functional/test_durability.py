@@ -10,6 +10,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task, uuid4
 from flowfn.engine.record import RETURN
+from flowfn.errors import SaverError
 from flowfn.ports import Commit, Writes
 
 from ..worlds import World
@@ -134,6 +135,51 @@ def test_what_comes_during_a_commit_in_the_background_does_not_wait_for_the_next
         return long().result()
 
     assert wf.invoke(5, thread_id="t")
+
+
+class RefusingSaver(HeldSaver):
+    """Refuses the commit that it held, and takes those that come after it."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.later: list[Commit] = []
+        self.refused = False
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        refusing = not (self.go_on.is_set() or self.refused)
+        refusals = super().commit([] if refusing else commits, wait=wait)
+        if refusing:
+            self.refused = True
+            return [SaverError("the disk was full for a moment")] * len(commits)
+        if self.refused:
+            self.later += commits
+        return refusals
+
+
+def test_nothing_is_committed_behind_what_could_not_be() -> None:
+    """G2: a record or a checkpoint whose forerunner is lost would be read as if that had never been."""
+    saver = RefusingSaver()
+
+    @task
+    def step(x: int) -> int:
+        if x == 2:
+            assert saver.held.wait(20)  # what the first came to is being committed
+        return x
+
+    @task
+    def last() -> None:
+        saver.go_on.set()  # while what the second came to waits
+
+    @entrypoint(checkpointer=saver, durability="async")
+    def wf(_: int) -> None:
+        saver.go_on.clear()
+        step(1).result()
+        step(2).result()
+        last().result()
+
+    with pytest.raises(SaverError, match="for a moment"):
+        wf.invoke(0, thread_id="t")
+    assert [item for commit in saver.later for item in commit.items] == []
 
 
 @pytest.mark.timeout(20)
