@@ -71,6 +71,8 @@ vars(add_messages)["at_place"] = _at_place
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
+    if len(right) == 1 and (grown := _grown(left, right[0], place)) is not None:
+        return grown
     places = _places(left)
     taken = {*places, *ids_of(right)}
     for message in (*(left if None in places else ()), *right):
@@ -97,6 +99,14 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
             places[name] = len(merged)
             merged.append(message)
     return [message for message in merged if id_of(message) not in removed] if removed else merged
+
+
+def _grown(left: list[Any], message: Any, place: str) -> list[Any] | None:
+    """Messages with one more, as almost always; None where it replaces or removes one, or another one needs an id."""
+    ids = ids_of(left)
+    if None in ids or is_removal(message) or identify(message, ids, place) in ids:
+        return None
+    return [*left, message]
 
 
 def _places(messages: list[Any]) -> dict[str | None, int]:
