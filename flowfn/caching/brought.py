@@ -6,7 +6,8 @@ behind them was edited, as it is for a helper that the task itself names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -17,40 +18,44 @@ from flowfn.identity.fingerprint import is_project_class, is_project_code
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 
-_MAX_HELD = 1000
-"""In a container that is looked through: what holds more holds data."""
-
-_MAX_DEPTH = 10
+_MOST = 10_000
+"""Values of an argument that are looked through, the outer ones first: what holds more holds data."""
 
 _known: WeakKeyDictionary[Any, Dependencies] = WeakKeyDictionary()
 
 
-def code_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def brought_code(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The digests of the project's code behind each argument that brings any, as if it were one more argument."""
-    found = {
-        name: set(_definitions(value, 0)) for name, value in arguments.items() if type(value) not in _PLAIN
-    }
+    found = {name: set(_definitions(value)) for name, value in arguments.items() if type(value) not in _PLAIN}
     return {f"code of {name}": tuple(sorted(map(_digest, each))) for name, each in found.items() if each}
 
 
-def _definitions(value: Any, depth: int) -> Iterator[Any]:
-    if type(value) in _PLAIN or depth > _MAX_DEPTH:
-        return
-    if is_project_code(value) or (isinstance(value, type) and is_project_class(value)):
-        yield value
-    elif not isinstance(value, FunctionType | type) and is_project_class(type(value)):
-        yield type(value)
-    for each in _held(value):
-        yield from _definitions(each, depth + 1)
+def _definitions(argument: Any) -> Iterator[Any]:
+    """The functions and classes of the project in an argument."""
+    waiting, seen, left = deque([argument]), set[int](), _MOST
+    while waiting and left > 0:
+        value = waiting.popleft()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if is_project_code(value) or (isinstance(value, type) and is_project_class(value)):
+            yield value
+        elif not isinstance(value, FunctionType | type) and is_project_class(type(value)):
+            yield type(value)
+        held = _held(value)
+        left -= 1 + len(held)
+        waiting.extend([each for each in held if type(each) not in _PLAIN])
 
 
-def _held(value: Any) -> Iterator[Any]:
+def _held(value: Any) -> Collection[Any]:
+    """What a value is made of, where that may be code."""
     if isinstance(value, MethodType):
-        yield value.__self__
-    elif isinstance(value, partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, dict | list | tuple | set | frozenset) and len(value) <= _MAX_HELD:
-        yield from value.values() if isinstance(value, dict) else value
+        return (value.__self__,)
+    if isinstance(value, partial):
+        return (value.func, *value.args, *value.keywords.values())
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple | set | frozenset) else ()
 
 
 def _digest(definition: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from flowfn.caching.brought import code_of
+from flowfn.caching.brought import brought_code
 from flowfn.caching.entries import Made
 from flowfn.definition import Definition
 from flowfn.identity.digest import exact, render
@@ -46,7 +46,7 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
         for name in definition.ignore:
             arguments.pop(name, None)
         if version is None:
-            arguments |= code_of(arguments)
+            arguments |= brought_code(arguments)
     code = f"version {version}" if version is not None else definition.dependencies.digest
     digested = exact(arguments)
     if digested.weak:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from flowfn import CachePolicy, MemoryCache, task
+from flowfn.caching.brought import brought_code
 from flowfn.caching.keys import key_of
 
 SHOP = """
@@ -266,3 +267,19 @@ def test_an_argument_without_a_digest_is_never_cached(caplog: pytest.LogCaptureF
     assert ran == [1, 1]
     assert "argument 'lock' has no digest" in caplog.text
     assert "CachePolicy(key=…)" in caplog.text
+
+
+def test_of_arguments_that_hold_much_a_bounded_part_is_looked_at_for_code() -> None:
+    """Data in containers that share or hold themselves costs what its first ten thousand values do."""
+    looked: list[int] = []
+
+    class Looked(list[Any]):
+        def __len__(self) -> int:
+            looked.append(1)
+            return super().__len__()
+
+    cyclic = Looked()
+    cyclic.append(cyclic)
+    rows = [Looked([0.5] * 1000) for _ in range(1000)]
+    assert brought_code({"rows": rows, "cyclic": cyclic}).keys() <= {"code of rows", "code of cyclic"}
+    assert len(looked) < 50

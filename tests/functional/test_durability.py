@@ -182,6 +182,35 @@ def test_nothing_is_committed_behind_what_could_not_be() -> None:
     assert [item for commit in saver.later for item in commit.items] == []
 
 
+def test_who_interrupts_a_run_twice_leaves_no_lease() -> None:
+    """The second Ctrl-C comes while the run commits what waits: that is lost, and the thread is free."""
+
+    class Interrupted(MemorySaver):
+        def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+            if interrupts:
+                raise interrupts.pop()
+            return super().commit(commits, wait=wait)
+
+    interrupts: list[BaseException] = []
+
+    @task
+    def step() -> int:
+        return 1
+
+    @entrypoint(checkpointer=Interrupted(), durability="exit", on_busy="reject")
+    def wf(fails: bool) -> int:
+        value = step().result()
+        if fails:
+            interrupts.append(KeyboardInterrupt("again"))
+            raise KeyboardInterrupt
+        return value
+
+    with pytest.raises(KeyboardInterrupt, match="again"):
+        wf.invoke(True, thread_id="t")
+    assert interrupts == []
+    assert wf.invoke(False, thread_id="t") == 1
+
+
 @pytest.mark.timeout(20)
 def test_a_value_made_once_does_not_wait_for_a_commit_of_its_own_loop(async_world: World) -> None:
     """With `durability="exit"` a coroutine gets its ids while another one's start is being committed."""
