@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 IN_A_CHILD = """
-import os
+import os, sys
 
 def in_a_child(act):
+    sys.stdout.flush()  # or the child prints it too, where lines are kept until there are many
     child = os.fork()
     if child == 0:
         act()
