@@ -90,15 +90,18 @@ class ThreadHost:
         return future
 
     def start(self, future: Future[Any]) -> None:
-        """Have the job run when a thread has time, unless somebody takes it first."""
+        """Have the job run when a thread has time, unless somebody takes it first.
+
+        It is looked after also where a worker is woken for it: there may be none, and what waited before it, by which
+        this host was looked after until now, may have been taken at this very moment.
+        """
         pending = self._pending
         with self._adding:
             self._trim()
             pending.append(future)
         if self._eager and len(pending) > 1:
             self.add_worker()
-        else:
-            _waker.watch(self)
+        _waker.watch(self)
 
     def _trim(self) -> None:
         """Forget what waited last and has been taken meanwhile. Workers take from the other end at any time."""
@@ -412,11 +415,14 @@ class _Waker:
 
     def _rouse(self, host: ThreadHost) -> None:
         with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
+                try:
+                    self._thread.start()
+                except RuntimeError:  # no thread can be started: whoever waits for a call runs it
+                    return
             self._hosts.add(host)
             self._awake = True
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
-                self._thread.start()
             if self._stir.locked():
                 self._stir.release()
 

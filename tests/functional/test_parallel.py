@@ -384,6 +384,37 @@ def test_who_waits_for_a_thread_that_cannot_be_started_is_told(monkeypatch: pyte
             asyncio.run(waiting())
 
 
+def test_calls_run_where_the_thread_that_looks_after_them_cant_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So they do without it; and it is started once it can be."""
+
+    @task
+    def double(number: int) -> int:
+        return 2 * number
+
+    @entrypoint
+    def wf(number: int) -> int:
+        return double(number).result()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    waker = threads._Waker()
+    monkeypatch.setattr(threads, "_waker", waker)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        assert wf.invoke(1) == 2
+    host = threads.ThreadHost()
+    future = host.future(nothing)
+    host.start(future)
+    assert futures.wait([future], timeout=30).done == {future}
+
+
+async def nothing() -> None:
+    return None
+
+
 def test_a_host_whose_calls_change_while_it_is_looked_at_is_looked_at_again() -> None:
     """The thread that looks after waiting calls outlives a change at the wrong moment."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent import futures
 from typing import Any
 
+import pytest
+
+from flowfn.hosts import threads
 from flowfn.hosts.threads import ThreadHost
 
 
@@ -38,3 +42,23 @@ def test_a_worker_finds_an_empty_queue_empty() -> None:
     host._pending, host._active = Raced(), 1
     assert host._next() is None
     assert host._active == 0
+
+
+def test_a_call_for_which_no_worker_could_be_woken_is_looked_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may be left who would: what waited before it, and had the host looked after, was taken meanwhile."""
+    refused: list[Any] = []
+    run_soon = threads.run_soon
+
+    def refuse_first(job: Any) -> None:
+        if not refused:
+            refused.append(job)
+            raise RuntimeError("can't start new thread")
+        run_soon(job)
+
+    monkeypatch.setattr(threads, "run_soon", refuse_first)
+    host = ThreadHost(eager=True)
+    host._pending.append(host.future(nothing))
+    future = host.future(nothing)
+    host.start(future)
+    assert refused
+    assert futures.wait([future], timeout=30).done == {future}
