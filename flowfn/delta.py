@@ -28,25 +28,27 @@ _EDITS = 16
 
 def make(old: bytes, new: bytes) -> bytes | None:
     """The delta that turns `old` into `new`; None where it would save less than half of `new`."""
-    start = _same(old, 0, new, 0)
-    most = min(len(old), len(new)) - start
-    end = _same_before(old, new, most)
-    edits = _edits(old[start : len(old) - end], new[start : len(new) - end], start, len(new) // 2)
+    start = _same(old, 0, len(old), new, 0, len(new))
+    end = _same_before(old, new, min(len(old), len(new)) - start)
+    edits = _edits(old, len(old) - end, new, len(new) - end, start, len(new) // 2)
     return None if edits is None else ormsgpack.packb([len(old), len(new), *edits])
 
 
-def _edits(old: bytes, new: bytes, start: int, room: int) -> list[Any] | None:
-    """The edits that turn one stretch, which begins at `start`, into another; None if they put in more than `room`."""
+def _edits(old: bytes, old_end: int, new: bytes, new_end: int, start: int, room: int) -> list[Any] | None:
+    """The edits that turn one stretch into another, both from `start` on; None if they put in more than `room`.
+
+    Nothing is cut out to be looked at: of a long conversation that would cost more than all the looking.
+    """
     edits: list[Any] = []
-    here = there = 0
-    while here < len(old) or there < len(new):
+    here = there = start
+    while here < old_end or there < new_end:
         enough = len(edits) < 3 * _EDITS
-        after, then = _realigned(old, here, new, there) if enough else (len(old), len(new))
+        after, then = _realigned(old, here, old_end, new, there, new_end) if enough else (old_end, new_end)
         room -= then - there
         if room < 0:
             return None
-        edits += (start + there, after - here, new[there:then])
-        same = _same(old, after, new, then)
+        edits += (there, after - here, new[there:then])
+        same = _same(old, after, old_end, new, then, new_end)
         here, there = after + same, then + same
     return edits
 
@@ -101,9 +103,9 @@ def _triples(edits: list[Any]) -> Iterator[tuple[int, int, bytes]]:
     return zip(rest, rest, rest, strict=True)
 
 
-def _same(old: bytes, here: int, new: bytes, there: int) -> int:
-    """How many bytes are the same from two places on."""
-    most = min(len(old) - here, len(new) - there)
+def _same(old: bytes, here: int, old_end: int, new: bytes, there: int, new_end: int) -> int:
+    """How many bytes are the same from two places on, before both ends."""
+    most = min(old_end - here, new_end - there)
     view = memoryview(old)[here : here + most]
     if new.startswith(view, there):
         return most
@@ -132,13 +134,17 @@ def _same_before(old: bytes, new: bytes, most: int) -> int:
     return same
 
 
-def _realigned(old: bytes, here: int, new: bytes, there: int) -> tuple[int, int]:
+def _realigned(
+    old: bytes, here: int, old_end: int, new: bytes, there: int, new_end: int
+) -> tuple[int, int]:
     """The next places that agree, one of which is near; the ends where there are none."""
     for skip in _SKIPS:
-        anchor = old[here + skip : here + skip + _ANCHOR]
-        if len(anchor) == _ANCHOR and (found := new.find(anchor, there, there + _WINDOW)) >= 0:
+        anchor = old[here + skip : min(here + skip + _ANCHOR, old_end)]
+        near = min(there + _WINDOW, new_end)
+        if len(anchor) == _ANCHOR and (found := new.find(anchor, there, near)) >= 0:
             return here + skip, found
-        anchor = new[there + skip : there + skip + _ANCHOR]
-        if len(anchor) == _ANCHOR and (found := old.find(anchor, here, here + _WINDOW)) >= 0:
+        anchor = new[there + skip : min(there + skip + _ANCHOR, new_end)]
+        near = min(here + _WINDOW, old_end)
+        if len(anchor) == _ANCHOR and (found := old.find(anchor, here, near)) >= 0:
             return found, there + skip
-    return len(old), len(new)
+    return old_end, new_end
