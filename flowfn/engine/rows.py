@@ -15,7 +15,7 @@ from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
 from flowfn.errors import InvalidInput, NonDeterminismError, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import CheckpointRow, Deserializer, Serializer, Versioned
-from flowfn.pregel.channels import Channel
+from flowfn.pregel.channels import Channel, Unread
 from flowfn.pregel.plan import due_in_sight
 from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
@@ -132,7 +132,7 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
             )
     body = body_of(row, serde)
     values = {
-        name: _cell(channels[name], name, serde.loads(data))
+        name: _cell(channels[name], name, serde, data)
         for name, versioned in row.values.items()
         if name in channels and (data := versioned.whole()) is not None
     }
@@ -152,7 +152,10 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
     )
 
 
-def _cell(channel: Channel, name: str, data: Any) -> Any:
+def _cell(channel: Channel, name: str, serde: Deserializer, stored: bytes) -> Any:
+    if channel.lazy:
+        return Unread(partial(serde.loads, stored))
+    data = serde.loads(stored)
     try:
         return channel.restored(data)
     except (TypeError, ValueError) as error:

@@ -25,7 +25,7 @@ from flowfn.logs import logger
 from flowfn.ports import Begin, Lease
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch
-from flowfn.pregel.channels import EphemeralValue, LastValue
+from flowfn.pregel.channels import EphemeralValue, LastValue, Result
 from flowfn.pregel.program import Node, Program
 from flowfn.pregel.view import View
 from flowfn.values import MISSING, StateUpdate, Write
@@ -257,7 +257,7 @@ def _setup(
     )
     program = Program(
         nodes={definition.name: node},
-        channels={START: EphemeralValue(), END: LastValue(), PREVIOUS: LastValue()},
+        channels={START: EphemeralValue(), END: Result(), PREVIOUS: LastValue()},
         input=shape.writes,
         result=lambda values: values.get(END),
         input_channels=(START,),

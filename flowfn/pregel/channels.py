@@ -8,7 +8,7 @@ Rule: a channel is a frozen specification. What it holds, its *cell*, is plain d
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -37,6 +37,8 @@ class Channel:
     """
 
     spent: ClassVar[bool] = False
+    lazy: ClassVar[bool] = False
+    """Whether its cell, loaded, is `Unread`."""
 
     def initial(self) -> Any:
         """The cell of a channel that nobody has written to, made anew on each call."""
@@ -103,6 +105,35 @@ class LastValue(Channel):
             rule = "Can receive only one value per step. Use an Annotated key to handle multiple values."
             raise _not_one(name, writes, rule)
         return writes[0]
+
+
+class Unread:
+    """A cell that was loaded, and is decoded by who reads it first."""
+
+    __slots__ = ("_decode", "_value")
+
+    def __init__(self, decode: Callable[[], Any]) -> None:
+        self._decode = decode
+        self._value: Any = MISSING
+
+    def read(self) -> Any:
+        """The value; the same one whenever it is asked for. Raises what decoding raises."""
+        if self._value is MISSING:
+            self._value = self._decode()
+        return self._value
+
+
+@dataclass(frozen=True, slots=True)
+class Result(LastValue):
+    """Keeps the last value, which is decoded only if somebody reads it: a run mostly replaces it unread."""
+
+    lazy = True
+
+    def get(self, cell: Any) -> Any:
+        return cell.read() if type(cell) is Unread else cell
+
+    def stored(self, cell: Any) -> Any:
+        return self.get(cell)
 
 
 @dataclass(frozen=True, slots=True)

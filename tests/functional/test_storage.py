@@ -77,6 +77,21 @@ def test_a_conversation_costs_its_turns(
     assert put.bytes < 5 * len("".join(turns))
 
 
+def test_the_last_result_is_decoded_by_who_reads_it_and_by_no_next_call(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call replaces it unread; what it needs of the one before is what that saved."""
+    wf = chat(world)
+    world.invoke(wf, TEXT, thread_id="t")
+    serde = world.saver.serde
+    loads, decoded = serde.loads, list[bytes]()
+    monkeypatch.setattr(serde, "loads", lambda data: (decoded.append(data), loads(data))[1])
+    assert world.invoke(wf, "more", thread_id="t") == [TEXT, "more"]
+    assert len([data for data in decoded if TEXT.encode() in data]) == 1
+    assert world.invoke(wf, None, thread_id="t") == [TEXT, "more"]
+    assert world.state(wf, "t").values == [TEXT, "more"]
+
+
 def test_an_entrypoint_of_langgraphs_costs_its_turns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it came to is stored as what the next checkpoint holds, not as its task's writes as well."""
 
