@@ -134,9 +134,7 @@ def _same_before(old: bytes, new: bytes, most: int) -> int:
     return same
 
 
-def _realigned(
-    old: bytes, here: int, old_end: int, new: bytes, there: int, new_end: int
-) -> tuple[int, int]:
+def _realigned(old: bytes, here: int, old_end: int, new: bytes, there: int, new_end: int) -> tuple[int, int]:
     """The next places that agree, one of which is near; the ends where there are none."""
     for skip in _SKIPS:
         anchor = old[here + skip : min(here + skip + _ANCHOR, old_end)]

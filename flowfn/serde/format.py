@@ -1,8 +1,11 @@
-"""The stored form: one version byte, then msgpack, in which two extensions carry all other types.
+"""The stored form: a msgpack array of the value and of `END`; two extensions carry all other types.
 
 Rule: a number given out here is never given out again, and never changes its meaning; golden files
 in `tests/serde/golden` hold every release to it.
 
+- The first byte says which form it is. Value and frame are written by one call and read by one: a long value is
+  copied neither then nor then, which would take longer than all the rest. The first format, which is still read, was
+  the byte 1 before the value's own document.
 - A *leaf* is an extension whose payload is a value on its own, such as a date: its code says which.
 - A *composite* is an array whose first element is the extension `MARK`, whose payload is a `Kind`:
   `(1, [2])` is the array `MARK(TUPLE), 1, [2]`. Composites nest as arrays do, in one msgpack
@@ -18,12 +21,15 @@ from enum import IntEnum, unique
 
 import ormsgpack
 
-VERSION = 1
-
+FIRST = 0x01
+CURRENT = 0x92
 PICKLED = 0x50
 TAGGED = 0x54
 ENCRYPTED = 0xE1
-"""How bytes open that have another form; no version is ever given these numbers."""
+"""How bytes open: those of the first format, those that are written now, and those that have another form."""
+
+END = 0x7F
+"""What follows the value, one byte of msgpack as well: msgpack ignores what comes after a document."""
 
 OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT

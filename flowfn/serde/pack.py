@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ormsgpack import Fragment, packb, unpackb
 
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
-from flowfn.serde.format import OPTIONS, Kind, Refused, mark
+from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
 from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
@@ -68,14 +68,14 @@ class Packer:
         self._learned: dict[type, Encoder] = dict(self._standard)
 
     def pack(self, value: Any) -> bytes:
-        """The msgpack document of a value. Raises `Refused`, or what the value's own code raised."""
+        """The stored form of a value. Raises `Refused`, or what the value's own code raised."""
         try:
-            body = packb(value, self._encode, OPTIONS)
+            data = packb([value, END], self._encode, OPTIONS)
         except TypeError:
-            return self._pack_softly(value)
-        if type(value) in SCALARS or not (b"\xc4" in body or b"\xc5" in body or b"\xc6" in body):
-            return body
-        return self._pack_softly(value) if _may_be_flattened(value) else body
+            return self._framed_softly(value)
+        if type(value) in SCALARS or not (b"\xc4" in data or b"\xc5" in data or b"\xc6" in data):
+            return data
+        return self._framed_softly(value) if _may_be_flattened(value) else data
 
     def storable(self, value: Any) -> bool:
         """Whether `value` can be stored inside an exception, where further exceptions are refused."""
@@ -97,10 +97,17 @@ class Packer:
             found = self._learned[cls] = self._learn(cls)
         return found
 
+    def _framed_softly(self, value: Any) -> bytes:
+        _raise_signal()
+        return self._packed([_soften_part(value), END])
+
     def _pack_softly(self, value: Any) -> bytes:
         _raise_signal()
+        return self._packed(_soften_part(value))
+
+    def _packed(self, softened: Any) -> bytes:
         try:
-            return packb(_soften_part(value), self._encode_softly, OPTIONS)
+            return packb(softened, self._encode_softly, OPTIONS)
         except TypeError as failure:
             raise _reason(failure) from None
 

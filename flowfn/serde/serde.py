@@ -21,13 +21,13 @@ from flowfn.errors import (
     UntrustedTypeError,
 )
 from flowfn.serde.annotations import why_not
-from flowfn.serde.format import ENCRYPTED, OPTIONS, PICKLED, TAGGED, VERSION, Refused
+from flowfn.serde.format import CURRENT, ENCRYPTED, END, FIRST, OPTIONS, PICKLED, TAGGED, Refused
 from flowfn.serde.names import Names, NamesOfThisProcess
 from flowfn.serde.pack import SCALARS, Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
 from flowfn.serde.unpack import unpack
 
-_HEADER = bytes([VERSION])
+_OPENINGS = (bytes([CURRENT]), bytes([FIRST]))
 _SHARED = Names()
 _ENCRYPTED = (
     "The stored bytes are encrypted with key {id!r}, and are read without keys. Open the database with "
@@ -56,11 +56,11 @@ class Serde:
         """The bytes of a value. Raises `SerializationError`, whose `path` is where inside the value."""
         if type(value) in SCALARS and self._max_bytes is None:
             try:
-                return _HEADER + packb(value, None, OPTIONS)
+                return packb([value, END], None, OPTIONS)
             except TypeError:  # a text or number that msgpack can't hold
                 pass
         try:
-            data = _HEADER + self._pack(value)
+            data = self._pack(value)
         except Exception as error:
             raise self._explain(value, error) from (None if isinstance(error, Refused) else error)
         if self._max_bytes is not None and len(data) > self._max_bytes:
@@ -76,7 +76,7 @@ class Serde:
         Raises `UntrustedTypeError` for a type that may not be restored, `TypeChangedError` for one
         whose fields no longer fit, and `CorruptDataError` for anything else.
         """
-        if data[:1] != _HEADER or (self._max_bytes is not None and len(data) > self._max_bytes):
+        if data[:1] not in _OPENINGS or (self._max_bytes is not None and len(data) > self._max_bytes):
             raise self._unreadable(data)
         try:
             return unpack(data, self._names)
@@ -140,14 +140,14 @@ class Serde:
             )
         if data[0] in _OTHERS:
             return CorruptDataError(_OTHERS[data[0]])
-        if data[0] > VERSION:
+        if data[:1] in _OPENINGS:
+            return CorruptDataError(f"The stored bytes are {len(data):,}, and max_bytes is {self._max_bytes}")
+        if data[0] > FIRST:
             return NewerFormatError(
-                f"The stored bytes have format {data[0]}, and this flowfn reads up to {VERSION}: "
+                f"The stored bytes have format {data[0]}, and this flowfn reads {FIRST} and {CURRENT}: "
                 "they were written by a newer one. Upgrade flowfn"
             )
-        if data[0] != VERSION:
-            return CorruptDataError(f"The stored bytes open with {data[:1]!r}, which flowfn never writes")
-        return CorruptDataError(f"The stored bytes are {len(data):,}, and max_bytes is {self._max_bytes}")
+        return CorruptDataError(f"The stored bytes open with {data[:1]!r}, which flowfn never writes")
 
 
 def _register(names: Names, types: tuple[type, ...], as_: str | None) -> None:

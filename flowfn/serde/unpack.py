@@ -14,15 +14,16 @@ from ormsgpack import packb, unpackb
 
 from flowfn.errors import CorruptDataError
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
-from flowfn.serde.format import KINDS, Kind, Leaf
+from flowfn.serde.format import CURRENT, END, KINDS, Kind, Leaf
 from flowfn.serde.names import Found, Names
 
 _DECODERS = {int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS).items()}
 _BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
 _MARK = int(Leaf.MARK)
+_OPENING, _END = bytes([CURRENT]), bytes([END])
 _ARRAY_OF_3 = b"\x93"
-_END_TEXT = "\0end"
-_END = packb(_END_TEXT)
+_STOP_TEXT = "\0end"
+_STOP = packb(_STOP_TEXT)
 
 
 class _Call(threading.local):
@@ -49,18 +50,23 @@ def _leaf(code: int, data: bytes) -> Any:
 def unpack(data: bytes, names: Names) -> Any:
     """The value of stored bytes; any error may come out of bytes that nobody packed.
 
-    Version, document and `_END` are read as one array, since msgpack ignores what follows a document. They are
-    joined in one copy: with a second one beside it some hundred kilobytes take several times as long.
+    msgpack ignores what follows a document; what follows `END` is seen at the end. The first format has none: its
+    version, its document and a stop are read as an array.
     """
     _call.marked = False
     try:
-        _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _END)), ext_hook=_leaf)
+        if data[:1] == _OPENING:
+            value, end = unpackb(data, ext_hook=_leaf)
+            ends = end == END and data.endswith(_END)
+        else:
+            _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _STOP)), ext_hook=_leaf)
+            ends = end == _STOP_TEXT
     except ValueError:
         error, _call.error = _call.error, None
         if error is None:
             raise
         raise error from None
-    if end != _END_TEXT:
+    if not ends:
         raise CorruptDataError("More bytes follow the stored value. Restore it from a backup")
     return _build(value, names) if _call.marked else value
 

@@ -167,6 +167,13 @@ def test_objects_in_objects_end_somewhere() -> None:
         SERDE.loads_typed(("msgpack", data))
 
 
+@pytest.mark.parametrize("found", [[1, 0x7F], [[1], 0x7F], [None, 0x7F]])
+def test_a_list_of_two_that_looks_like_a_stored_value_is_read_as_langgraphs(found: Any) -> None:
+    """What stands beside LangGraph's bytes under the same tag is told from them by its first byte."""
+    assert SERDE.loads_typed(("msgpack", ormsgpack.packb(found))) == found
+    assert SERDE.loads_typed(SERDE.dumps_typed(found)) == found
+
+
 def test_a_snapshot_of_a_delta_channel_says_so() -> None:
     """What isn't read yet is refused by name."""
     with pytest.raises(CorruptDataError, match="DeltaChannel"):

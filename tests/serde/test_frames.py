@@ -186,8 +186,10 @@ def test_what_cannot_be_restored_is_refused(make: Any, path: str, remedy: str) -
 def test_a_part_that_pandas_would_expand_is_corrupt() -> None:
     """A few bytes may not become gigabytes: a range as the side of intervals is no array."""
     honest = DEFAULT.dumps(pd.IntervalIndex.from_breaks([0, 1]))
-    column = DEFAULT.dumps(np.array([0]))[1:]
-    ranged = DEFAULT.dumps(pd.RangeIndex(2**60))[1:]
+    column, ranged = (
+        DEFAULT.dumps(value).removeprefix(b"\x92").removesuffix(b"\x7f")
+        for value in (np.array([0]), pd.RangeIndex(2**60))
+    )
     assert honest.count(column) == 1
     with pytest.raises(CorruptDataError):
         DEFAULT.loads(honest.replace(column, ranged))

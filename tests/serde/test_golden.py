@@ -24,7 +24,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Rem
 from flowfn.serde import DEFAULT
 from flowfn.values import MISSING, Command, Interrupt, Send, Write
 
-FOLDER = Path(__file__).parent / "golden" / "v1"
+FOLDERS = {name: Path(__file__).parent / "golden" / name for name in ("v1", "v2")}
+FOLDER = FOLDERS["v2"]
 GOLDEN: dict[str, Any] = {
     "plain": {"none": None, "bool": True, "ints": [0, -1, 2**63], "float": -0.5, "str": "ä", "bytes": b"\0"},
     "numbers": [2**80, -(2**80), 1 + 2j, Decimal("-1.50"), Fraction(-1, 3)],
@@ -75,21 +76,29 @@ MESSAGES = [
 ]
 
 
+@pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
+def folder(request: pytest.FixtureRequest) -> Path:
+    """Where the files of each format are."""
+    found = request.param
+    assert isinstance(found, Path)
+    return found
+
+
 @pytest.mark.parametrize("name", GOLDEN)
-def test_a_golden_file_loads_to_the_value_that_was_stored(same: Any, name: str) -> None:
+def test_a_golden_file_loads_to_the_value_that_was_stored(same: Any, name: str, folder: Path) -> None:
     """Section 5: every format that was ever written is read."""
-    assert same(DEFAULT.loads((FOLDER / f"{name}.bin").read_bytes()), GOLDEN[name])
+    assert same(DEFAULT.loads((folder / f"{name}.bin").read_bytes()), GOLDEN[name])
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_golden_arrays_and_frames_load_to_what_was_stored(name: str) -> None:
+def test_golden_arrays_and_frames_load_to_what_was_stored(name: str, folder: Path) -> None:
     """They have no equality of one answer, so what is compared is what they are stored as."""
-    assert DEFAULT.dumps(DEFAULT.loads((FOLDER / f"{name}.bin").read_bytes())) == DEFAULT.dumps(TABLES[name])
+    assert DEFAULT.dumps(DEFAULT.loads((folder / f"{name}.bin").read_bytes())) == DEFAULT.dumps(TABLES[name])
 
 
-def test_golden_messages_load_to_what_was_stored() -> None:
+def test_golden_messages_load_to_what_was_stored(folder: Path) -> None:
     """Not to the same bytes: a later langchain-core may have more fields."""
-    found = DEFAULT.loads((FOLDER / "messages.bin").read_bytes())
+    found = DEFAULT.loads((folder / "messages.bin").read_bytes())
     assert (found, [type(each) for each in found]) == (MESSAGES, [type(each) for each in MESSAGES])
 
 
@@ -99,9 +108,9 @@ def test_this_format_is_written_as_it_was(name: str) -> None:
     assert DEFAULT.dumps((GOLDEN | TABLES)[name]) == (FOLDER / f"{name}.bin").read_bytes()
 
 
-def test_a_golden_exception_loads() -> None:
+def test_a_golden_exception_loads(folder: Path) -> None:
     """Exceptions have no equality, so their parts are compared."""
-    error = DEFAULT.loads((FOLDER / "exception.bin").read_bytes())
+    error = DEFAULT.loads((folder / "exception.bin").read_bytes())
     assert (type(error), error.args, error.filename, error.__notes__) == (
         FileNotFoundError,
         (2, "No such file"),

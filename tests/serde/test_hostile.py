@@ -56,6 +56,11 @@ documents = st.recursive(
 )
 
 
+def _forms(document: bytes) -> tuple[bytes, bytes]:
+    """A document as a stored value, in each format that is read."""
+    return b"\x01" + document, b"\x92" + document + b"\x7f"
+
+
 def _read(data: bytes) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # re warns about odd patterns
@@ -65,15 +70,16 @@ def _read(data: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_random_bytes_raise_only_the_errors_of_the_contract(data: bytes) -> None:
-    """Neither with our version byte nor without it."""
-    _read(data)
-    _read(b"\x01" + data)
+    """Neither as they are nor in our formats."""
+    for stored in (data, *_forms(data)):
+        _read(stored)
 
 
 @given(documents)
 def test_well_formed_nonsense_raises_only_the_errors_of_the_contract(document: Any) -> None:
     """Marks, extensions and parts in any order, which random bytes rarely are."""
-    _read(b"\x01" + ormsgpack.packb(document))
+    for stored in _forms(ormsgpack.packb(document)):
+        _read(stored)
 
 
 @given(st.data())
@@ -92,17 +98,21 @@ def test_every_truncation_is_corrupt() -> None:
             DEFAULT.loads(SAMPLE[:length])
 
 
-def test_bytes_after_the_value_are_corrupt() -> None:
-    """Two writes that ran into each other."""
+@pytest.mark.parametrize("stored", _forms(b"\xc0"))
+@pytest.mark.parametrize("more", [b"\x01", b"\0", b"\x7f\0", b"\xc0" * 9])
+def test_bytes_after_the_value_are_corrupt(stored: bytes, more: bytes) -> None:
+    """A page that was written over by part of another."""
+    assert DEFAULT.loads(stored) is None
     with pytest.raises(CorruptDataError):
-        DEFAULT.loads(DEFAULT.dumps(1) + b"\x01")
+        DEFAULT.loads(stored + more)
 
 
 @pytest.mark.parametrize("opening", [b"\x91", b"\x81\xa0", b"\x92\xd4\x0f\x01", b"\x92\xd4\x0f\x04\xc0"])
 def test_endless_nesting_is_corrupt(opening: bytes) -> None:
     """Neither a stack overflow nor a RecursionError."""
-    with pytest.raises(CorruptDataError):
-        DEFAULT.loads(b"\x01" + opening * 100_000 + b"\xc0")
+    for stored in _forms(opening * 100_000 + b"\xc0"):
+        with pytest.raises(CorruptDataError):
+            DEFAULT.loads(stored)
 
 
 def test_a_size_that_the_bytes_do_not_have_is_corrupt() -> None:
@@ -113,8 +123,9 @@ def test_a_size_that_the_bytes_do_not_have_is_corrupt() -> None:
         b"\xc6\xff\xff\xff\xff",
         b"\xc9\xff\xff\xff\xff\x01",
     ):
-        with pytest.raises(CorruptDataError):
-            DEFAULT.loads(b"\x01" + header)
+        for stored in _forms(header):
+            with pytest.raises(CorruptDataError):
+                DEFAULT.loads(stored)
 
 
 @pytest.mark.parametrize(
@@ -129,15 +140,17 @@ def test_a_size_that_the_bytes_do_not_have_is_corrupt() -> None:
 )
 def test_a_mark_outside_of_a_composite_is_corrupt(body: bytes) -> None:
     """Nothing of the format's own leaks into a value."""
-    with pytest.raises(CorruptDataError):
-        DEFAULT.loads(b"\x01" + body)
+    for stored in _forms(body):
+        with pytest.raises(CorruptDataError):
+            DEFAULT.loads(stored)
 
 
 @pytest.mark.parametrize("key", [b"../../etc/passwd", b"/etc/passwd", b"a.b/c", b"no/such/zone", b""])
 def test_a_zone_that_is_none_is_corrupt(key: bytes) -> None:
     """A zone's name leads to a file and to an import, so it is checked first."""
-    with pytest.raises(CorruptDataError):
-        DEFAULT.loads(b"\x01" + ormsgpack.packb(ormsgpack.Ext(int(Leaf.ZONE), key)))
+    for stored in _forms(ormsgpack.packb(ormsgpack.Ext(int(Leaf.ZONE), key))):
+        with pytest.raises(CorruptDataError):
+            DEFAULT.loads(stored)
 
 
 def test_a_newer_format_says_so() -> None:

@@ -11,15 +11,14 @@ from typing import Any, Literal
 
 from flowfn.errors import CorruptDataError
 from flowfn.serde import PickleSerde, Serde
-from flowfn.serde.format import PICKLED, VERSION
+from flowfn.serde.format import CURRENT, FIRST, PICKLED
 from flowfn.serde.names import lookup
 from graph_compat.checkpoint.serde.event_hooks import emit_serde_event
 from graph_compat.checkpoint.serde.reading import message_class, read_json, read_msgpack
 from graph_compat.checkpoint.serde.trusted import Named, Trusted
 
 _UNSET: Any = object()
-_OURS = bytes([VERSION])
-_PICKLE = bytes([PICKLED])
+_FIRST, _CURRENT, _PICKLE = bytes([FIRST]), bytes([CURRENT]), bytes([PICKLED])
 _RAW: dict[type, str] = {bytes: "bytes", bytearray: "bytearray"}
 
 
@@ -71,7 +70,10 @@ class JsonPlusSerializer:
         if type(obj) in _RAW:
             return _RAW[type(obj)], bytes(obj)
         data = (self._pickle or self._serde).dumps(obj)
-        return ("pickle", data[1:]) if data[:1] == _PICKLE else ("msgpack", data)
+        if data[:1] == _PICKLE:
+            return "pickle", data[1:]
+        # The tag is LangGraph's, and so could be an array of two.
+        return "msgpack", _FIRST + data[1:-1] if data[:1] == _CURRENT else data
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value of a tag and bytes, of this serializer or of LangGraph's.
@@ -99,7 +101,7 @@ class JsonPlusSerializer:
         if not data:
             raise CorruptDataError("There are no stored bytes to read. Restore them from a backup")
         # As LangGraph's msgpack, a document that opens like this is the number 1, and ends there.
-        if data[:1] == _OURS and len(data) > 1:
+        if data[:1] == _FIRST and len(data) > 1:
             return self._serde.loads(data)
         return read_msgpack(data, self._trusted, self._hook)
 
