@@ -210,8 +210,10 @@ def test_a_broken_thread_is_left_behind(copy: Path, statement: str, problem: str
 
 def test_older_formats(copy: Path) -> None:
     """Format 3 keeps what was sent among the writes of the parent; before that, channels have other names."""
-    from flowfn.serde import DEFAULT
     from flowfn.values import Send
+
+    def stored(value: Any) -> bytes:
+        return SERDE.dumps_typed(value)[1]
 
     db = sqlite3.connect(copy)
     (tag, data, id, parent) = db.execute(
@@ -222,11 +224,11 @@ def test_older_formats(copy: Path) -> None:
     old = {**SERDE.loads_typed((tag, data)), "v": 3}
     sql(
         copy,
-        ("UPDATE checkpoints SET checkpoint = ? WHERE checkpoint_id = ?", (DEFAULT.dumps(old), id)),
+        ("UPDATE checkpoints SET checkpoint = ? WHERE checkpoint_id = ?", (stored(old), id)),
         (
             "INSERT INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value)"
             " VALUES ('asks', '', ?, 'task', 7, '__pregel_tasks', 'msgpack', ?)",
-            (parent, DEFAULT.dumps(Send("n", 1))),
+            (parent, stored(Send("n", 1))),
         ),
     )
     target = MemorySaver()
@@ -237,7 +239,7 @@ def test_older_formats(copy: Path) -> None:
         copy,
         (
             "UPDATE checkpoints SET checkpoint = ? WHERE checkpoint_id = ?",
-            (DEFAULT.dumps({**old, "v": 2}), id),
+            (stored({**old, "v": 2}), id),
         ),
     )
     assert "has format 2" in (load(MemorySaver(), copy)["asks"].problem or "")
