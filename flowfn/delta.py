@@ -23,6 +23,9 @@ _WINDOW = 1 << 16
 """How far away the same place is looked for: what was put in or taken out is at most as large."""
 _SKIPS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 256, 1024, 4096)
 """How many bytes may have been replaced: a container's header has up to 5, a text any number."""
+_COUNTS = (1, 2, 3, 4)
+"""How many bytes of a container's count change at most, where it isn't a byte longer than before: looked at first, since
+a list that grows begins so, and no search has to fail before."""
 _EDITS = 16
 
 
@@ -136,6 +139,12 @@ def _same_before(old: bytes, new: bytes, most: int) -> int:
 
 def _realigned(old: bytes, here: int, old_end: int, new: bytes, there: int, new_end: int) -> tuple[int, int]:
     """The next places that agree, one of which is near; the ends where there are none."""
+    if here == old_end or there == new_end:
+        return old_end, new_end
+    for skip in _COUNTS:
+        anchor = old[here + skip : min(here + skip + _ANCHOR, old_end)]
+        if len(anchor) == _ANCHOR and new.startswith(anchor, there + skip, new_end):
+            return here + skip, there + skip
     for skip in _SKIPS:
         anchor = old[here + skip : min(here + skip + _ANCHOR, old_end)]
         near = min(there + _WINDOW, new_end)
