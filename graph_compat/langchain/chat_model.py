@@ -8,7 +8,7 @@ LangChain, and so is whatever it would convert first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from graph_compat.langchain import is_loaded
@@ -77,11 +77,17 @@ def _is_plain(model: Any, base: type, methods: tuple[str, ...]) -> bool:
 
 def _are_plain(messages: Any) -> bool:
     """Whether messages reach a model as they are: in a list, each with a text."""
+    if type(messages) is not list or not all(map(_is_message, map(type, messages))):
+        return False
+    return {type(message.content) for message in messages} <= {str}
+
+
+@lru_cache
+def _is_message(kind: type) -> bool:
+    """Whether a class is one of LangChain's messages; asked of all messages in every round."""
     from langchain_core.messages import BaseMessage
 
-    return type(messages) is list and all(
-        isinstance(message, BaseMessage) and type(message.content) is str for message in messages
-    )
+    return issubclass(kind, BaseMessage)
 
 
 def _options(model: Any) -> dict[str, Any]:

@@ -151,11 +151,12 @@ def check_history(messages: Sequence[Any]) -> None:
     done: set[Any] = set()
     asked: set[Any] = set()
     for message in messages:  # the ids alone: it is all messages, in every round
-        match role_of(message):
-            case "assistant":
-                asked.update(call.get("id") for call in field_of(message, "tool_calls") or ())
-            case "tool":
-                done.add(field_of(message, "tool_call_id"))
+        role = role_of(message)
+        if role == "assistant":
+            for call in field_of(message, "tool_calls") or ():
+                asked.add(call.get("id"))
+        elif role == "tool":
+            done.add(field_of(message, "tool_call_id"))
     if not asked <= done:
         models = [message for message in messages if role_of(message) == "assistant"]
         missing = [call for message in models for call in calls_of(message) if call["id"] not in done]

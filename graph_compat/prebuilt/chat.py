@@ -53,7 +53,7 @@ def role_of(message: Any) -> str | None:
 
 def field_of(message: Any, name: str) -> Any:
     """A field of a message of either form; None where it has none."""
-    return message.get(name) if is_dict(message) else getattr(message, name, None)
+    return message.get(name) if _is_mapping(type(message)) else getattr(message, name, None)
 
 
 def calls_of(message: Any) -> list[ToolCall]:
