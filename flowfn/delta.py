@@ -24,8 +24,8 @@ _WINDOW = 1 << 16
 _SKIPS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 256, 1024, 4096)
 """How many bytes may have been replaced: a container's header has up to 5, a text any number."""
 _COUNTS = (1, 2, 3, 4)
-"""How many bytes of a container's count change at most, where it isn't a byte longer than before: looked at first, since
-a list that grows begins so, and no search has to fail before."""
+"""How many bytes of a container's count change at most, where it takes as many as before: looked at first, since a list
+that grows begins so, and no search has to fail before."""
 _EDITS = 16
 
 
