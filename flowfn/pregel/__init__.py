@@ -18,6 +18,7 @@ from flowfn.pregel.channels import (
     LastValueAfterFinish,
     NamedBarrier,
     NamedBarrierAfterFinish,
+    Result,
     Topic,
     UntrackedValue,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "Node",
     "Program",
     "Reducer",
+    "Result",
     "Selection",
     "Steps",
     "Task",

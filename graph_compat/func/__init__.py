@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import flowfn
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.pregel import Channel, Result
 from graph_compat.channels import EphemeralValue, LastValue
 from graph_compat.constants import END, PREVIOUS, START
 from graph_compat.func.tasks import task
@@ -93,7 +94,7 @@ class entrypoint:
         )
         return Pregel(
             nodes={name: node},
-            channels={START: EphemeralValue(given), END: LastValue(result), PREVIOUS: LastValue(saved)},
+            channels={START: EphemeralValue(given), END: _Result(result), PREVIOUS: LastValue(saved)},
             input_channels=START,
             output_channels=END,
             stream_channels=END,
@@ -105,6 +106,13 @@ class entrypoint:
             cache_policy=self.cache_policy,
             retry_policy=self.retry_policy or (),
         )
+
+
+class _Result(LastValue[Any]):
+    """The result: decoded only if somebody reads it, since the next call replaces it."""
+
+    __slots__ = ()
+    rule: Channel = Result()
 
 
 def _returned(value: Any) -> Any:

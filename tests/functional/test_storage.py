@@ -77,19 +77,25 @@ def test_a_conversation_costs_its_turns(
     assert put.bytes < 5 * len("".join(turns))
 
 
+@pytest.mark.parametrize("of", ["flowfn", "langgraph"])
 def test_the_last_result_is_decoded_by_who_reads_it_and_by_no_next_call(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    of: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call replaces it unread; what it needs of the one before is what that saved."""
-    wf = chat(world)
-    world.invoke(wf, TEXT, thread_id="t")
+
+    async def talk(text: str, *, previous: Any = None) -> list[str]:
+        return [*(previous or []), text]
+
+    langgraphs = langgraphs_entrypoint(checkpointer=world.saver)
+    wf = world.entrypoint(talk) if of == "flowfn" else langgraphs(world.colour(talk))
+    config = {"configurable": {"thread_id": "t"}}
+    world.invoke(wf, TEXT, config)
     serde = world.saver.serde
     loads, decoded = serde.loads, list[bytes]()
     monkeypatch.setattr(serde, "loads", lambda data: (decoded.append(data), loads(data))[1])
-    assert world.invoke(wf, "more", thread_id="t") == [TEXT, "more"]
+    assert world.invoke(wf, "more", config) == [TEXT, "more"]
     assert len([data for data in decoded if TEXT.encode() in data]) == 1
-    assert world.invoke(wf, None, thread_id="t") == [TEXT, "more"]
-    assert world.state(wf, "t").values == [TEXT, "more"]
+    assert world.do(wf, "get_state", config).values == [TEXT, "more"]
 
 
 def test_an_entrypoint_of_langgraphs_costs_its_turns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
