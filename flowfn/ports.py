@@ -277,6 +277,9 @@ class Host(Protocol):
     The engine awaits these. A blocking host answers by blocking and never suspends.
     """
 
+    def ended(self) -> None:
+        """The run has ended that this was made for: nothing of it need be kept."""
+
     def now(self) -> float:
         """Seconds since the epoch."""
 

@@ -69,6 +69,10 @@ class LoopHost:
 
     # -- starting and joining attempts ----------------------------------------------------------
 
+    def ended(self) -> None:
+        """The run has ended that this was made for; see `ThreadHost`."""
+        self.threads.ended()
+
     def new_id(self) -> str:
         return new_id()
 

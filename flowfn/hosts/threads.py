@@ -256,6 +256,10 @@ class ThreadHost:
                 with suppress(RuntimeError):  # no thread can be started: there will be another look
                     run_soon(partial(_settle_all, [future for future in calls if future.runner is self]))
 
+    def ended(self) -> None:
+        """The run has ended that this was made for: nothing will be called any more, and nobody need look after it."""
+        _waker.forget(self)
+
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
         return 0
@@ -412,6 +416,10 @@ class _Waker:
         self._fresh = True
         if not self._awake or host not in self._hosts:
             self._rouse(host)
+
+    def forget(self, host: ThreadHost) -> None:
+        """Look after `host` no more, and hold nothing of its run: many may end from one look to the next."""
+        self._hosts.discard(host)
 
     def _rouse(self, host: ThreadHost) -> None:
         with self._lock:
