@@ -235,26 +235,18 @@ def loop_hosts() -> Hosts:
 
 def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
     """Run to the end; the traceback of what it raises begins in the user's code."""
-    hosts = hosts or blocking_hosts()
     try:
-        return drive(prepare(setup, order, hosts))
+        return drive(prepare(setup, order, hosts or blocking_hosts()))
     except BaseException as error:
         raise setup.translated(trimmed(error)) from error.__cause__
-    finally:
-        if current_frame.get() is None:  # else they are those of the run around it
-            hosts.own.ended()
 
 
 async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
     """`run_blocking` for asyncio."""
-    hosts = hosts or loop_hosts()
     try:
-        return await prepare(setup, order, hosts)
+        return await prepare(setup, order, hosts or loop_hosts())
     except BaseException as error:
         raise setup.translated(trimmed(error)) from error.__cause__
-    finally:
-        if current_frame.get() is None:
-            hosts.own.ended()
 
 
 def _settings(setup: Setup, order: Order) -> Settings:
@@ -274,6 +266,9 @@ async def prepare(
     except BaseException:
         await _give_back(setup, order, hosts.own)
         raise
+    finally:
+        if current_frame.get() is None:  # else they are those of the run around it
+            hosts.own.ended()
 
 
 async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, started: Started | None) -> Ending:

@@ -17,9 +17,9 @@ from flowfn import Future, entrypoint, task
 from flowfn.hosts.loop import IN_PLACE
 from graph_compat.graph import START, StateGraph
 
-FILL, RUNS, FEW = 80, 1000, 150
-"""Runs by which bounded caches are full, runs that are looked at, and how many of them may have left something: those
-of the last ten milliseconds or so, which a thread of ours has yet to look at."""
+FILL, RUNS, FEW = 80, 30, 10
+"""Runs by which bounded caches are full, runs that are looked at, and how many of them may have left something: the
+last ones, which a thread of ours may just be looking at."""
 
 
 class Count(TypedDict):
@@ -54,7 +54,7 @@ def made_of_ours() -> Counter[str]:
     )
 
 
-def check_that_runs_leave_nothing(run: Callable[[], Any], tries: int = 3) -> None:
+def check_that_runs_leave_nothing(run: Callable[[], Any], tries: int = 20) -> None:
     """After many runs there is as much of everything as before.
 
     Threads let go when they come round to it, so it is looked at again after further runs: what piles up only

@@ -2,7 +2,7 @@
 
 Rule: a channel is a frozen specification. What it holds, its *cell*, is plain data that lives in
 `Checkpoint.values`; every method takes a cell and returns a new one, and never changes it in place.
-`MISSING` stands for an empty cell.
+`MISSING` stands for an empty cell, and `Unread` for one whose value nobody has decoded yet.
 """
 
 from __future__ import annotations

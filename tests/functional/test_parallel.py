@@ -411,6 +411,19 @@ def test_calls_run_where_the_thread_that_looks_after_them_cant_be_started(
     assert futures.wait([future], timeout=30).done == {future}
 
 
+def test_calls_are_looked_after_where_the_thread_that_did_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another takes its place."""
+    waker = threads._Waker()
+    monkeypatch.setattr(threads, "_waker", waker)
+    waker._thread = threading.Thread(target=lambda: None)
+    waker._thread.start()
+    waker._thread.join()
+    host = threads.ThreadHost()
+    future = host.future(nothing)
+    host.start(future)
+    assert futures.wait([future], timeout=30).done == {future}
+
+
 async def nothing() -> None:
     return None
 

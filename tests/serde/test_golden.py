@@ -104,7 +104,7 @@ def test_golden_messages_load_to_what_was_stored(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", GOLDEN | TABLES)
 def test_this_format_is_written_as_it_was(name: str) -> None:
-    """Section 4: digests that were recorded stay what they are, until the version byte changes."""
+    """Section 4: digests that were recorded stay what they are, until the format does."""
     assert DEFAULT.dumps((GOLDEN | TABLES)[name]) == (FOLDER / f"{name}.bin").read_bytes()
 
 
