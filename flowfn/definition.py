@@ -125,15 +125,16 @@ class Definition:
         return tuple(p for p in self.signature.parameters.values() if p.name not in self.injected)
 
     @cached_property
-    def _plain(self) -> tuple[tuple[str, ...], dict[str, None], frozenset[str]] | None:
-        """Names by position, all names in their order, and those that a caller must fill; None if it takes `*args` or
-        such."""
+    def _plain(self) -> tuple[tuple[str, ...], dict[str, None], frozenset[str], int] | None:
+        """Names by position, all names in their order, those that a caller must fill, and how many arguments fill
+        all by position, -1 where none can; None if it takes `*args` or such."""
         parameters = self.signature.parameters
         if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values()):
             return None
         by_position = tuple(name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD)
         required = frozenset(p.name for p in self.parameters if p.default is p.empty)
-        return by_position, dict.fromkeys(parameters), required
+        enough = len(by_position) if required <= frozenset(by_position) else -1
+        return by_position, dict.fromkeys(parameters), required, enough
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter name, without defaults.
@@ -144,8 +145,10 @@ class Definition:
         plain = self._plain
         if plain is None or len(args) > len(plain[0]):
             return self._bind_slowly(args, kwargs)
-        by_position, names, required = plain
+        by_position, names, required, enough = plain
         bound = dict(zip(by_position, args, strict=False))
+        if not kwargs and len(args) == enough:
+            return bound
         if kwargs:
             if not (kwargs.keys() <= names.keys() and bound.keys().isdisjoint(kwargs)):
                 return self._bind_slowly(args, kwargs)
@@ -169,6 +172,8 @@ class Definition:
     def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
         bound = self.bind(args, kwargs)
+        if self._all_count:
+            return bound
         if callable(self.key):
             return {"key": self.key(*args, **kwargs)}
         if self.held:
@@ -179,6 +184,11 @@ class Definition:
         for name in self.ignore:
             bound.pop(name, None)
         return bound
+
+    @cached_property
+    def _all_count(self) -> bool:
+        """Whether the arguments tell one call from another, all of them and nothing else."""
+        return self.key is None and not (self.held or self.ignore)
 
     @property
     def captured(self) -> bytes:

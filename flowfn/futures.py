@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import Suspended
-from flowfn.unlocked import UnlockedFuture
+from flowfn.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
 
@@ -71,25 +71,31 @@ class Future(UnlockedFuture[R], Generic[R]):
     as well. By the time it is done, its outcome is recorded.
     """
 
+    # What most futures never get is of the class until they do.
+    runner: Runner | None = None
+    context: Context | None = None
+    """Where to run the job, if it isn't run by whoever waits."""
+    order: int | None = None
+    """The place of the recorded outcome among those of its run; None while there is none."""
+    seen = False
+    """Whether anybody has looked at the outcome."""
+    stop: Callable[[], bool] | None = None
+    """Stops what runs on a worker; says whether it could."""
+    taker: int | None = None
+    """The thread that took the job to run it in place, as it waited."""
+    _place: Callable[[], None] | None = None
+    _tell: Callable[[Future[R]], Any] | None = None
+
     def __init__(self, job: Job | None = None, runner: Runner | None = None) -> None:
-        super().__init__()
-        self._job: list[Job] = [] if job is None else [job]
-        self._place: Callable[[], None] | None = None
+        # Of the base class nothing is called: what it would make is of the class, or made when asked for.
+        self._job = [] if job is None else [job]
         self.runner = runner
-        self.context: Context | None = None
-        """Where to run the job, if it isn't run by whoever waits."""
-        self.order: int | None = None
-        """The place of the recorded outcome among those of its run; None while there is none."""
-        self._tell: Callable[[Future[R]], Any] | None = None
-        self.seen = False
-        """Whether anybody has looked at the outcome."""
-        self.stop: Callable[[], bool] | None = None
-        """Stops what runs on a worker; says whether it could."""
 
     @classmethod
     def of(cls, value: R, order: int | None = None) -> Future[R]:
         """A future that is done already."""
-        future = cls()
+        future: Future[R] = cls.__new__(cls)
+        future._job = []
         future.order = order
         future.start_done(value)
         return future
@@ -103,9 +109,6 @@ class Future(UnlockedFuture[R], Generic[R]):
         return future
 
     # -- for whoever runs the job ---------------------------------------------------------------
-
-    taker: int | None = None
-    """The thread that took the job to run it in place, as it waited."""
 
     def take_here(self) -> Job | None:
         """`take`, for a thread that waits; should Ctrl-C come as it does, `left_behind` knows."""
@@ -184,14 +187,16 @@ class Future(UnlockedFuture[R], Generic[R]):
             RuntimeError: called on the event loop's own thread before it is done; await it there.
         """
         self.seen = True
-        self.wait(timeout)
+        if self._state != FINISHED:
+            self.wait(timeout)
         return self._outcome()
 
     def _outcome(self) -> R:
         """The value of a future that is done, or its error raised; `concurrent.futures` overlooks one that is falsy."""
-        error = super().exception(0)
-        if error is None:
+        if self._state == FINISHED and self._exception is None:
             return self._result  # type: ignore[no-any-return]
+        error = super().exception(0)
+        assert error is not None
         if isinstance(error, Suspended):
             _tell()
         try:

@@ -41,11 +41,13 @@ class UnlockedFuture(concurrent.futures.Future[R]):
     _waiters: Any = _ListOnceAsked()
     _done_callbacks: Any = _ListOnceAsked()
 
+    # What the base class gives each; a test compares the two.
+    _state = PENDING
+    _result: Any = None
+    _exception: Any = None
+
     def __init__(self) -> None:
-        # What the base class makes, but for its condition and its lists; a test compares the two.
-        self._state = PENDING
-        self._result: Any = None
-        self._exception: Any = None
+        """Nothing yet: what the base class makes here is made when it is asked for."""
 
     @property
     def _condition(self) -> Condition:  # type: ignore[override]
@@ -75,7 +77,7 @@ class UnlockedFuture(concurrent.futures.Future[R]):
 
     def start_done(self, result: R) -> None:
         """`set_result`, for whoever made it, while nobody else knows it: that takes no lock."""
-        self.__dict__["slot"] = _SETTLED
+        self.slot = _SETTLED
         self._result = result
         self._state = FINISHED
 

@@ -100,7 +100,7 @@ def config(thread: object, **more: Any) -> dict[str, Any]:
 
 TASK = {
     # Finding the identity, the future, the frame, the outcome.
-    "none": Cost(52, 0),
+    "none": Cost(50, 0),
     # The record: what it stands under, its bytes, the group of commits that it is in.
     "memory": Cost(134, 0),
     # BEGIN, whether others have written, the row, COMMIT; now and then, care for the log.
@@ -122,7 +122,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(72, 0), "sqlite": Cost(77, 0)}
+RESUMED = {"memory": Cost(57, 0), "sqlite": Cost(59, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 

@@ -8,9 +8,8 @@ path, and the indexes, the channels and the bytes of its writes.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from functools import partial
-from itertools import groupby, repeat
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import itemgetter
 
 import ormsgpack
@@ -23,7 +22,7 @@ from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor
 
-_write = partial(tuple.__new__, WriteRow)
+_new = tuple.__new__
 """Makes a write of its parts, without a call of Python's."""
 
 _of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
@@ -56,24 +55,23 @@ def read(db: Cursor, checkpoint: int) -> list[WriteRow]:
     Raises:
         Damaged: that isn't what is there.
     """
-    found: list[WriteRow] = []
-    for _, data in _rows(db, checkpoint):
-        found += writes_in(data)
-    return merged(found)
+    found, is_merged = writes_in(_rows(db, checkpoint))
+    return found if is_merged else merged(found)
 
 
 def move(db: Cursor, old: int, new: int) -> None:
     """Have what was written under a checkpoint's key under another one, which has nothing yet."""
-    moved = [(key + (new - old) * ROOM, data, key) for key, data in _rows(db, old)]
+    moved = [
+        (key + (new - old) * ROOM, data, key) for key, data in _rows(db, old)
+    ]  # read before they are changed
     db.executemany(
         'UPDATE "write" SET key = ?, crc = ? WHERE key = ?',
         [(place, checksum((place, data)), key) for place, data, key in moved],
     )
 
 
-def _rows(db: Cursor, checkpoint: int) -> list[tuple[int, bytes]]:
+def _rows(db: Cursor, checkpoint: int) -> Iterator[tuple[int, bytes]]:
     """The rows under a checkpoint, checked."""
-    found = []
     place = checkpoint * ROOM
     for key, data, crc in db.execute(_ROWS, span(checkpoint)):
         place += 1
@@ -81,8 +79,7 @@ def _rows(db: Cursor, checkpoint: int) -> list[tuple[int, bytes]]:
             raise Damaged("what its tasks wrote: rows are missing")
         if checksum((key, data)) != crc:
             raise Damaged(f"what its tasks wrote: {CHANGED}")
-        found.append((key, data))
-    return found
+        yield key, data
 
 
 def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
@@ -99,9 +96,15 @@ def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
     return [ormsgpack.packb(groups)]
 
 
-def writes_in(data: bytes) -> list[WriteRow]:
-    """The writes that a row has."""
+def writes_in(rows: Iterable[tuple[int, bytes]]) -> tuple[list[WriteRow], bool]:
+    """The writes of rows, by key and data, and whether each is alone with its task and index: most tasks write once."""
     found: list[WriteRow] = []
-    for task, path, *columns in ormsgpack.unpackb(data):
-        found += map(_write, zip(repeat(task), *columns, repeat(path), strict=False))
-    return found
+    tasks: set[str] = set()
+    is_merged = True
+    for _, data in rows:
+        for task, path, indexes, channels, values in ormsgpack.unpackb(data):
+            is_merged = is_merged and task not in tasks and len({*indexes}) == len(indexes)
+            tasks.add(task)
+            for index, channel, value in zip(indexes, channels, values, strict=False):
+                found.append(_new(WriteRow, (task, index, channel, value, path)))
+    return found, is_merged

@@ -132,8 +132,8 @@ def left_waiting(
 
 async def answer(
     journal: Journal, host: Host, checkpoint: str, asked: Sequence[Pending], resume: Any, by: str | None
-) -> None:
-    """Commit answers to those of the questions that wait, all of them or none.
+) -> list[Writes]:
+    """Commit answers to those of the questions that wait, all of them or none, and give what was committed.
 
     Raises:
         NoPendingInterrupt: nothing waits, or not under that id, or its deadline has passed.
@@ -151,7 +151,10 @@ async def answer(
         writes.append(Writes(question.namespace, question.checkpoint, rows))
     done = {question.interrupt.id for question, _ in answers}
     now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
-    await journal.write(host, [*writes, pending_rows(journal, checkpoint, now)])
+    writes.append(pending_rows(journal, checkpoint, now))
+    await journal.write(host, writes)
+    await journal.catch_up(host)
+    return writes
 
 
 async def after_an_edit(

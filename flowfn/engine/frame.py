@@ -235,7 +235,7 @@ class Frame:
 
     def position(self, name: str) -> int:
         """How many calls of the same name this attempt made before."""
-        return next(self.positions.setdefault(name, count()))
+        return next(self.positions.get(name) or self.positions.setdefault(name, count()))
 
     # -- its place under `max_concurrency` -------------------------------------------------------
 

@@ -107,7 +107,7 @@ class Journal:
 
     async def _read(self, host: Host, find: Callable[[], Loaded | None]) -> Loaded | None:
         """What is stored, and what is to be written later with it."""
-        await self._write_backlog(host)
+        await self.catch_up(host)
         try:
             loaded: Loaded | None = find() if self.saver.inline else await host.blocking(find)
         except Exception as error:
@@ -128,12 +128,21 @@ class Journal:
         if loaded is None:
             return Ledger()
         ledger = Ledger(loaded.writes, self)
+        self._go_on_from(ledger)
+        return ledger
+
+    def add(self, ledger: Ledger, rows: Iterable[WriteRow]) -> None:
+        """Add to recorded calls what has been committed since they were read."""
+        ledger.add(rows, self, self._place + 1)
+        self._go_on_from(ledger)
+
+    def _go_on_from(self, ledger: Ledger) -> None:
+        """Count on from what is recorded."""
         if ledger.last_index > self.order:
             self._orders = iter(range(ledger.last_index + 1, _NUMBERS))
         if ledger.last_place > self._place:
             self._place = ledger.last_place
             self._places = count(self._place + 1)
-        return ledger
 
     def checkpoint(self, loaded: Loaded, channels: Mapping[str, Channel]) -> Checkpoint:
         """A stored checkpoint, decoded."""
@@ -158,7 +167,7 @@ class Journal:
         if waited:
             rows.append(one_row(task, SUSPENDED, self.serde.dumps(False)))
         await self.append(host, note, *rows)
-        await self._write_backlog(host)
+        await self.catch_up(host)
 
     async def record(
         self,
@@ -343,9 +352,9 @@ class Journal:
         """Write all that waits for another commit: there will be none."""
         if self._held:
             await self.write(host, self._released({*self._held}))
-        await self._write_backlog(host)
+        await self.catch_up(host)
 
-    async def _write_backlog(self, host: Host) -> None:
+    async def catch_up(self, host: Host) -> None:
         """Write all that was to be written later."""
         if self._backlog is not None:
             await self._backlog.write(host)

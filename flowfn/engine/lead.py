@@ -323,11 +323,11 @@ async def _obey(
         if offer is not None:
             run.root.offered.append(offer)
         else:
-            await answer(
-                journal, run.host, loaded.checkpoint.id, run.root.waiting, command.resume, command.by
-            )
-            again = await journal.load(run.host, run.namespace, run.checkpoint.id)
-            run.ledger = journal.ledger(again)
+            at, asked = loaded.checkpoint.id, run.root.waiting
+            answered = await answer(journal, run.host, at, asked, command.resume, command.by)
+            for writes_of in answered:
+                if (writes_of.namespace, writes_of.checkpoint) == (run.namespace, run.checkpoint.id):
+                    journal.add(run.ledger, writes_of.rows)
     if writes:
         await journal.write(run.host, [_command_rows(run, journal, writes)])
         _add(run, writes)

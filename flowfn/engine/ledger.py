@@ -6,7 +6,7 @@ Rule: a record belongs to one call of an attempt: the first that claims it, on w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -23,10 +23,18 @@ class Ledger:
     `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
     """
 
-    def __init__(self, rows: Iterable[WriteRow] = (), serde: Deserializer | None = None) -> None:
+    def __init__(self, rows: Sequence[WriteRow] = (), serde: Deserializer | None = None) -> None:
         self.records: dict[str, Record] = {}
         self.nodes: dict[str, NodeRecord] = {}
-        for place, row in enumerate(rows, 1):
+        self.last_index = 0
+        self.last_place = 0
+        self._index: _Index | None = None
+        if rows:
+            self.add(rows, serde)
+
+    def add(self, rows: Iterable[WriteRow], serde: Deserializer | None, first: int = 1) -> None:
+        """Take up rows in the order in which they were committed; of the calls' outcomes, the first has this place."""
+        for place, row in enumerate(rows, first):
             if row.path:
                 assert serde is not None
                 self.nodes.setdefault(row.task, NodeRecord(serde)).rows.append(row)
@@ -36,13 +44,12 @@ class Ledger:
                 assert serde is not None
                 record = self.records[row.task] = Record(row.task, serde)
             record.add(row, place)
-        commanded = self.nodes.get(RUN_TASK)
-        self.last_index = 0 if commanded is None else max(row.index for row in commanded.rows)
-        self.last_place = 0
+        self._index = None
+        if (commanded := self.nodes.get(RUN_TASK)) is not None:
+            self.last_index = max(self.last_index, *(row.index for row in commanded.rows))
         for record in self.records.values():
             self.last_index = max(self.last_index, record.index, record.started)
             self.last_place = max(self.last_place, record.order)
-        self._index: _Index | None = None
 
     def writes_at(self, path: tuple[Any, ...]) -> list[Write] | None:
         """What the task of a node wrote; None if it hasn't finished."""

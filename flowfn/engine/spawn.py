@@ -39,7 +39,8 @@ def spawn(
         NonDeterminismError, RunClosed: the run can't go on.
     """
     frame.check()
-    frame.sign()
+    if frame.watch is not None:
+        frame.sign()
     _refuse_futures(definition, args, kwargs)
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, site=site)
@@ -48,13 +49,19 @@ def spawn(
         definition.bind(args, kwargs)
         return _start(call, host)
     identify(call, frame)
-    verdict = _place(call, frame) if run.ledger.records else None
-    if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how == "position"):
-        return _hold(call, host)
-    if isinstance(verdict, Same) and (reused := _reuse(call, verdict)) is not None:
-        return reused
-    if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
-        run.newcomers.append(call)
+    if run.ledger.records:
+        record = run.ledger.records.get(call.task)
+        if record is not None and record.claim():  # the same identity: as almost always
+            reused = _reuse(call, record)
+        else:
+            verdict = _place(call, frame)
+            if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how == "position"):
+                return _hold(call, host)
+            reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
+            if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
+                run.newcomers.append(call)
+        if reused is not None:
+            return reused
     _report_weak(call, None)
     return _start(call, host)
 
@@ -99,7 +106,7 @@ def place_held(frame: Frame) -> None:
     for call in held:
         assert call.future is not None
         verdict = _place(call, frame, waited=True)
-        reused = _reuse(call, verdict) if isinstance(verdict, Same) else None
+        reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
         if reused is not None:
             call.future.become(reused)
         else:
@@ -148,15 +155,18 @@ def _judge(call: Call, frame: Frame) -> Verdict:
     )
 
 
-def _reuse(call: Call, verdict: Same) -> Future[Any] | None:
-    """The recorded outcome as a future that is done, or None where the call has to run (again)."""
-    run, record = call.run, verdict.record
+def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | None:
+    """The recorded outcome as a future that is done, or None where the call has to run (again).
+
+    `how` is what `Same` says.
+    """
+    run = call.run
     _note_order(call, record)
     call.task = record.task
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code
-    if verdict.how != "identity":
-        _report_alike(call, verdict)
+    if how != "identity":
+        _report_alike(call, record, how)
     if record.in_doubt:
         _report_in_doubt(call, record)
         call.doubt = record
@@ -243,9 +253,9 @@ def _summary(record: Record) -> CallSummary | None:
     return None if record.info is None else record.info.summary._replace(code=record.code or "")
 
 
-def _report_alike(call: Call, verdict: Same) -> None:
-    summary, report = _summary(verdict.record), call.run.root.report
-    if verdict.how == "clock":
+def _report_alike(call: Call, record: Record, how: str) -> None:
+    summary, report = _summary(record), call.run.root.report
+    if how == "clock":
         report.add("clock", summary, call.summary, "only the time differs: reused")
     else:
         report.add("position", summary, call.summary, "reused by its position, as on_divergence says")

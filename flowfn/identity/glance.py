@@ -21,6 +21,8 @@ def _table(characters: str, to: str) -> bytes:
 
 _DIGITS_TO_ZEROS = _table(digits, "0")
 _TOKENS_TO_AS = _table(ascii_letters + digits + "_+/-", "a")
+_TOKEN = 16
+_RUN = b"a" * _TOKEN
 
 
 def is_ordinary_text(text: str) -> bool:
@@ -31,7 +33,7 @@ def is_ordinary_text(text: str) -> bool:
 def _holds_no_token(data: bytes) -> bool:
     return (
         b"0000" not in data.translate(_DIGITS_TO_ZEROS)
-        and b"aaaaaaaaaaaaaaaa" not in data.translate(_TOKENS_TO_AS)
+        and (len(data) < _TOKEN or _RUN not in data.translate(_TOKENS_TO_AS))
         and b"tmp" not in data
         and b" at 0x" not in data
     )

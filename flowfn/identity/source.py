@@ -49,7 +49,14 @@ def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
     node = index.classes.get(cls.__qualname__) if index is not None else None
     if node is None:
         return None
-    body = [member for member in node.body if not (isinstance(member, _Function) and skip(member.name))]
+    methods = (member.name for member in node.body if isinstance(member, _Function))
+    return _unit_without(node, frozenset(filter(skip, methods)))
+
+
+@lru_cache(maxsize=1024)
+def _unit_without(node: ast.ClassDef, skipped: frozenset[str]) -> Unit:
+    """The unit of a class without these methods; kept, as functions that are made anew on each call name it again."""
+    body = [member for member in node.body if not (isinstance(member, _Function) and member.name in skipped)]
     return _unit(ast.ClassDef(node.name, node.bases, node.keywords, body, [], **_NO_TYPE_PARAMETERS))
 
 

@@ -76,13 +76,15 @@ class Serde:
         Raises `UntrustedTypeError` for a type that may not be restored, `TypeChangedError` for one
         whose fields no longer fit, and `CorruptDataError` for anything else.
         """
-        if data[:1] not in _OPENINGS or (self._max_bytes is not None and len(data) > self._max_bytes):
+        if self._max_bytes is not None and len(data) > self._max_bytes:
             raise self._unreadable(data)
         try:
             return unpack(data, self._names)
         except (CorruptDataError, TypeChangedError, UntrustedTypeError):
             raise
         except Exception as error:
+            if data[:1] not in _OPENINGS:
+                raise self._unreadable(data) from None
             raise CorruptDataError(
                 f"The stored bytes cannot be read ({type(error).__name__}: {error}); they were cut short "
                 "or changed after flowfn wrote them. Restore them from a backup"

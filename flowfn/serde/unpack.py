@@ -14,20 +14,23 @@ from ormsgpack import packb, unpackb
 
 from flowfn.errors import CorruptDataError
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
-from flowfn.serde.format import CURRENT, END, KINDS, Kind, Leaf
+from flowfn.serde.format import CURRENT, END, FIRST, KINDS, Kind, Leaf
 from flowfn.serde.names import Found, Names
 
 _DECODERS = {int(code): decode for code, decode in (leaves.DECODERS | arrays.DECODERS).items()}
 _BUILDERS = containers.BUILDERS | objects.BUILDERS | exceptions.BUILDERS | frames.BUILDERS
 _MARK = int(Leaf.MARK)
-_OPENING, _END = bytes([CURRENT]), bytes([END])
 _ARRAY_OF_3 = b"\x93"
 _STOP_TEXT = "\0end"
 _STOP = packb(_STOP_TEXT)
 
 
 class _Call(threading.local):
-    """What the extension hook tells the call around it: msgpack drops the hook's errors."""
+    """What the extension hook tells the call around it: msgpack drops the hook's errors.
+
+    `marked`: there may be composites to build. That one was marked in bytes that could be read no further costs the
+    next value a look, and changes nothing.
+    """
 
     marked = False
     error: BaseException | None = None
@@ -53,11 +56,12 @@ def unpack(data: bytes, names: Names) -> Any:
     msgpack ignores what follows a document; what follows `END` is seen at the end. The first format has none: its
     version, its document and a stop are read as an array.
     """
-    _call.marked = False
     try:
-        if data[:1] == _OPENING:
+        if data[0] == CURRENT:
             value, end = unpackb(data, ext_hook=_leaf)
-            ends = end == END and data.endswith(_END)
+            ends = end == END == data[-1]
+        elif data[0] != FIRST:
+            raise ValueError("bytes of neither format")
         else:
             _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _STOP)), ext_hook=_leaf)
             ends = end == _STOP_TEXT
@@ -73,6 +77,7 @@ def unpack(data: bytes, names: Names) -> Any:
 
 def _build(value: Any, names: Names) -> Any:
     """Replace each composite's array by what it stands for, the innermost first."""
+    _call.marked = False
     root = [value]
     places: list[tuple[Any, Any]] = [(root, 0)]
     for holder, key in places:
