@@ -127,6 +127,7 @@ class Run:
         """Which kind of breakpoint it stopped at."""
         self.pause: Callable[[], Any] | None = None
         """Waits between supersteps until whoever watches has caught up."""
+        self._managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
         self._metadata: dict[str, Any] | None = None
         """What the caller gave to be kept with each checkpoint, once one was made."""
 
@@ -216,11 +217,15 @@ class Run:
 
     @property
     def managed(self) -> Mapping[str, Any]:
-        """What nodes may read of the superstep that is planned."""
+        """What nodes may read of the superstep that is planned; the same for all of them."""
         if not self.program.managed:
             return NO_VALUES
-        steps = Steps(self.step + 1, self.stop)
-        return {name: make(steps) for name, make in self.program.managed.items()}
+        known, values = self._managed
+        if known.step != self.step + 1 or known.stop != self.stop:
+            steps = Steps(self.step + 1, self.stop)
+            values = {name: make(steps) for name, make in self.program.managed.items()}
+            self._managed = steps, values
+        return values
 
     @property
     def parents(self) -> dict[str, str]:

@@ -70,8 +70,8 @@ def _packets(program: Program, checkpoint: Checkpoint) -> Sequence[Any]:
     """What was sent; a `Topic` that nobody has written to has no cell."""
     if program.sends is None or program.sends not in checkpoint.values:
         return ()
-    packets: Sequence[Any] = view(program, checkpoint).get(program.sends, ())
-    return packets
+    packets = program.channels[program.sends].get(checkpoint.values[program.sends])
+    return () if packets is MISSING else packets
 
 
 def _known(program: Program, packet: Any) -> bool:

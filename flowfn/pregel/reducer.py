@@ -41,6 +41,13 @@ class Reducer(Channel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_make", _factory(self.typ))
 
+    def with_operator(self, operator: Callable[[Any, Any], Any]) -> Reducer:
+        """The same channel, whose writes are folded in with another operator: nothing is looked at anew."""
+        other = object.__new__(Reducer)
+        for name, value in (("operator", operator), ("typ", self.typ), ("_make", self._make)):
+            object.__setattr__(other, name, value)
+        return other
+
     def initial(self) -> Any:
         return MISSING if self._make is None else self._make()
 

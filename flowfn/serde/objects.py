@@ -269,7 +269,9 @@ def model_encoder(cls: Any) -> Encoder:
 
     def encode(value: Any) -> list[Any]:
         state = value.__dict__
-        stored = {field: state[field] for field in known if field in state}
+        stored = (
+            state if tuple(state) == known else {field: state[field] for field in known if field in state}
+        )
         private = value.__pydantic_private__
         return [
             _PYDANTIC,

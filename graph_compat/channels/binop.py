@@ -40,4 +40,4 @@ class Naming(pregel.Reducer):
 
     def at(self, place: str) -> Channel:
         operator: Any = self.operator
-        return pregel.Reducer(operator.at_place(place), self.typ)
+        return self.with_operator(operator.at_place(place))

@@ -8,7 +8,10 @@ LangChain, and so is whatever it would convert first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, lru_cache
+from inspect import signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from graph_compat.langchain import is_loaded
@@ -29,6 +32,7 @@ def answer(model: Any, messages: Any, config: Any) -> Any:
     """What a model answers; `config` is that of the node that asks."""
     if (chat := _unheard(model, messages, config, _ASKED)) is None:
         return model.invoke(messages, _handed(config))
+    _signed(chat._generate)
     manager = _managers()[0](chat, config)
     result = chat._generate_with_cache(list(messages), run_manager=manager, **_options(model))
     return result.generations[0].message
@@ -38,9 +42,19 @@ async def aanswer(model: Any, messages: Any, config: Any) -> Any:
     """`answer` for asyncio."""
     if (chat := _unheard(model, messages, config, _AWAITED)) is None:
         return await model.ainvoke(messages, _handed(config))
+    _signed(chat._agenerate)
     manager = _managers()[1](chat, config)
     result = await chat._agenerate_with_cache(list(messages), run_manager=manager, **_options(model))
     return result.generations[0].message
+
+
+def _signed(method: Any) -> None:
+    """Keep with a model's method what its signature is: LangChain works it out on every call, in more time than it has
+    for the rest. `inspect` looks for it there, and gives what it would have found."""
+    function = getattr(method, "__func__", None)
+    if type(function) is FunctionType and "__signature__" not in function.__dict__:
+        with suppress(Exception):
+            function.__signature__ = signature(function)  # type: ignore[attr-defined]
 
 
 def _handed(config: Any) -> Any:
@@ -52,27 +66,37 @@ def _unheard(model: Any, messages: Any, config: Any, methods: tuple[str, ...]) -
     """The chat model that answers for a model, where nobody would be told of it; None where LangChain is to ask."""
     if type(config) is not NodeConfig or not is_loaded() or not _are_plain(messages):
         return None
+    base, binding = _bases()
+    if isinstance(model, binding):
+        if model.config or model.config_factories or not _is_plain(model, binding, methods[:1]):
+            return None
+        model = model.bound
+    if not _is_plain(model, base, methods) or model.callbacks or model.verbose:
+        return None
+    return model  # type: ignore[no-any-return]
+
+
+@cache
+def _bases() -> tuple[Any, Any]:
+    """LangChain's class of chat models, and that of models that something is bound to."""
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import RunnableBinding
 
-    if isinstance(model, RunnableBinding):
-        if model.config or model.config_factories or not _is_plain(model, RunnableBinding, methods[:1]):
-            return None
-        model = model.bound
-    if not _is_plain(model, BaseChatModel, methods) or model.callbacks or model.verbose:
-        return None
-    return model  # type: ignore[no-any-return]
+    return BaseChatModel, RunnableBinding
 
 
 def _is_plain(model: Any, base: type, methods: tuple[str, ...]) -> bool:
     """Whether a model has these methods from the base, without code around them: looked up anew, tracers come late."""
     kind = type(model)
-    return isinstance(model, base) and all(
-        (method := getattr(kind, name)) is getattr(base, name)
-        and method.__module__ == base.__module__
-        and not hasattr(method, "__wrapped__")
-        for name in methods
-    )
+    if not isinstance(model, base):
+        return False
+    for name in methods:
+        method = getattr(kind, name)
+        if method is not getattr(base, name) or method.__module__ != base.__module__:
+            return False
+        if hasattr(method, "__wrapped__"):
+            return False
+    return True
 
 
 def _are_plain(messages: Any) -> bool:

@@ -12,7 +12,7 @@ from graph_compat.graph.action import Action, awaited
 from graph_compat.injection import is_coroutine_function
 from graph_compat.langchain.chat_model import aanswer, answer
 from graph_compat.langchain.invoking import looks_late
-from graph_compat.prebuilt.chat import calls_of, field_of, named, role_of, said, system
+from graph_compat.prebuilt.chat import calls_of, ids_of_calls, named, role_of, said, system
 from graph_compat.prebuilt.chat_models import FunctionModel, chooses_model, ready, structured
 
 _OUT_OF_STEPS = "Sorry, need more steps to process this request."
@@ -20,7 +20,9 @@ _OUT_OF_STEPS = "Sorry, need more steps to process this request."
 
 def value_of(state: Any, key: str, default: Any = None) -> Any:
     """A key of a state of any kind."""
-    return state.get(key, default) if isinstance(state, Mapping) else getattr(state, key, default)
+    if type(state) is dict or isinstance(state, Mapping):
+        return state.get(key, default)
+    return getattr(state, key, default)
 
 
 def blocking_form(action: Action) -> Callable[[Any], Any]:
@@ -148,15 +150,7 @@ def check_history(messages: Sequence[Any]) -> None:
     Raises:
         ValueError: one has none; chat models refuse such messages.
     """
-    done: set[Any] = set()
-    asked: set[Any] = set()
-    for message in messages:  # the ids alone: it is all messages, in every round
-        role = role_of(message)
-        if role == "assistant":
-            for call in field_of(message, "tool_calls") or ():
-                asked.add(call.get("id"))
-        elif role == "tool":
-            done.add(field_of(message, "tool_call_id"))
+    asked, done = ids_of_calls(messages)
     if not asked <= done:
         models = [message for message in messages if role_of(message) == "assistant"]
         missing = [call for message in models for call in calls_of(message) if call["id"] not in done]

@@ -56,6 +56,27 @@ def field_of(message: Any, name: str) -> Any:
     return message.get(name) if _is_mapping(type(message)) else getattr(message, name, None)
 
 
+def ids_of_calls(messages: Iterable[Any]) -> tuple[set[Any], set[Any]]:
+    """The ids of the tool calls in messages, and of those that are answered.
+
+    It is asked of all messages in every round, so that it calls nothing for each of them.
+    """
+    asked: set[Any] = set()
+    done: set[Any] = set()
+    for message in messages:
+        as_dict = _is_mapping(type(message))
+        role = message.get("role", message.get("type")) if as_dict else getattr(message, "type", None)
+        if role in _OF_MODELS:
+            calls = message.get("tool_calls") if as_dict else getattr(message, "tool_calls", None)
+            asked.update([call.get("id") for call in calls or ()])
+        elif role == "tool":
+            done.add(field_of(message, "tool_call_id"))
+    return asked, done
+
+
+_OF_MODELS = ("ai", "assistant", "AIMessageChunk")
+
+
 def calls_of(message: Any) -> list[ToolCall]:
     """The tool calls in a model's message."""
     return [_call(call) for call in field_of(message, "tool_calls") or ()]

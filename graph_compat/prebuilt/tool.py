@@ -90,8 +90,12 @@ class FunctionTool:
             pydantic.ValidationError: they don't fit.
         """
         checked = self.args_schema.model_validate(given)
-        names = {name: known.alias for name, known in type(checked).model_fields.items()}
-        return {names[name]: getattr(checked, name) for name in checked.model_fields_set}
+        return {self._names[name]: getattr(checked, name) for name in checked.model_fields_set}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The function's name for each field of the model."""
+        return {name: known.alias for name, known in self.args_schema.model_fields.items()}
 
     def invoke(self, given: Mapping[str, Any], filled: Mapping[str, Any]) -> Any:
         """Call the function with what a model gave, and what the graph fills.
@@ -246,8 +250,17 @@ class _Same(FunctionTool):
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._schema.model_validate(given)
-        fields, told = type(checked).model_fields, checked.model_fields_set
-        return {n: getattr(checked, n) for n, field in fields.items() if n in told or not field.is_required()}
+        told = checked.model_fields_set
+        return {
+            n: getattr(checked, n)
+            for n, is_required in self._required.items()
+            if n in told or not is_required
+        }
+
+    @cached_property
+    def _required(self) -> dict[str, bool]:
+        """Whether a model of chat has to give each argument; looked up once, as pydantic takes long to say."""
+        return {name: field.is_required() for name, field in self._schema.model_fields.items()}
 
 
 def _is_plain(tool: Any) -> bool:

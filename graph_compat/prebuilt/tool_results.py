@@ -37,9 +37,13 @@ def msg_content_output(output: Any) -> str | list[Any]:
     if isinstance(output, str) or _is_blocks(output):
         return output  # type: ignore[no-any-return]
     try:
-        return json.dumps(output, ensure_ascii=False)
+        return _as_json(output)
     except Exception:
         return str(output)
+
+
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps` would make an encoder for each."""
 
 
 def _is_blocks(output: Any) -> bool:

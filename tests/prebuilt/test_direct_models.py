@@ -1,6 +1,7 @@
 """A chat model that nobody listens to is asked without what callbacks would be told, unless somebody could tell."""
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -295,6 +296,19 @@ def test_who_puts_code_around_langchains_models_has_it_run(
         monkeypatch.setattr(BaseChatModel, form, traced)
     ask(caller, model)
     assert seen == ["fake"]
+
+
+@pytest.mark.parametrize("kind", [Fake, Described])
+def test_a_models_methods_look_as_they_did(caller: Caller, kind: type[Fake]) -> None:
+    """What is kept with them for LangChain is what anybody finds who looks at them, also through a wrapper."""
+    made = type(kind.__name__, (kind,), {"_generate": kind._generate, "_agenerate": kind._agenerate})
+    looked = {name: inspect.signature(getattr(kind, name)) for name in ("_generate", "_agenerate")}
+    ask(caller, made())
+    for name, before in looked.items():
+        after = getattr(made, name)
+        assert inspect.signature(after) == before
+        assert inspect.signature(functools.wraps(after)(lambda *args: None)) == before
+        assert list(inspect.signature(getattr(made(), name)).parameters) == [*before.parameters][1:]
 
 
 def test_a_rate_limit_counts_each_call_and_a_cache_spares_the_second(caller: Caller) -> None:
