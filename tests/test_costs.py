@@ -145,6 +145,22 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
     check(resumed, TASKS, RESUMED[kind(saver)])
 
 
+@pytest.mark.parametrize("given", [None, Command(resume=1)], ids=["no answer", "an answer"])
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_a_resume_reads_its_thread_once(saver: Saver, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it brings an answer: what that commits is added to what was read."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        return step(size).result() + int(interrupt("add what?"))
+
+    workflow.invoke(1, config("asks"))
+    read, load = [], saver.load
+    monkeypatch.setattr(saver, "load", lambda *where: read.append(where) or load(*where))
+    workflow.invoke(given, config("asks"))
+    assert len(read) == 1
+
+
 class Count(TypedDict):
     """A state of one number."""
 
