@@ -61,9 +61,7 @@ def read(db: Cursor, checkpoint: int) -> list[WriteRow]:
 
 def move(db: Cursor, old: int, new: int) -> None:
     """Have what was written under a checkpoint's key under another one, which has nothing yet."""
-    moved = [
-        (key + (new - old) * ROOM, data, key) for key, data in _rows(db, old)
-    ]  # read before they are changed
+    moved = [(key + (new - old) * ROOM, data, key) for key, data in _rows(db, old)]
     db.executemany(
         'UPDATE "write" SET key = ?, crc = ? WHERE key = ?',
         [(place, checksum((place, data)), key) for place, data, key in moved],

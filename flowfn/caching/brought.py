@@ -26,6 +26,8 @@ _known: WeakKeyDictionary[Any, Dependencies] = WeakKeyDictionary()
 
 def brought_code(arguments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The digests of the project's code behind each argument that brings any, as if it were one more argument."""
+    if _PLAIN.issuperset(map(type, arguments.values())):
+        return {}
     found = {name: set(_definitions(value)) for name, value in arguments.items() if type(value) not in _PLAIN}
     return {f"code of {name}": tuple(sorted(map(_digest, each))) for name, each in found.items() if each}
 

@@ -70,7 +70,7 @@ class DiskCache:
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under `key`, or None. Raises `CacheError`."""
-        found: bytes | None = self._asked(lambda rows: rows.get(key))
+        found: bytes | None = self._tried(lambda: self._rows.get(key))
         return found
 
     def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
@@ -141,12 +141,12 @@ class DiskCache:
         return self._tried(lambda: question(self._rows))
 
     def _tried(self, action: Callable[[], T]) -> T:
-        import diskcache
-
         try:
             with self._lock:
                 return action()
-        except (sqlite3.Error, OSError, ValueError, TypeError, diskcache.Timeout) as error:
+        except Exception as error:
+            if not isinstance(error, _failures()):
+                raise
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
 
     def __del__(self) -> None:
@@ -192,6 +192,14 @@ def _connected(path: str) -> sqlite3.Connection:
     """The one connection that all threads use, in turn: diskcache's own, one for each, are closed by nobody."""
     file = os.path.join(path, "cache.db")
     return sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+@cache
+def _failures() -> tuple[type[Exception], ...]:
+    """What diskcache raises where the folder can't be used."""
+    from diskcache import Timeout
+
+    return sqlite3.Error, OSError, ValueError, TypeError, Timeout
 
 
 def _claimed(kept: bytes | None, now: float) -> tuple[str, float]:

@@ -41,7 +41,8 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
         arguments = definition.identifying(args, kwargs)
     else:
         arguments = definition.identifying(args, kwargs)
-        arguments |= {name: value for name, value in definition.defaults.items() if name not in arguments}
+        if definition.defaults:
+            arguments |= {name: value for name, value in definition.defaults.items() if name not in arguments}
         arguments |= definition.contents
         for name in definition.ignore:
             arguments.pop(name, None)

@@ -34,7 +34,8 @@ def answer(model: Any, messages: Any, config: Any) -> Any:
         return model.invoke(messages, _handed(config))
     _signed(chat._generate)
     manager = _managers()[0](chat, config)
-    result = chat._generate_with_cache(list(messages), run_manager=manager, **_options(model))
+    options = {} if chat is model else _options(model)
+    result = chat._generate_with_cache(list(messages), run_manager=manager, **options)
     return result.generations[0].message
 
 
@@ -44,7 +45,8 @@ async def aanswer(model: Any, messages: Any, config: Any) -> Any:
         return await model.ainvoke(messages, _handed(config))
     _signed(chat._agenerate)
     manager = _managers()[1](chat, config)
-    result = await chat._agenerate_with_cache(list(messages), run_manager=manager, **_options(model))
+    options = {} if chat is model else _options(model)
+    result = await chat._agenerate_with_cache(list(messages), run_manager=manager, **options)
     return result.generations[0].message
 
 
@@ -116,7 +118,7 @@ def _is_message(kind: type) -> bool:
 
 def _options(model: Any) -> dict[str, Any]:
     """What is bound to a model."""
-    return {name: value for name, value in getattr(model, "kwargs", {}).items() if name not in _FOR_TRACES}
+    return {name: value for name, value in model.kwargs.items() if name not in _FOR_TRACES}
 
 
 @cache
