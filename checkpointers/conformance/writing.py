@@ -76,6 +76,13 @@ class WritingContract(Contract):
             put(saver, writes("c1", write("t", -1, b"second")))
             assert loaded(saver).writes == [write("t", 0), write("t", -1, b"second")]
 
+    def test_writes_of_one_index_may_come_together(self) -> None:
+        """They count as if each had been committed by itself."""
+        several = [write("t", index, data) for index in (0, -1) for data in (b"first", b"second")]
+        with self.saver() as saver:
+            put(saver, checkpoint("c1"), writes("c1", *several))
+            assert loaded(saver).writes == [write("t", 0, b"first"), write("t", -1, b"second")]
+
     def test_writes_belong_to_one_checkpoint_of_one_namespace(self) -> None:
         """Neither the next checkpoint nor another namespace of the same id shows them."""
         with self.saver() as saver:
