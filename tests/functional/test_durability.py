@@ -9,7 +9,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task, uuid4
-from flowfn.engine.record import RETURN
+from flowfn.engine.record import ANSWER, RETURN
 from flowfn.errors import SaverError
 from flowfn.ports import Commit, Writes
 
@@ -43,6 +43,21 @@ def test_durability_does_not_change_results(world: World, durability: Any) -> No
     assert world.invoke(wf, None, **options) == [1, "yes", 2, None]
     assert world.ran == [1, 2]
     assert world.state(wf, "t").values == [1, "yes", 2, None]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_an_answer_is_durable_before_the_run_goes_on(world: World, durability: Any) -> None:
+    """Whatever else may wait for a later commit: a human isn't asked again for what a crash would lose."""
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        interrupt("ok?")
+        loaded = world.saver.load("t", "", None)
+        assert loaded is not None
+        return [row.channel for row in loaded.writes if row.channel == ANSWER]
+
+    world.invoke(wf, thread_id="t", durability=durability)
+    assert world.invoke(wf, Command(resume="yes"), thread_id="t", durability=durability) == [ANSWER]
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
