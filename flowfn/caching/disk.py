@@ -70,7 +70,7 @@ class DiskCache:
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under `key`, or None. Raises `CacheError`."""
-        found: bytes | None = self._tried(lambda: self._rows.get(key))
+        found: bytes | None = self._asked(lambda rows: rows.get(key))
         return found
 
     def set(self, key: str, value: bytes, ttl: float | None = None) -> None:
@@ -144,9 +144,7 @@ class DiskCache:
         try:
             with self._lock:
                 return action()
-        except Exception as error:
-            if not isinstance(error, _failures()):
-                raise
+        except _failures() as error:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
 
     def __del__(self) -> None:
@@ -196,7 +194,7 @@ def _connected(path: str) -> sqlite3.Connection:
 
 @cache
 def _failures() -> tuple[type[Exception], ...]:
-    """What diskcache raises where the folder can't be used."""
+    """What diskcache raises where the folder can't be used; it is imported by then."""
     from diskcache import Timeout
 
     return sqlite3.Error, OSError, ValueError, TypeError, Timeout

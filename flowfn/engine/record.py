@@ -199,7 +199,7 @@ class Record:
         """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
         if self._code is not None:
             return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
-        info = self._info if type(self._info) is CallInfo else self.info
+        info = self.info
         return None if info is None else info.code
 
     @property

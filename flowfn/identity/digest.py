@@ -79,7 +79,7 @@ def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
         return None
     if not is_ordinary(packed):
         return None
-    return _made((sha256(packed).digest()[:16], None, (), False, packed if len(packed) <= _KEPT else None))
+    return _made((_hash(packed), None, (), False, packed if len(packed) <= _KEPT else None))
 
 
 _made = partial(tuple.__new__, Digest)
