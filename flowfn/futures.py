@@ -210,6 +210,11 @@ class Future(UnlockedFuture[R], Generic[R]):
         self.wait(timeout)
         return super().exception(0)
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What one that is done, and wasn't cancelled, failed with; that isn't looking at it."""
+        return super().exception(0)
+
     def wait(self, timeout: float | None) -> None:
         """Block until it is done, running the job in place where nobody has taken it; that isn't looking at it."""
         self.place()

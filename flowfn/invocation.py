@@ -44,6 +44,8 @@ __all__ = [
     "Setup",
     "Started",
     "blocking_hosts",
+    "ended_awaiting",
+    "ended_blocking",
     "lead",
     "loop_hosts",
     "nest",
@@ -208,8 +210,9 @@ def blocking_hosts() -> Hosts:
     """Threads; inside a run, the threads of that run."""
     frame = current_frame.get()
     if frame is not None:
-        threads = frame.run.hosts.threads
-        return Hosts(threads, threads, frame.run.hosts.loop)
+        around = frame.run.hosts
+        threads = around.threads
+        return around if around.own is threads else Hosts(threads, threads, around.loop)
     world = current_world.get()
     host = ThreadHost() if world is None else world.thread_host()
     return Hosts(host, host)
@@ -235,16 +238,26 @@ def loop_hosts() -> Hosts:
 
 def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
     """Run to the end; the traceback of what it raises begins in the user's code."""
-    try:
-        return drive(prepare(setup, order, hosts or blocking_hosts()))
-    except BaseException as error:
-        raise setup.translated(trimmed(error)) from error.__cause__
+    return ended_blocking(setup, prepare(setup, order, hosts or blocking_hosts()))
 
 
 async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
     """`run_blocking` for asyncio."""
+    return await ended_awaiting(setup, prepare(setup, order, hosts or loop_hosts()))
+
+
+def ended_blocking(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:
+    """What a run comes to; the traceback of what it raises begins in the user's code."""
     try:
-        return await prepare(setup, order, hosts or loop_hosts())
+        return drive(running)
+    except BaseException as error:
+        raise setup.translated(trimmed(error)) from error.__cause__
+
+
+async def ended_awaiting(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:
+    """`ended_blocking` for asyncio."""
+    try:
+        return await running
     except BaseException as error:
         raise setup.translated(trimmed(error)) from error.__cause__
 
@@ -362,10 +375,12 @@ async def nest(
     remembers: bool = False,
     recorded: bool = True,
 ) -> Ending:
-    """Run as a part of the run that calls: on its thread, in a namespace of its own."""
+    """Run as a part of the run that calls: on its thread, in a namespace of its own.
+
+    The order's configuration is the whole of it; what of that is the caller's is there already.
+    """
     settings = _settings(setup, order)
-    config = order.config.under(frame.run.config)
-    run = nested(setup.program, settings, frame, hosts, config, remembers=remembers, recorded=recorded)
+    run = nested(setup.program, settings, frame, hosts, order.config, remembers=remembers, recorded=recorded)
     _equip(run, order)
     token = current_frame.set(None)
     frame.step_aside()

@@ -164,9 +164,8 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
 
 
 def _around(namespace: str) -> dict[str, Any]:
-    """What metadata say of the graph around a nested one: of which node of it, and not which of its calls."""
-    around, _, last = namespace.rpartition("|")
-    return {"checkpoint_ns": around if last.isdigit() else namespace} if namespace else {}
+    """What metadata say of the graph around a nested one: in which node of the outermost one that is."""
+    return {"checkpoint_ns": namespace.partition("|")[0]} if namespace else {}
 
 
 def place_of(frame: Frame, namespace: str) -> dict[str, Any]:

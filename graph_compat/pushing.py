@@ -6,8 +6,10 @@ caller's once it has the task's result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
@@ -25,25 +27,29 @@ class _Running(NamedTuple):
     schema: Schema
 
 
+_running_node = partial(tuple.__new__, _Running)
+"""Makes one of its parts, without a call of Python's."""
+
 _running: ContextVar[_Running | None] = ContextVar("graph_compat.running", default=None)
 
 
-class pushing:
-    """Collects what the code of a node pushes; without a schema, what a task of the running node does, if any runs."""
+def pushes(schema: Schema) -> list[Write]:
+    """What the code of a node will push, which runs from here to the end of the context that it has to itself."""
+    pushed: list[Write] = []
+    _running.set(_running_node((pushed, schema)))
+    return pushed
 
-    __slots__ = ("_schema", "_token", "pushed")
 
-    def __init__(self, schema: Schema | None = None) -> None:
-        around = _running.get() if schema is None else None
-        self._schema = schema if around is None else around.schema
-        self.pushed: list[Write] = []
-
-    def __enter__(self) -> list[Write]:
-        self._token = _running.set(None if self._schema is None else _Running(self.pushed, self._schema))
-        return self.pushed
-
-    def __exit__(self, *raised: object) -> None:
-        _running.reset(self._token)
+@contextmanager
+def pushing() -> Iterator[list[Write]]:
+    """Collects what a task of the running node pushes, if a node runs here."""
+    pushed: list[Write] = []
+    around = _running.get()
+    token = _running.set(None if around is None else _Running(pushed, around.schema))
+    try:
+        yield pushed
+    finally:
+        _running.reset(token)
 
 
 def push(key: str, value: Any) -> None:

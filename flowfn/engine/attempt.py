@@ -50,7 +50,11 @@ async def attempt(call: Call) -> Any:
             run.root.rehearsal.admit(call)
         if run.root.post is not None and call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
-        value = await _outcome(call, host)
+        made: Any = _node_outcome if call.node is not None else _task_outcome
+        if call.definition.cache is None:
+            value = await made(call, host, MISSING)
+        else:
+            value = await _through_cache(call, host, partial(made, call, host))
     except BaseException as error:
         _tell_failure(call, error)
         raise
@@ -62,15 +66,10 @@ async def attempt(call: Call) -> Any:
     return value
 
 
-def _outcome(call: Call, host: Host) -> Coroutine[Any, Any, Any]:
-    """Makes the call's value, from the cache or from its function, recorded."""
-    outcome: Any = _node_outcome if isinstance(call, NodeCall) else _task_outcome
-    if call.definition.cache is None:
-        made: Coroutine[Any, Any, Any] = outcome(call, host, MISSING)
-        return made
+def _through_cache(call: Call, host: Host, made: Callable[[Any], Any]) -> Coroutine[Any, Any, Any]:
     from flowfn.engine.caching import through_cache
 
-    return through_cache(call, host, partial(outcome, call, host))
+    return through_cache(call, host, made)
 
 
 async def _task_outcome(call: Call, host: Host, value: Any) -> Any:

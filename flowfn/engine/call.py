@@ -127,7 +127,7 @@ class Call:
     @property
     def leaves(self) -> bool:
         """Whether its attempts are made on an executor: a task's, where one is named."""
-        if self.node is not None or not self.definition.counted or self.definition.transaction is not None:
+        if not self.definition.counted or self.definition.transaction is not None:
             return False
         return self.definition.executor is not None or self.run.settings.executor is not None
 
@@ -198,6 +198,8 @@ class NodeCall(Call):
     """A call without a caller: the attempt at the task that a node has in a superstep."""
 
     __slots__ = ("node", "node_task", "path", "rides", "triggers", "value", "writes")
+
+    leaves = False
 
     def __init__(
         self, run: Run, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], task: Task

@@ -18,7 +18,7 @@ from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
-from flowfn.values import MISSING, Write
+from flowfn.values import Write
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -43,19 +43,12 @@ def nested(
     `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
     """
     run = frame.run
-    inherited = replace(
-        settings,
-        cache=run.settings.cache if settings.cache in (MISSING, None) else settings.cache,
-        executor=run.settings.executor if settings.executor is None else settings.executor,
-        store=settings.store if settings.store is not None else run.settings.store,
-        context=settings.context if settings.context is not None else run.settings.context,
-    )
     return Run(
         program,
-        replace(run.hosts, own=hosts.own) if hosts.loop is None else hosts,
+        hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
         run.journal if recorded else None,
         run.config if config is None else config,
-        inherited,
+        settings.within(run.settings),
         run.serde,
         parent=run,
         frame=frame,

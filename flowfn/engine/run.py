@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.definition import Definition, OnDivergence
@@ -69,6 +70,18 @@ class Settings:
     """How many seconds a superstep may take."""
     positional: bool = False
     """LangGraph's habit: an answer goes to the question that is asked in its place."""
+
+    def within(self, around: Settings) -> Settings:
+        """Those of a run inside another one, whose they are where it says nothing itself."""
+        cache = around.cache if self.cache in (MISSING, None) else self.cache
+        executor = around.executor if self.executor is None else self.executor
+        store = around.store if self.store is None else self.store
+        context = around.context if self.context is None else self.context
+        if all(
+            map(is_, (cache, executor, store, context), (self.cache, self.executor, self.store, self.context))
+        ):
+            return self
+        return replace(self, cache=cache, executor=executor, store=store, context=context)
 
 
 class Run:

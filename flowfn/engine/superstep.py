@@ -90,8 +90,8 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     deadline = None if limit is None else Deadline(run, limit)
     for call in calls:
         call.rides = len(tasks) == 1 and deadline is None
-    errors = []
-    handlers = [handler for task in tasks if recorded and (handler := _left_handler(run, task)) is not None]
+    errors: list[BaseException] = []
+    handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
     _tell_starts(run, tasks, calls)
     for call, error in await _settle(run, calls, deadline):
         if call.node.on_error is None or not isinstance(error, Exception):
@@ -193,12 +193,16 @@ async def _settle(
 async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
 
-    What a node sets in context variables is its own: the next one may run in another process. The code of an opaque
-    program is the caller's own, who sees what it sets.
+    What a node sets in context variables is its own, as the next one may run in another process; unless the program
+    shares its caller's.
     """
+    if call.node.bare and _is_passed(call):
+        return None
     if run.hosts_itself(call.definition):
         try:
-            call.value = await (attempt(call) if run.program.opaque else run.host.apart(attempt(call)))
+            call.value = await (
+                attempt(call) if run.program.shares_context else run.host.apart(attempt(call))
+            )
         except BaseException as error:
             return error
         return None
@@ -208,6 +212,18 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     if failure is None:
         call.value = call.future.result(0)
     return failure
+
+
+def _is_passed(call: NodeCall) -> bool:
+    """Call a node in which nobody's code runs. Should it fail, it is attempted, for what is recorded and told of it."""
+    if call.run.root.fatal is not None or call.run.root.rehearsal is not None:
+        return False
+    try:
+        call.value = call.definition.function(*call.args, **call.kwargs)
+        call.writes = call.node_task.writes = call.node.output(call.value)
+    except Exception:
+        return False
+    return True
 
 
 def _future_of(run: Run, call: NodeCall) -> Future[Any]:
@@ -326,8 +342,8 @@ def _error_of(future: Any) -> BaseException | None:
     """The error that a finished future holds; a cancelled one's is its cancellation."""
     if future.cancelled():
         return _cancellation(future)
-    error: BaseException | None = future.exception(0)
-    return error
+    failure: BaseException | None = future.failure
+    return failure
 
 
 def _cancellation(future: Any) -> BaseException:

@@ -33,7 +33,7 @@ class Turns:
 
     def next(self, ended: Call) -> None:
         """A call has ended: start the first that waits. Any thread may say so."""
-        if ended not in self._dropped:
+        if self._later and ended not in self._dropped:
             with suppress(IndexError):
                 self._start(self._later.popleft())
 

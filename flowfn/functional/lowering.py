@@ -119,13 +119,13 @@ class Lowered:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return drive(nest(self.setup, frame, given, Order(None, RunConfig()), blocking_hosts())).value
+        return drive(nest(self.setup, frame, given, Order(None, frame.run.config), blocking_hosts())).value
 
     async def _run_nested_async(self, *args: Any, **kwargs: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return (await nest(self.setup, frame, given, Order(None, RunConfig()), loop_hosts())).value
+        return (await nest(self.setup, frame, given, Order(None, frame.run.config), loop_hosts())).value
 
 
 class Shape:
@@ -265,6 +265,7 @@ def _setup(
         stream_channels=(END,),
         lone=True,
         opaque=True,
+        shares_context=True,
         name=definition.name,
         labels={
             START: f"the input of {definition.name!r}",

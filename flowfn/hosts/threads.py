@@ -371,8 +371,10 @@ def _settle_here(future: Future[Any], job: Job) -> None:
 
 
 def _outcome_of(future: Future[Any]) -> None:
-    with suppress(CancelledError):
+    try:
         UnlockedFuture.exception(future)  # that of ours would count as somebody looking
+    except CancelledError:
+        return
 
 
 def _caller_of(future: Future[Any]) -> Frame | None:

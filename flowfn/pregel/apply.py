@@ -8,6 +8,7 @@ changes in one superstep gets the same next version.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -64,6 +65,10 @@ class Changes(NamedTuple):
     forgets: bool = False
 
 
+_changes = partial(tuple.__new__, Changes)
+"""Makes them of their parts, without a call of Python's."""
+
+
 def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) -> Changes:
     """What the tasks of one superstep change. Raises `InvalidUpdateError` where writes can't be merged.
 
@@ -72,11 +77,12 @@ def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) ->
     ordered = sorted(tasks, key=_path)
     step = _Superstep(program, checkpoint)
     step.see(ordered)
-    step.consume(ordered)
+    if program.consuming:
+        step.consume(ordered)
     step.write(ordered)
     if step.ran:
         step.clear()
-        if program.subscribers.keys().isdisjoint(step.updated):
+        if program.finishing and program.subscribers.keys().isdisjoint(step.updated):
             step.finish()
     return step.changes()
 
@@ -196,9 +202,8 @@ class _Superstep:
     def consume(self, tasks: Sequence[Written]) -> None:
         """Tell each trigger, once, that it has done its work."""
         consuming = self.program.consuming
-        if consuming:
-            for name in sorted({name for task in tasks for name in task.triggers if name in consuming}):
-                self._put(name, self.channels[name].consume(self._cell(name)))
+        for name in sorted({name for task in tasks for name in task.triggers if name in consuming}):
+            self._put(name, self.channels[name].consume(self._cell(name)))
 
     def write(self, tasks: Sequence[Written]) -> None:
         """Merge the writes of all tasks, channel by channel."""
@@ -237,14 +242,13 @@ class _Superstep:
     def finish(self) -> None:
         """Tell each channel that holds something that no node is left to run."""
         finishing = self.program.finishing
-        if finishing:
-            for name in sorted((self.before.values.keys() & finishing) | (self.cells.keys() & finishing)):
-                channel = self.channels[name]
-                self._put_and_note(name, channel, channel.finish(self._cell(name)))
+        for name in sorted((self.before.values.keys() & finishing) | (self.cells.keys() & finishing)):
+            channel = self.channels[name]
+            self._put_and_note(name, channel, channel.finish(self._cell(name)))
 
     def changes(self) -> Changes:
         version, updated = self.before.latest + 1, tuple(sorted(self.updated))
-        return Changes(version, self.cells, self.seen, updated, self.ignored, self.program.forgets)
+        return _changes((version, self.cells, self.seen, updated, self.ignored, self.program.forgets))
 
     def _seen(self, node: str) -> dict[str, int]:
         """The node's new entry, which starts as a copy of its old one where that counts."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowfn.pregel.program import HIDDEN, PULL, PUSH, SENT, Node, Program, Task
-from flowfn.pregel.view import view
+from flowfn.pregel.view import View, view
 from flowfn.values import MISSING, Checkpoint, Send
 
 _NOTHING: Mapping[str, Any] = {}
@@ -25,7 +25,7 @@ def plan(program: Program, checkpoint: Checkpoint, managed: Mapping[str, Any] = 
     sends, nodes = _found(program, checkpoint)
     tasks = [_push(program, i, send) for i, send in sends] if sends else []
     if nodes:
-        state = view(program, checkpoint, managed)
+        state = View(program.channels, checkpoint.values, managed, program.direct)
         for node in nodes:
             value = node.read(state)
             if value is not MISSING:
@@ -99,17 +99,23 @@ def _found(program: Program, checkpoint: Checkpoint) -> tuple[Sequence[tuple[int
 
 
 def _triggered(program: Program, checkpoint: Checkpoint) -> list[Node]:
-    nodes, found = program.nodes, _candidates(program, checkpoint.updated)
-    return [node for name in found if _is_triggered(program, node := nodes[name], checkpoint)]
+    nodes, found = program.nodes, []
+    for name in _candidates(program, checkpoint):
+        if _is_triggered(program, node := nodes[name], checkpoint):
+            found.append(node)
+    return found
 
 
-def _candidates(program: Program, updated: tuple[str, ...] | None) -> Iterable[str]:
+def _candidates(program: Program, checkpoint: Checkpoint) -> Iterable[str]:
     """Nodes that may be triggered: those subscribed to what was updated, or all where that isn't known."""
+    updated = checkpoint.updated
     if not updated:
-        return program.nodes
+        return program.nodes if checkpoint.values else program.unprompted
     subscribers = program.subscribers
-    found = [subscribers[channel] for channel in updated if channel in subscribers]
-    return found[0] if len(found) == 1 else sorted({name for names in found for name in names})
+    heard = subscribers.keys() & updated
+    if len(heard) == 1:
+        return subscribers[heard.pop()]
+    return sorted({name for channel in heard for name in subscribers[channel]}) if heard else ()
 
 
 def _is_triggered(program: Program, node: Node, checkpoint: Checkpoint) -> bool:

@@ -79,8 +79,9 @@ class Node:
     `read` turns the available values into the node's input, or `MISSING` to skip the node;
     `spread` turns that into the arguments of `run`, `shown` into what streams show of it; `output` turns
     what `run` returned into writes. `on_error` names the node that takes over, in the same superstep, where
-    this one fails. The policies, `timeout`, `defer`, `metadata` and `tags` are data for whoever runs or
-    draws the node: planning doesn't look at them.
+    this one fails. `bare` says that none of these runs any code of the author's, and that it has no policy: then
+    it is called as it is, without an attempt around it. The policies, `timeout`, `defer`, `metadata` and `tags` are
+    data for whoever runs or draws the node: planning doesn't look at them.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Node:
     tags: tuple[str, ...] = ()
     nested: Literal["anew", "remembering"] | None = None
     """Whether another program runs in it, and whether that goes on from where it was at its last call."""
+    bare: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "triggers", tuple(sorted(set(self.triggers))))
@@ -127,8 +129,9 @@ class Program:
 
     `lone` says that a result is the value of the only output channel, not a mapping; `opaque` that its only node is
     the program itself, so that people are shown what that calls and not it, and that what it wrote is recorded as the
-    values that it led to, once. `passes_on` says that no code of the author's runs in the first superstep, so that a
-    caller's input may be committed with what it is passed on to.
+    values that it led to, once; `shares_context` that its code is the caller's own, who sees what it sets in context
+    variables. `passes_on` says that no code of the author's runs in the first superstep, so that a caller's input may
+    be committed with what it is passed on to.
     `sends` names the `Topic` that holds `Send`s. `"*"` interrupts at every node that isn't `HIDDEN`.
     Raises `ValueError` where a name is reserved or unknown.
     """
@@ -142,6 +145,7 @@ class Program:
     stream_channels: tuple[str, ...] = ()
     lone: bool = False
     opaque: bool = False
+    shares_context: bool = False
     passes_on: bool = False
     sends: str | None = None
     interrupt_before: tuple[str, ...] | Literal["*"] = ()
@@ -153,6 +157,8 @@ class Program:
     """What nodes may read that no channel holds, made anew for each superstep."""
     subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """Per channel, the names of the nodes that it triggers, sorted."""
+    unprompted: Sequence[str] = field(init=False, repr=False, compare=False)
+    """The nodes with a trigger that may be available before anything was written."""
     # Sets, not frozensets: `mapping.keys() & names` then walks the shorter of the two.
     placed: Set[str] = field(init=False, repr=False, compare=False)
     clearing: Set[str] = field(init=False, repr=False, compare=False)
@@ -185,6 +191,8 @@ class Program:
         object.__setattr__(self, "storing", self._overriding("stored"))
         plain = frozenset(name for name, spec in self.channels.items() if _shows_its_cell(spec))
         object.__setattr__(self, "direct", plain)
+        unprompted = [name for name, node in self.nodes.items() if not plain.issuperset(node.triggers)]
+        object.__setattr__(self, "unprompted", unprompted)
         object.__setattr__(self, "replaced", frozenset(self._of_kind(_REPLACED)))
         object.__setattr__(self, "fleeting", self._of_kind(_FLEETING))
         object.__setattr__(self, "untracked", self._of_kind({UntrackedValue}))

@@ -7,14 +7,14 @@ generator's value is what it yields, added up.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked
 
 Form = Callable[[Any], Any]
 
@@ -40,6 +40,8 @@ def action_of(source: Any, name: str) -> Action:
     Raises:
         TypeError: it can be neither called nor invoked.
     """
+    if isinstance(source, Workflow) and hasattr(source, "as_node"):
+        return Action(source, name, source.as_node, source.as_node_on_loop)
     if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
     if isinstance(source, dict) and source and all(map(callable, source.values())):
@@ -79,19 +81,14 @@ def name_of(source: Any) -> str | None:
 
 def _invoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
-        return source.invoke(state, _handed(source))
+        return source.invoke(state)
     return invoked(source, state)
 
 
 async def _ainvoke(source: Any, state: Any) -> Any:
     if isinstance(source, Workflow):
-        return await source.ainvoke(state, _handed(source))
+        return await source.ainvoke(state)
     return await ainvoked(source, state)
-
-
-def _handed(graph: Workflow[Any, Any]) -> Mapping[str, Any] | None:
-    """The node's configuration for a graph that is bound to one of its own; without it every graph finds it itself."""
-    return None if getattr(graph, "config", None) is None else config_here()
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:

@@ -6,9 +6,14 @@ Rule: what was said nearest to a call wins.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from graph_compat.langchain import config_around
+
+if TYPE_CHECKING:
+    from flowfn.config import RunConfig
+    from flowfn.context import Frame
 
 KEYS = frozenset(
     [
@@ -75,6 +80,22 @@ def full_config(
     if "langgraph_node" in metadata:
         found["metadata"] = {key: value for key, value in metadata.items() if not key.startswith(_OF_A_NODE)}
     return found
+
+
+def config_within(frame: Frame) -> RunConfig:
+    """The configuration of a graph that is a node: that of the run around, marked as the node is."""
+    config, node = frame.run.config, frame.call.node
+    assert node is not None
+    if not (node.tags or node.metadata or config.run_id or config.checkpoint_id or config.checkpoint_map):
+        return config
+    return replace(
+        config,
+        tags=(*config.tags, *(tag for tag in node.tags if tag not in config.tags)),
+        metadata={**config.metadata, **(node.metadata or {})},
+        run_id=None,
+        checkpoint_id=None,
+        checkpoint_map={},
+    )
 
 
 def _of_both(old: Any, given: Any) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.policies import RetryPolicy, TimeoutPolicy
@@ -86,7 +87,7 @@ def _result(output: Schema) -> Any:
     if output.is_root:
         return lambda state: state.get(ROOT)
     keys = Selection(output.channels)
-    return lambda state: state.pick(keys)
+    return methodcaller("pick", keys)
 
 
 # -- channels -------------------------------------------------------------------------------------
@@ -136,6 +137,8 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
         tuple(builder.branches.get(START, {}).values()),
     )
     definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False)
+    if not step.branches:
+        definition = definition.with_options(function=step.passed_on)
     return Node(
         START,
         definition,  # type: ignore[arg-type]
@@ -143,6 +146,7 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
         lambda values: values.get(START, MISSING),
         _writes,
         tags=(TAG_HIDDEN,),
+        bare=not step.branches,
     )
 
 

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -27,8 +28,8 @@ from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer
-from graph_compat.langchain.runs import node_run, node_run_on_loop
-from graph_compat.pushing import pushing
+from graph_compat.langchain.runs import NodeRun, node_run, node_run_on_loop
+from graph_compat.pushing import pushes
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -54,7 +55,7 @@ class StateNodeSpec:
 
 @dataclass(frozen=True)
 class Step:
-    """What runs when a node does; `edges` are the writes of its plain edges and joins."""
+    """What runs when a node does, in a context of its own; `edges` are the writes of its plain edges and joins."""
 
     action: Action
     writer: Writer
@@ -76,49 +77,72 @@ class Step:
     def _actions(self) -> list[Action]:
         return [self.action, *(branch.path for branch in self.branches)]
 
+    def passed_on(self, state: Any) -> list[Write]:
+        """The writes of a node without an action or branches of its author's."""
+        return self._writes([], state)
+
     def run(self, state: Any) -> list[Write]:
         """The node's writes, for a blocking run."""
-        call = self.action.blocking
+        run = node_run(self.action.name, state)
+        if run is None:
+            return self._run(state, None)
+        with run as watched:
+            return self._run(state, watched)
+
+    def _run(self, state: Any, watched: NodeRun | None) -> list[Write]:
+        call, pushed = self.action.blocking, pushes(self.schema)
         assert call is not None
-        with node_run(self.action.name, state) as run, pushing(self.schema) as pushed:
-            try:
-                value = call(state)
-            except (Arrived, GraphInterrupt) as signal:
-                value, run.signal = _unwound(signal), signal
-            except BaseException as error:
-                if type(error) is not _asyncio_cancellation():
-                    raise
-                raise NodeCancelledError(self.action.name) from error
-            run.value = value
-            writes = self._writes(pushed, value)
-            for branch in self.branches:
-                path = branch.path
-                assert path.blocking is not None
-                found = run.asked(path.name, path.blocking, self._seen_by(branch, value, writes))
-                writes += branch.writes(found)
+        try:
+            value = call(state)
+        except (Arrived, GraphInterrupt) as signal:
+            value = _unwound(signal)
+            if watched is not None:
+                watched.signal = signal
+        except BaseException as error:
+            if type(error) is not _asyncio_cancellation():
+                raise
+            raise NodeCancelledError(self.action.name) from error
+        if watched is not None:
+            watched.value = value
+        writes = self._writes(pushed, value)
+        for branch in self.branches:
+            path, seen = branch.path, self._seen_by(branch, value, writes)
+            assert path.blocking is not None
+            found = path.blocking(seen) if watched is None else watched.asked(path.name, path.blocking, seen)
+            writes += branch.writes(found)
         return writes
 
     async def run_on_loop(self, state: Any) -> list[Write]:
         """`run` for asyncio."""
+        run = node_run_on_loop(self.action.name, state)
+        if run is None:
+            return await self._run_on_loop(state, None)
+        async with run as watched:
+            return await self._run_on_loop(state, watched)
+
+    async def _run_on_loop(self, state: Any, watched: NodeRun | None) -> list[Write]:
         import asyncio
 
-        async with node_run_on_loop(self.action.name, state) as run:
-            with pushing(self.schema) as pushed:
-                try:
-                    value = await awaited(self.action, state)
-                except (Arrived, GraphInterrupt) as signal:
-                    value, run.signal = _unwound(signal), signal
-                except asyncio.CancelledError as error:
-                    task = asyncio.current_task()
-                    if task is not None and task.cancelling():
-                        raise
-                    raise NodeCancelledError(self.action.name) from error
-            run.value = value
-            writes = self._writes(pushed, value)
-            for branch in self.branches:
-                path = partial(awaited, branch.path)
-                found = await run.asked_on_loop(branch.path.name, path, self._seen_by(branch, value, writes))
-                writes += branch.writes(found)
+        pushed = pushes(self.schema)
+        try:
+            value = await awaited(self.action, state)
+        except (Arrived, GraphInterrupt) as signal:
+            value = _unwound(signal)
+            if watched is not None:
+                watched.signal = signal
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise NodeCancelledError(self.action.name) from error
+        if watched is not None:
+            watched.value = value
+        writes = self._writes(pushed, value)
+        for branch in self.branches:
+            path, seen = branch.path, self._seen_by(branch, value, writes)
+            asked = partial(awaited, path)
+            found = await (asked(seen) if watched is None else watched.asked_on_loop(path.name, asked, seen))
+            writes += branch.writes(found)
         return writes
 
     def _writes(self, pushed: list[Write], value: Any) -> list[Write]:
@@ -246,7 +270,7 @@ def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:
         return lambda state: state.get(key, MISSING)
     keys, make = schema.keys, schema.make
     if make is None:
-        return lambda state: state.pick(keys)  # type: ignore[attr-defined]
+        return methodcaller("pick", keys)
 
     def read(state: Any) -> Any:
         try:

@@ -140,23 +140,22 @@ class Chain:
         return None if self.run is None else self.run.on_chain_error(error)
 
 
-class Unwatched:
-    """A node's run that nobody is told of; enter it, for the body to leave in `value` what the node's code returned.
-
-    Or in `signal` what unwound it although the node goes on: a command from the graph in it.
+class NodeRun:
+    """A node's run that somebody may be told of; enter it, for the body to leave in `value` what the node's code
+    returned, or in `signal` what unwound it although the node goes on: a command from the graph in it.
     """
 
     value: Any = None
     signal: BaseException | None = None
 
-    def __enter__(self) -> Unwatched:
+    def __enter__(self) -> NodeRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
         if kind is None and self.signal is None:
             self.show()
 
-    async def __aenter__(self) -> Unwatched:
+    async def __aenter__(self) -> NodeRun:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *raised: Any) -> None:
@@ -175,27 +174,7 @@ class Unwatched:
         return await path(state)
 
 
-class Unheard(Unwatched):
-    """A node's run that nobody is told of, in which LangChain's code may look for a configuration."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-
-    def __enter__(self) -> Unwatched:
-        self._token = var_child_runnable_config().set(NodeConfig(self._frame))
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        var_child_runnable_config().reset(self._token)
-
-    async def __aenter__(self) -> Unwatched:
-        return self.__enter__()
-
-    async def __aexit__(self, *raised: Any) -> None:
-        self.__exit__()
-
-
-class Shown(Unwatched):
+class Shown(NodeRun):
     """A node's run where LangChain isn't installed: a `messages` stream may show what it returns."""
 
     def __init__(self, frame: Frame, given: Any) -> None:
@@ -208,7 +187,7 @@ class Shown(Unwatched):
             shown.show_new(self._frame, self._given, self.value, config_of(self._frame)["metadata"])
 
 
-class Watched(Unwatched):
+class Watched(NodeRun):
     """A node's run that callbacks are told of, or a `messages` stream."""
 
     def __init__(self, frame: Frame, given: Any, chain: Chain) -> None:
@@ -279,34 +258,43 @@ def streaming(handlers: Iterable[Any]) -> list[Any]:
     ]
 
 
-def node_run(name: str, given: Any) -> AbstractContextManager[Unwatched]:
-    """A node's run, for a blocking graph; the body leaves what the node's code returned in `value`."""
+def node_run(name: str, given: Any) -> AbstractContextManager[NodeRun] | None:
+    """A node's run, for a blocking graph; None where nobody is told of it, as almost always.
+
+    LangChain's code then finds a configuration in the context that the node has to itself.
+    """
     frame = current_frame.get()
     if name == START or frame is None:
-        return Unwatched()
-    if is_loaded():
-        return _chain_run(frame, name, given) if _is_heard(frame) else Unheard(frame)
-    return Unwatched() if is_installed() else Shown(frame, given)
+        return None
+    if not is_loaded():
+        return None if is_installed() else Shown(frame, given)
+    if is_heard(frame):
+        return _chain_run(frame, name, given)
+    var_child_runnable_config().set(NodeConfig(frame))
+    return None
 
 
-def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[Unwatched]:
+def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` for asyncio."""
     frame = current_frame.get()
     if name == START or frame is None:
-        return Unwatched()
-    if is_loaded():
-        return _chain_run_on_loop(frame, name, given) if _is_heard(frame) else Unheard(frame)
-    return Unwatched() if is_installed() else Shown(frame, given)
+        return None
+    if not is_loaded():
+        return None if is_installed() else Shown(frame, given)
+    if is_heard(frame):
+        return _chain_run_on_loop(frame, name, given)
+    var_child_runnable_config().set(NodeConfig(frame))
+    return None
 
 
-def _is_heard(frame: Frame) -> bool:
+def is_heard(frame: Frame) -> bool:
     """Whether callbacks or a `messages` stream are told of what runs there."""
     rest = frame.run.config.rest
     return rest.get("callbacks") is not None or MESSAGES in rest
 
 
 @contextmanager
-def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[Unwatched]:
+def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[NodeRun]:
     """A node's run as a chain of LangChain's."""
     config, run = _begun(frame, name, given, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
@@ -327,7 +315,7 @@ def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[Unwatched]:
 
 
 @asynccontextmanager
-async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterator[Unwatched]:
+async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterator[NodeRun]:
     """`_chain_run` for asyncio."""
     config, begun = _begun(frame, name, given, on_loop=True)
     run = None if begun is None else await begun

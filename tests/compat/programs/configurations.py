@@ -97,6 +97,30 @@ async def graphs_bound_to_a_configuration(t):
     await t.stream(graph, {"x": []}, ONE, stream_mode=["tasks", "messages"], subgraphs=True)
 
 
+async def graphs_that_are_nodes(t):
+    """A graph that is a node is configured as that is: as the call was, and with the node's metadata, two levels deep."""
+    seen = []
+    inner = telling(t, seen, metadata={"inner": 1}).compile()
+    middle = one(t, inner, metadata={"middle": 1}).compile()
+    graph = one(t, middle, metadata={"outer": 1}).compile(checkpointer=InMemorySaver())
+    bare = one(t, one(t, telling(t, seen).compile()).compile()).compile()
+    for compiled in (graph, bare):
+        for config in (
+            {"configurable": {"thread_id": "1"}},
+            {
+                "tags": ["given"],
+                "metadata": {"given": 1, "inner": 0},
+                "configurable": {"user": "given", "thread_id": "2"},
+                "recursion_limit": 50,
+                "max_concurrency": 3,
+                "run_name": "given",
+            },
+        ):
+            await t.invoke(compiled, {"x": []}, config)
+            t.note("seen", seen)
+            seen.clear()
+
+
 async def graphs_in_a_runnable(t):
     """A graph that LangChain's code calls is configured as that is, unless it says where it belongs."""
     seen = []

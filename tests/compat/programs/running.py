@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import RunControl, Runtime
 from langgraph.types import Command, Send, interrupt
@@ -60,6 +61,24 @@ async def what_a_node_sets_in_context_variables_is_its_own(t: Trace) -> None:
     t.note("caller", tenant.get())
     tenant.set("bob")
     await t.invoke(edges(nodes(t, StateGraph(State), a=sees), ". a").compile(), {"x": []})
+
+
+async def what_an_entrypoint_sets_in_context_variables_is_its_own(t: Trace) -> None:
+    """Its caller doesn't see it; the entrypoint sees what its caller set."""
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+    @entrypoint()
+    @t.node
+    def flow(name: str) -> str:
+        before = tenant.get()
+        tenant.set(name)
+        return f"{before}, then {tenant.get()}"
+
+    await t.invoke(flow, "ada")
+    t.note("caller", tenant.get())
+    tenant.set("bob")
+    await t.invoke(flow, "eve")
+    t.note("caller", tenant.get())
 
 
 async def what_a_node_may_return(t: Trace) -> None:

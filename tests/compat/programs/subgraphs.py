@@ -312,6 +312,18 @@ async def subgraph_in_a_send(t):
     await t.stream(graph, {"x": ["i"]}, subgraphs=True, unordered=True)
 
 
+async def subgraph_whose_invoke_was_replaced(t):
+    """What stands in for a subgraph's `invoke`, as in somebody's tests, is what its node calls."""
+    sub = chain(t, "s").compile()
+    graph = chain(t, "a", ("sub", sub), "z").compile()
+
+    async def on_loop(state, config=None, **options):
+        return {"x": ["replaced"]}
+
+    sub.invoke, sub.ainvoke = lambda state, config=None, **options: {"x": ["replaced"]}, on_loop
+    await t.invoke(graph, {"x": ["i"]})
+
+
 async def recursion_limit_of_a_subgraph(t):
     """A subgraph counts its own steps against the limit of the call."""
     sub = chain(t, "s1", "s2", "s3").compile()
