@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
@@ -34,13 +34,24 @@ class Action:
         return self.source if isinstance(self.source, Workflow) else named_graph(self.source)
 
 
+@runtime_checkable
+class Nested(Protocol):
+    """A workflow that knows how to run as a node."""
+
+    def as_node(self, state: Any) -> Any:
+        """What it comes to."""
+
+    async def as_node_on_loop(self, state: Any) -> Any:
+        """`as_node` for asyncio."""
+
+
 def action_of(source: Any, name: str) -> Action:
     """An action of what a graph's author gave.
 
     Raises:
         TypeError: it can be neither called nor invoked.
     """
-    if isinstance(source, Workflow) and hasattr(source, "as_node"):
+    if isinstance(source, Workflow) and isinstance(source, Nested):
         return Action(source, name, source.as_node, source.as_node_on_loop)
     if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))

@@ -98,7 +98,7 @@ async def graphs_bound_to_a_configuration(t):
 
 
 async def graphs_that_are_nodes(t):
-    """A graph that is a node is configured as that is: as the call was, and with the node's metadata, two levels deep."""
+    """A graph that is a node is configured as that is: as the call was, with the node's metadata, two levels deep."""
     seen = []
     inner = telling(t, seen, metadata={"inner": 1}).compile()
     middle = one(t, inner, metadata={"middle": 1}).compile()
