@@ -35,10 +35,16 @@ class Body(NamedTuple):
     format: Any = None
 
 
-def to_body(body: Body, versions: Mapping[str, int]) -> list[Any]:
-    """What is stored of a body, beside the versions."""
-    latest = max(versions.values(), default=0)
-    updated = None if body.updated is None else _follows(body.updated, versions, latest) or list(body.updated)
+def to_body(body: Body, versions: Mapping[str, int], changed: Mapping[str, int]) -> list[Any]:
+    """What is stored of a body, beside the versions; `changed` are those of them that are new.
+
+    What was given the latest version was given it at once: where one of them is new, so are all, and none else counts.
+    """
+    of_latest = changed if body.clock in changed.values() else versions
+    latest = max(of_latest.values(), default=0)
+    updated = (
+        None if body.updated is None else _follows(body.updated, of_latest, latest) or list(body.updated)
+    )
     clock = None if body.clock == latest else body.clock
     said = [body.seen, updated, clock, body.due or None, body.joins, body.call]
     while said[-1] is None and len(said) > 2:

@@ -241,9 +241,9 @@ def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Endi
     return ended_blocking(setup, prepare(setup, order, hosts or blocking_hosts()))
 
 
-async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
+def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Coroutine[Any, Any, Ending]:
     """`run_blocking` for asyncio."""
-    return await ended_awaiting(setup, prepare(setup, order, hosts or loop_hosts()))
+    return ended_awaiting(setup, prepare(setup, order, hosts or loop_hosts()))
 
 
 def ended_blocking(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:

@@ -10,10 +10,15 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
+from checkpointers.packing import Other
 from checkpointers.sqlite.channel_maps import Bases, ChannelMap
 
 _MOST = 1 << 16
 """Channels of maps, and heads, that are kept at most; each is counted when it is learned."""
+
+
+_MOST_OTHERS = 256
+"""Rows of values that are kept at most, each of up to `packing.LONG` bytes."""
 
 
 @dataclass(slots=True)
@@ -46,6 +51,8 @@ class Heads:
         """What is known of each thread, by its id."""
         self._of: tuple[sqlite3.Cursor, int] | None = None
         self._size = 0
+        self.others: dict[int, Other] = {}
+        """The rows of values that others can be kept beside, by the key of the checkpoint that was put with them."""
         self.last: int | None = None
         """The last key that a checkpoint was given, or was forgotten with; None where it isn't known."""
         self.trusting = True
@@ -76,6 +83,12 @@ class Heads:
         thread.heads[namespace] = head
         return head
 
+    def can_be_beside(self, key: int, other: Other) -> None:
+        """A checkpoint was put, with this row of values for its children's to be kept beside."""
+        if len(self.others) == _MOST_OTHERS:
+            self.others.clear()
+        self.others[key] = other
+
     def leave(self, id: str) -> None:
         """Its run is over, and the next one may be anybody's."""
         self.threads.pop(id, None)
@@ -83,5 +96,6 @@ class Heads:
     def forget(self) -> None:
         """Know nothing."""
         self.threads.clear()
+        self.others.clear()
         self._size = 0
         self.last = None

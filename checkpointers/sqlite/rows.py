@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from checkpointers.leases import Held
+from checkpointers.packing import NOTHING, Other
 from checkpointers.rules import concerns_thread, lease_lost, now, strange_item
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
 from checkpointers.sqlite import channel_maps
@@ -209,7 +211,10 @@ def _put_at(
     """Put a checkpoint where `head` says. What it doesn't put itself it shares with the map of that of key `parent`."""
     key = head.key
     first = sqlite_values.next_key(db, key) if again else key * ROOM + 1
-    made = after(shared, row, sqlite_values.put(db, row, shared, parent, first))
+    places, own = sqlite_values.put(db, row, shared, first, partial(_beside, db, heads, parent))
+    if not again:
+        heads.can_be_beside(key, own)
+    made = after(shared, row, places)
     channels, base = made.as_bytes(key)
     of = row.parent and (short_id(row.parent) if parent is None else parent)
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
@@ -217,6 +222,14 @@ def _put_at(
     head.channels = made if base is not None else ChannelMap({}, heads.bases.read(key, channels))
     if heads.last is None or key > heads.last:
         heads.last = key
+
+
+def _beside(db: Cursor, heads: Heads, parent: int | None) -> Other:
+    """The row of its parent's values that a checkpoint's can be kept beside."""
+    if parent is None:
+        return NOTHING
+    known = heads.others.pop(parent, None)
+    return sqlite_values.other_among(db, parent) if known is None else known
 
 
 def _make_independent(db: Cursor, thread: int, key: int) -> bool:

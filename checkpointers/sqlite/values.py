@@ -9,7 +9,7 @@ read of a key once stays right: it never stands for another value. A row's bytes
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -93,11 +93,13 @@ def next_key(db: Cursor, checkpoint: int) -> int:
 
 
 def put(
-    db: Cursor, row: CheckpointRow, parent: ChannelMap, parent_key: int | None, first: int
-) -> dict[str, Place]:
-    """Keep the values that a checkpoint is put with under keys from `first` on; the place of each channel.
+    db: Cursor, row: CheckpointRow, parent: ChannelMap, first: int, beside: Callable[[], Other]
+) -> tuple[dict[str, Place], Other]:
+    """Keep the values that a checkpoint is put with under keys from `first` on; the place of each channel, and the row
+    that those of its children can be kept beside.
 
-    Two channels that hold the same share it.
+    Two channels that hold the same share a place. `beside` is asked for the row of its parent that rows can be kept
+    beside, where there is one to be.
 
     Raises:
         SaverError: a value is put as a delta, and the parent has none.
@@ -123,9 +125,7 @@ def put(
     rows = _shared_rows(first, [*small]) if small else []
     if single:
         rows += _single_rows(first + len(small), single, versions, places)
-    if rows:
-        _add(db, rows, parent_key)
-    return places
+    return places, _add(db, rows, beside) if rows else NOTHING
 
 
 def _single_rows(
@@ -162,23 +162,26 @@ def _shared_rows(first: int, values: Sequence[bytes]) -> list[_Row]:
     return [_Row(first, data, None, None, len(values))]
 
 
-def _add(db: Cursor, rows: Sequence[_Row], parent: int | None) -> None:
-    """Rows, beside one that the parent was put with."""
-    other = NOTHING
-    if parent is not None and any(map(is_packed, [row.data for row in rows])):
-        other = other_among(db, span(parent))
+def _add(db: Cursor, rows: Sequence[_Row], beside: Callable[[], Other]) -> Other:
+    """Add rows; the longest that others can be kept beside."""
+    other = longest = NOTHING
+    if any(map(is_packed, [row.data for row in rows])):
+        other = beside()
     kept = []
-    for key, data, onto, _, members in rows:
-        data, beside = packed(data, other)
-        row = (key, data, onto, beside, members)
+    for key, plain, onto, _, members in rows:
+        data, place = packed(plain, other)
+        row = (key, data, onto, place, members)
         kept.append((*row, checksum(row)))
+        if not (onto or place) and len(plain) > len(longest.data) and is_packed(plain):
+            longest = Other(key, plain)
     db.executemany(_ADD, kept)
+    return longest
 
 
-def other_among(db: Cursor, span: tuple[int, int]) -> Other:
-    """The longest row of a span that others can be kept beside."""
+def other_among(db: Cursor, checkpoint: int) -> Other:
+    """The longest row of a checkpoint's values that others can be kept beside."""
     found = []
-    for *columns, crc in db.execute(_WHOLE, span):
+    for *columns, crc in db.execute(_WHOLE, span(checkpoint)):
         row = _Row(*columns)
         if checksum(columns) == crc and is_packed(data := unpacked(row.data, row.beside, None, None)):
             found.append(Other(row.key, data))

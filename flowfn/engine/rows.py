@@ -77,7 +77,7 @@ def checkpoint_row(
         checkpoint.step,
         checkpoint.source,
         checkpoint.created_at,
-        serde.dumps(to_body(body, versions)),
+        serde.dumps(to_body(body, versions, changed)),
         b"" if metadata is None else encode(serde, metadata, "metadata"),
         checkpoint.versions,
         _stored(serde, checkpoint, changed, program, {} if encoded is None else encoded),
