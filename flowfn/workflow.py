@@ -87,11 +87,11 @@ class Workflow(Stateful, Generic[P, R]):
             config,
             thread_id,
             context,
-            self._durability(durability, others),
-            on_busy,
-            interrupt_before,
-            interrupt_after,
-            control,
+            durability=self._durability(durability, others),
+            on_busy=on_busy,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            control=control,
         )
         self._known(output_keys)
         print_mode = print_mode or self._printed(False)
@@ -128,11 +128,11 @@ class Workflow(Stateful, Generic[P, R]):
             config,
             thread_id,
             context,
-            self._durability(durability, others),
-            on_busy,
-            interrupt_before,
-            interrupt_after,
-            control,
+            durability=self._durability(durability, others),
+            on_busy=on_busy,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            control=control,
         )
         self._known(output_keys)
         print_mode = print_mode or self._printed(False)
@@ -180,11 +180,11 @@ class Workflow(Stateful, Generic[P, R]):
             config,
             thread_id,
             context,
-            self._durability(durability, others),
-            on_busy,
-            interrupt_before,
-            interrupt_after,
-            control,
+            durability=self._durability(durability, others),
+            on_busy=on_busy,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            control=control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         yield from self._blocking(order, shaper, print_mode or self._printed(debug), [])
@@ -215,11 +215,11 @@ class Workflow(Stateful, Generic[P, R]):
             config,
             thread_id,
             context,
-            self._durability(durability, others),
-            on_busy,
-            interrupt_before,
-            interrupt_after,
-            control,
+            durability=self._durability(durability, others),
+            on_busy=on_busy,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            control=control,
         )
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         printed = print_mode or self._printed(debug)
@@ -228,29 +228,12 @@ class Workflow(Stateful, Generic[P, R]):
                 yield chunk
 
     def _order(
-        self,
-        input: Any,
-        config: Config | None,
-        thread_id: str | None,
-        context: Any,
-        durability: Durability | None,
-        on_busy: OnBusy | None,
-        interrupt_before: Names,
-        interrupt_after: Names,
-        control: RunControl | None,
+        self, input: Any, config: Config | None, thread_id: str | None, context: Any, **given: Any
     ) -> Order:
+        """The arguments of a call, read; those `given` by name go into the order as they are."""
         from flowfn.invocation import Order
 
-        return Order(
-            input,
-            self._config(config, thread_id),
-            context,
-            durability,
-            on_busy,
-            interrupt_before=interrupt_before,
-            interrupt_after=interrupt_after,
-            control=control,
-        )
+        return Order(input, self._config(config, thread_id), context, **given)
 
     def _printed(self, debug: bool | None) -> Sequence[str]:
         """The stream modes that are printed without being asked for one by one."""

@@ -308,7 +308,7 @@ class CompiledGraph(Surface):
         return durability
 
     def _order(
-        self, input: Any, config: Config | None, thread_id: str | None, context: Any, *rest: Any
+        self, input: Any, config: Config | None, thread_id: str | None, context: Any, **given: Any
     ) -> Order:
         if isinstance(input, Command) and input.graph == Command.PARENT:
             raise InvalidUpdateError(
@@ -320,7 +320,7 @@ class CompiledGraph(Surface):
             )
         make = maker(self.context_schema) if isinstance(context, Mapping) else None
         return super()._order(
-            input, config, thread_id, context if make is None else make(dict(context)), *rest
+            input, config, thread_id, context if make is None else make(dict(context)), **given
         )
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
