@@ -493,12 +493,26 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an instance, those in slots included."""
-    state: Any = object.__getstate__(value)
-    if isinstance(state, tuple):
-        state = {**(state[0] or {}), **state[1]}
-    found: dict[str, Any] = _own(type(value), state) or {}
-    return found
+    """The attributes of an instance, those in slots included.
+
+    Not by `object.__getstate__`, which leaves a note in the class: looking at a value changes nothing.
+    """
+    cls = type(value)
+    slots = _slotted.get(cls)
+    if slots is None:
+        slotted = (vars(base).items() for base in cls.__mro__ if "__slots__" in vars(base))
+        members = (item for items in slotted for item in items)
+        slots = _slotted[cls] = tuple(
+            name for name, each in members if type(each) is types.MemberDescriptorType
+        )
+    found: dict[str, Any] = _own(cls, getattr(value, "__dict__", None)) or {}
+    if not slots:
+        return found
+    held = ((name, getattr(value, name, MISSING)) for name in slots)
+    return {**found, **{name: item for name, item in held if item is not MISSING}}
+
+
+_slotted: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def _own(cls: type, attributes: Any) -> Any:

@@ -314,6 +314,13 @@ class TestExact:
         assert len({of(value).exact for value in (*values, *tables)}) == len(values) + len(tables)
         assert [value for value in (*values, *tables) if of(value).weak] == []
 
+    def test_looking_at_a_value_leaves_its_class_as_it_is(self) -> None:
+        """A test that watches what a workflow changes would blame the line that called a task."""
+        cls = type("Tag", (str,), {"__slots__": ("level",)})
+        before = dict(vars(cls))
+        assert of(holding(cls("a"), level=1)).exact != of(cls("a")).exact
+        assert dict(vars(cls)) == before
+
     def test_arrays_count_by_type_shape_and_content(self) -> None:
         """Equal numbers of another dtype or in another shape are another argument."""
         numpy = pytest.importorskip("numpy")
