@@ -12,6 +12,7 @@ import pytest
 from checkpointers import MemorySaver
 from flowfn import NonDeterminismError, entrypoint, interrupt, task
 from flowfn.functional.task import Task
+from flowfn.hosts import clock
 from flowfn.report import Report
 from flowfn.testing import VirtualClock
 
@@ -48,12 +49,15 @@ class Nights:
             self._dies = False
             raise Killed
 
-    def spend(self, flow: Callable[..., Any], **options: Any) -> Any:
-        """Run until it dies, and go on an hour later."""
+    def spend(
+        self, flow: Callable[..., Any], meanwhile: Callable[[], None] = lambda: None, **options: Any
+    ) -> Any:
+        """Run until it dies, and go on an hour later, after what happens `meanwhile`."""
         thread = entrypoint(checkpointer=self._saver, name="nightly", **options)(flow).thread("t")
         with pytest.raises(Killed):
             thread.invoke()
         self.clock.advance(3600)
+        meanwhile()
         self.ran.clear()
         result = thread.resume()
         self.report = thread.report
@@ -176,3 +180,33 @@ def test_a_question_that_names_its_day_keeps_its_answer(nights: Nights) -> None:
     thread.invoke()
     nights.clock.advance(3600)
     assert thread.resume("yes") == "yes"
+
+
+def test_a_file_that_came_before_the_run_is_an_item(nights: Nights) -> None:
+    """Rule 4: a time in its name is not that of the call, however shortly before the run it came."""
+    process = processing(nights)
+    inbox = [f"upload-{nights.clock.time:%Y%m%dT%H%M%S}.csv"]
+
+    def flow() -> list[str]:
+        results = [process(name).result() for name in list(inbox)]
+        nights.dies()
+        return results
+
+    later = nights.clock.time + timedelta(seconds=3600 + 5)
+    nights.clock.advance(5)
+
+    def arrives() -> None:
+        inbox[:] = [f"upload-{later:%Y%m%dT%H%M%S}.csv"]
+        nights.clock.advance(10)
+
+    assert nights.spend(flow, meanwhile=arrives) == [f"sales of upload-{later:%Y%m%dT%H%M%S}.csv"]
+
+
+@pytest.mark.parametrize(("age", "since"), [(5, -5), (50, -50), (70, 0), (-5, 0)])
+def test_a_time_from_before_the_process_was_not_read_for_the_run(
+    monkeypatch: pytest.MonkeyPatch, age: float, since: float
+) -> None:
+    """What a script reads off the clock at its top counts, unless that was long ago or the clock was set back."""
+    monkeypatch.setattr(clock, "_BEGAN", 1000.0 - age)
+    monkeypatch.setattr(clock.time, "time", lambda: 1000.0)
+    assert clock.SYSTEM.since() == 1000.0 + since
