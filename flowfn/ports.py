@@ -283,6 +283,9 @@ class Host(Protocol):
     def now(self) -> float:
         """Seconds since the epoch."""
 
+    def since(self) -> float:
+        """From when on a time among the arguments of a run that begins now counts as read off a clock for it."""
+
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock is set to."""
 

@@ -147,7 +147,7 @@ class SqliteSaver(CheckpointSaver):
         """
         database = self._database
         try:
-            db = database.begin(wait=wait)
+            db = database.begin(wait=wait, look=not commits or commits[-1].release)
         except sqlite3.Error as error:
             return [typed(error, self.path) for _ in commits]
         try:
@@ -202,6 +202,7 @@ class SqliteSaver(CheckpointSaver):
 
     def close(self) -> None:
         if self.closed:
+            self._holder.close()
             return
         if leases := self._holder.leases():
             with suppress(SaverError), self._database.writing() as db:

@@ -5,8 +5,10 @@ Rule: a record belongs to one call of an attempt: the first that claims it, on w
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -14,6 +16,7 @@ from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.namesakes import Alike, Maker
 from flowfn.engine.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
 from flowfn.ports import Deserializer, WriteRow
+from flowfn.report import CallSummary
 from flowfn.values import Write
 
 
@@ -28,6 +31,8 @@ class Ledger:
         self.nodes: dict[str, NodeRecord] = {}
         self.last_index = 0
         self.last_place = 0
+        self.lent: dict[str, CallSummary] = {}
+        """Records that went to calls of another day, by their task, and those calls."""
         self._index: _Index | None = None
         if rows:
             self.add(rows, serde)
@@ -137,6 +142,16 @@ class Ledger:
         by_name[scope, name] = left = [record for record in found if not record.claimed]
         return left
 
+    def names_an_item(self, record: Record) -> bool:
+        """Whether a call like a recorded one named another day where that names the day of its call.
+
+        Unknown, and so denied, of arguments that are too long to be kept.
+        """
+        info = record.info
+        if info is None or info.form is None:
+            return False
+        return bool(self._indexed.days.get(_without_days(info), set()) - {info.skeleton})
+
     def was_survived(self, record: Record) -> bool:
         """Whether the calling code is known to have gone on after a recorded error.
 
@@ -156,10 +171,16 @@ class Ledger:
         return index
 
 
+_DAYS = re.compile(rb"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
+
+
+def _without_days(info: CallInfo) -> tuple[str, str, bytes]:
+    """What calls have in common that differ in days alone."""
+    return info.scope, info.qualified, _DAYS.sub(b"day", info.form or b"")
+
+
 class _Index:
     """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
-
-    __slots__ = ("by_name", "last_born", "occurrences", "records")
 
     def __init__(self, records: dict[str, Record]) -> None:
         self.records = records
@@ -172,3 +193,12 @@ class _Index:
                 numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
+
+    @cached_property
+    def days(self) -> dict[tuple[str, str, bytes], set[bytes | None]]:
+        """The skeletons of calls that differ in days alone: one for all of those that name the day of their call."""
+        found: dict[tuple[str, str, bytes], set[bytes | None]] = {}
+        for record in self.records.values():
+            if (info := record.info) is not None and info.form is not None:
+                found.setdefault(_without_days(info), set()).add(info.skeleton)
+        return found

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from flowfn.events import Event
     from flowfn.ports import Host
 
-_A_MOMENT = 60.0
-"""Seconds before a run from which on a time among a call's arguments counts as read off a clock in it."""
-
 
 class Tally:
     """A number that any thread may add to."""
@@ -67,7 +64,7 @@ class Root:
     )
 
     def __init__(self, host: Host) -> None:
-        self.since = host.now() - _A_MOMENT
+        self.since = host.since()
         self.report = Report()
         self.ran = Tally()
         self.reused = Tally()

@@ -1,8 +1,8 @@
 """A task is called: find out who it is, hand back what is recorded of it, or have it start.
 
-A call that only its author could place (`matching.Ambiguous`), or that its position alone would, is held until
-somebody waits for it. By then the other calls of its scope have claimed their records, so that most doubts
-have gone; what is left is refused before anything new runs.
+A call that only its author could place (`matching.Ambiguous`), or that its position or its day alone would, is
+held until somebody waits for it. By then the other calls of its scope have claimed their records, so that most
+doubts have gone; what is left is refused before anything new runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from flowfn.engine import failing
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
-from flowfn.engine.matching import Ambiguous, New, Same, Verdict, judge
+from flowfn.engine.ids import call_id
+from flowfn.engine.matching import Ambiguous, New, Same, Verdict, differs_in_a_day, judge
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
@@ -26,6 +27,10 @@ from flowfn.report import CallSummary, Kind
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.frame import Frame
+
+
+LATER = ("position", "day")
+"""How a call is matched only once it is waited for: by then what it would get may be another call's by identity."""
 
 
 def spawn(
@@ -55,8 +60,10 @@ def spawn(
             reused = _reuse(call, record)
         else:
             verdict = _place(call, frame)
-            if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how == "position"):
+            if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how in LATER):
                 return _hold(call, host)
+            if run.ledger.lent:
+                _refuse_a_lent_record(call, frame)
             reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
             if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
                 run.newcomers.append(call)
@@ -125,9 +132,9 @@ def _taken(calls: list[Call]) -> Iterator[Call]:
 
 
 def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
-    """What a call is. The record that it is, is its own from now on; by its position alone once it is `waited` for."""
+    """What a call is. The record that it is, is its own from now on; see `LATER` for the one that is `waited` for."""
     while isinstance(verdict := _judge(call, frame), Same):
-        if (verdict.how == "position" and not waited) or verdict.record.claim():
+        if (verdict.how in LATER and not waited) or verdict.record.claim():
             break
         if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
             assert call.digest is not None
@@ -152,6 +159,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         call.position,
         policy,
         partial(frame.claimant, definition),
+        day_is_clock=policy != "rerun",
     )
 
 
@@ -167,6 +175,8 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
     call.edited = recorded is not None and recorded != call.definition.code
     if how != "identity":
         _report_alike(call, record, how)
+    if how == "day":
+        run.ledger.lent[record.task] = call.summary
     if record.in_doubt:
         _report_in_doubt(call, record)
         call.doubt = record
@@ -255,7 +265,7 @@ def _summary(record: Record) -> CallSummary | None:
 
 def _report_alike(call: Call, record: Record, how: str) -> None:
     summary, report = _summary(record), call.run.root.report
-    if how == "clock":
+    if how != "position":
         report.add("clock", summary, call.summary, "only the time differs: reused")
     else:
         report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
@@ -278,6 +288,35 @@ def _report_in_doubt(call: Call, record: Record) -> None:
     call.run.root.report.add("in_doubt", _summary(record), call.summary, reason)
 
 
+def _refuse_a_lent_record(call: Call, frame: Frame) -> None:
+    """Refuse a call whose own record went to a call of another day: days name items, and that one's result is wrong.
+
+    Raises:
+        NonDeterminismError: it did.
+    """
+    assert call.digest is not None
+    run, name = call.run, call.definition.qualified
+    before = (call_id(frame.scope, name, call.digest.exact, number) for number in range(call.occurrence))
+    other = next((run.ledger.lent[task] for task in before if task in run.ledger.lent), None)
+    if other is None:
+        return
+    report = run.root.counted_report()
+    report.add(
+        "doubt", other, call.summary, "its record went to the other, from which it differs only in the day"
+    )
+    run.root.fatal = NonDeterminismError(
+        f"the record of {call.summary} went to {other}, as they differ only in the day. {_OF_A_DAY}\n{report}",
+        report,
+    )
+    raise run.root.fatal
+
+
+_OF_A_DAY = (
+    "The day of the run? Take it from flowfn.now(), or leave it out: @task(ignore=…) or @task(key=…). "
+    "An item of its own? Say on_divergence='rerun' to run it."
+)
+
+
 def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
     """The error that tells the author what can't be told apart, and what to write."""
     recorded, report = _summary(verdict.record), call.run.root.counted_report()
@@ -288,6 +327,14 @@ def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
         return NonDeterminismError(
             f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
             f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",
+            report,
+        )
+    assert call.digest is not None
+    if differs_in_a_day(verdict.record, call.digest):
+        return NonDeterminismError(
+            f"can't tell {call.summary} from the recorded {recorded}: they differ only in the day. It was that of the "
+            "call each time, and recorded calls beside it name other days. "
+            f"{_OF_A_DAY} ('reuse' takes the record.)\n{report}",
             report,
         )
     return NonDeterminismError(

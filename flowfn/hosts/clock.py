@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from threading import Event
+from typing import Final
+
+_YOUNG: Final = 60.0
+"""Seconds for which a run may use what its process has read off the clock before it, as a script does at its top."""
+
+
+def _process_began() -> float:
+    """When this process began, in seconds since the epoch; where nothing says so, now."""
+    with suppress(OSError, AttributeError, ValueError, IndexError):
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        return time.time() - age
+    return time.time()
+
+
+_BEGAN: Final = _process_began()
 
 
 class Clock:
@@ -12,6 +31,14 @@ class Clock:
     def now(self) -> float:
         """Seconds since the epoch."""
         return time.time()
+
+    def since(self) -> float:
+        """From when on what was read off this clock may be among the arguments of calls of a run that begins now.
+
+        Not from before the process: a file that came a moment before it has a time in its name, and is an item.
+        """
+        now = time.time()
+        return _BEGAN if now - _YOUNG <= _BEGAN <= now else now
 
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock on the wall is set to."""

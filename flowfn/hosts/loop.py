@@ -56,6 +56,7 @@ class LoopHost:
         self.thread = threading.get_ident()
         self.clock = clock
         self.now = clock.now
+        self.since = clock.since
         self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())

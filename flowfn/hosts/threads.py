@@ -62,6 +62,7 @@ class ThreadHost:
     ) -> None:
         self.clock = clock
         self.now = clock.now
+        self.since = clock.since
         self.elapsed = clock.elapsed
         self.loop = loop
         self._limit = workers

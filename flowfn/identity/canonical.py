@@ -33,6 +33,7 @@ from flowfn.identity.frames import frame_parts
 from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
+from flowfn.values import MISSING
 
 __all__ = ["ELEMENT", "Field", "Walk", "pack", "tagged"]
 
@@ -322,15 +323,23 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     from flowfn.identity.fingerprint import fingerprint
 
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
-    return tagged("function", qualified_name(value), fingerprint(value).digest, captured)
+    positional = [_constant(walk, each) for each in value.__defaults__ or ()]
+    named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
+    defaults = [[positional, named]] if positional or named else []
+    return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)
 
 
 def _captured(walk: Walk, cell: types.CellType) -> Any:
-    """A constant that a local function was made with; what can change under it counts by type."""
+    """What a closure holds."""
     try:
         value = cell.cell_contents
     except ValueError:  # not assigned yet
         return None
+    return _constant(walk, value)
+
+
+def _constant(walk: Walk, value: Any) -> Any:
+    """A constant that a local function was made with; what can change under it counts by type."""
     if type(value) in _LEAVES:
         return walk.walk(value, Field("()"))
     if isinstance(value, types.FunctionType | type):
@@ -398,8 +407,14 @@ def _form_of(cls: type) -> _Form:
         if issubclass(cls, base):
             return form
     if hasattr(cls, "__wrapped__") or hasattr(cls, "cache_info"):  # wraps a function, and has its name
-        return _by_name
+        return _wrapper
     return _reduced if cls.__eq__ is not object.__eq__ else by_type
+
+
+def _wrapper(walk: Walk, value: Any) -> Any:
+    """What wraps a function, as the function: one that shares its name counts by its code and closure as well."""
+    function = getattr(value, "__wrapped__", None)
+    return _function(walk, function) if type(function) is types.FunctionType else _by_name(walk, value)
 
 
 def _enum(walk: Walk, value: Any) -> Any:
@@ -407,14 +422,26 @@ def _enum(walk: Walk, value: Any) -> Any:
 
 
 def _exception(walk: Walk, value: BaseException) -> Any:
-    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(value.args)]
+    given = (
+        OSError.__reduce__(value)[1] if isinstance(value, OSError) else value.args
+    )  # with the names of files
+    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(given)]
+    attributes = {**_native(value), **vars(value)}
     own = {
-        name: item for name, item in vars(value).items() if not name.startswith("__") and name not in _ADDED
+        name: item for name, item in attributes.items() if not name.startswith("__") and name not in _ADDED
     }
     more = {name: _told(walk, item, Field(f".{name}")) for name, item in own.items()}
     form = Ext(2, pack(args))
     return tagged("error", qualified_name(type(value)), form, *([more] if more else []))
 
+
+def _native(error: BaseException) -> dict[str, Any]:
+    """Attributes that its C base has, where they are set: an `ImportError` keeps what it is about in them alone."""
+    names = {name for cls, found in _NATIVE.items() if isinstance(error, cls) for name in found}
+    return {name: item for name in sorted(names) if (item := getattr(error, name)) is not None}
+
+
+_NATIVE = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
 
 _ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
 """What flowfn puts among an exception's attributes."""
@@ -437,27 +464,68 @@ def _path(walk: Walk, value: PurePath) -> Any:
 def _subclass(base: type) -> _Form:
     """As the plain value that it equals; what an instance carries besides is counted too."""
     plain = _LEAVES.get(base) or _COMPOUNDS[base]
-    convert: Callable[[Any], Any] = base if base in (str, int, float, bytes) else _same
+    convert = _PLAIN[base]
 
     def form(walk: Walk, value: Any) -> Any:
         form = plain(walk, convert(value))
-        more = _own(type(value), getattr(value, "__dict__", None))
+        more = _attributes(value)
         return tagged("subclass", qualified_name(type(value)), form, _dict(walk, more)) if more else form
 
     return form
 
 
-def _same(value: Any) -> Any:
-    return value
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
+    list: lambda value: list.__getitem__(value, slice(None)),
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    dict: dict.copy,
+    OrderedDict: lambda value: OrderedDict(OrderedDict.items(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    deque: lambda value: deque(deque.__iter__(value), deque.maxlen.__get__(value)),
+}
+"""From an instance of a subclass to its plain value, past all that the subclass overrides: a `str` that shows itself as
+`***`, a list that loads its items when they are looked at."""
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an instance, those in slots included.
+
+    Not by `object.__getstate__`, which leaves a note in the class: looking at a value changes nothing.
+    """
+    cls = type(value)
+    slots = _slotted.get(cls)
+    if slots is None:
+        slotted = (vars(base).items() for base in cls.__mro__ if "__slots__" in vars(base))
+        members = (item for items in slotted for item in items)
+        slots = _slotted[cls] = tuple(
+            name for name, each in members if type(each) is types.MemberDescriptorType
+        )
+    found: dict[str, Any] = _own(cls, getattr(value, "__dict__", None)) or {}
+    if not slots:
+        return found
+    held = ((name, getattr(value, name, MISSING)) for name in slots)
+    return {**found, **{name: item for name, item in held if item is not MISSING}}
+
+
+_slotted: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def _own(cls: type, attributes: Any) -> Any:
-    """Attributes without those that a `cached_property` made: they are there once somebody has asked for them."""
+    """Attributes without those that a `cached_property` made: they are there once somebody has asked for them.
+
+    Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs keeps.
+    """
     computed = _computed.get(cls)
     if computed is None:
         members = (item for base in cls.__mro__ for item in vars(base).items())
-        computed = _computed[cls] = frozenset(name for name, each in members if _is_cached(each))
-    if not computed or not attributes:
+        cached = (name for name, each in members if _is_cached(each))
+        computed = _computed[cls] = frozenset((*cached, "__orig_class__", "_attrs_cached_hash"))
+    if not attributes or computed.isdisjoint(attributes):
         return attributes
     return {name: item for name, item in attributes.items() if name not in computed}
 
@@ -496,8 +564,7 @@ _BASES: tuple[tuple[type, _Form], ...] = (
     (OrderedDict, _subclass(OrderedDict)),
     (PurePath, _path),
     (tzinfo, _reduced),
-    *((base, _subclass(base)) for base in (str, bool, int, float, bytes, bytearray, list, tuple, dict)),
-    *((base, _subclass(base)) for base in (set, frozenset, deque)),
+    *((base, _subclass(base)) for base in _PLAIN if base is not OrderedDict),
     *((base, _LEAVES[base]) for base in (datetime, date, time, timedelta, Decimal, UUID)),
 )
 
@@ -510,7 +577,8 @@ def _form_of_record(cls: type) -> _Form | None:
     for mark in ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__"):
         declared = getattr(cls, mark, None)
         if declared is not None:
-            return _record([getattr(each, "name", each) for each in declared])
+            holds_more = issubclass(cls, tuple(_PLAIN))  # than its fields: it is a list or a text as well
+            return None if holds_more else _record([getattr(each, "name", each) for each in declared])
     fields = getattr(cls, "_fields", None)
     return _record(fields) if issubclass(cls, tuple) and fields is not None else None
 
@@ -521,22 +589,28 @@ def _is_message(cls: type) -> bool:
 
 
 def _record(names: Iterable[str]) -> _Form:
-    steps = [(name, Field(f".{name}")) for name in names]
+    steps = {name: Field(f".{name}") for name in names}
 
     def form(walk: Walk, value: Any) -> Any:
         walk.size += len(steps)
-        fields = {name: walk.walk(getattr(value, name), step) for name, step in steps}
+        found = ((name, getattr(value, name, MISSING), step) for name, step in steps.items())
+        fields = {name: walk.walk(item, step) for name, item, step in found if item is not MISSING}
+        more = _attributes(value)
+        if more.keys() - steps.keys():  # what its `__post_init__` or anybody else has put there
+            others = sorted(more.keys() - steps.keys())
+            fields.update((name, walk.walk(more[name], Field(f".{name}"))) for name in others)
         return tagged("record", qualified_name(type(value)), fields)
 
     return form
 
 
 def _model(hidden: set[str]) -> _Form:
-    """A pydantic model: its fields, and the extra ones that its configuration may allow."""
+    """A pydantic model: its fields, the extra ones that its configuration may allow, and its private attributes."""
 
     def form(walk: Walk, value: Any) -> Any:
-        own = _own(type(value), vars(value))
-        fields = {**own, **(getattr(value, "__pydantic_extra__", None) or {})}
+        fields = dict(_own(type(value), vars(value)))
+        for more in ("__pydantic_extra__", "__pydantic_private__"):
+            fields.update(getattr(value, more, None) or {})
         shown = {key: walk.walk(item, Field(f".{key}")) for key, item in fields.items() if key not in hidden}
         walk.size += len(shown)
         return tagged("record", qualified_name(type(value)), shown)
@@ -558,11 +632,45 @@ def _form_of_array(cls: type) -> _Form | None:
 
 
 def _array(walk: Walk, value: Any) -> Any:
-    content = walk.walk(value.tolist(), Field("")) if value.dtype.hasobject else value.tobytes()
-    return tagged("array", repr(value.dtype.descr), list(value.shape), content)
+    numpy = sys.modules["numpy"]
+    if isinstance(value, numpy.ma.MaskedArray):
+        parts = (numpy.asarray(value.data), numpy.ma.getmaskarray(value), numpy.asarray(value.fill_value))
+        return tagged("masked", *(_array(walk, part) for part in parts))
+    form = tagged("array", repr(value.dtype.descr), list(value.shape), _content(walk, value))
+    if type(value) in (numpy.ndarray, numpy.memmap):
+        return form
+    return tagged("subclass", qualified_name(type(value)), form, _dict(walk, _attributes(value)))
+
+
+def _content(walk: Walk, value: Any) -> Any:
+    """The cells; by field and in halves where numpy leaves bytes between them, which hold anything."""
+    dtype, numpy = value.dtype, sys.modules["numpy"]
+    if dtype.hasobject:
+        return walk.walk(value.tolist(), Field(""))
+    if not _is_padded(dtype):
+        return value.tobytes()
+    value = numpy.asarray(value)
+    if dtype.names is not None:
+        return [_content(walk, value[name]) for name in dtype.names]
+    narrow = numpy.complex128 if dtype.kind == "c" else numpy.float64
+    with numpy.errstate(all="ignore"):
+        upper = value.astype(narrow)
+        return [
+            upper.tobytes(),
+            numpy.where(numpy.isfinite(value), value - upper, 0).astype(narrow).tobytes(),
+        ]
+
+
+def _is_padded(dtype: Any) -> bool:
+    if dtype.names is None:
+        return dtype.base.char in "gG"
+    fields = [dtype.fields[name][0] for name in dtype.names]
+    return dtype.itemsize != sum(each.itemsize for each in fields) or any(map(_is_padded, fields))
 
 
 def _array_scalar(walk: Walk, value: Any) -> Any:
+    if value.dtype.names is not None or _is_padded(value.dtype):
+        return _array(walk, sys.modules["numpy"].asarray(value))
     plain = value.item()
     content = walk.walk(plain, Field("")) if type(plain) in _LEAVES else value.tobytes()
     return tagged("array", value.dtype.str, content)

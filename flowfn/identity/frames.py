@@ -26,6 +26,7 @@ def frame_parts(value: Any, walk: Walk) -> list[Any]:
         "objects": [_cells(walk, each) for each in objects.values()],
         "categories": [_categories(walk, each) for each in _of_type(value, "category").values()],
         "index": _index(walk, getattr(value, "index", None)),
+        "column names": _names(walk, columns),
         "attrs": walk(getattr(value, "attrs", None) or None, ".attrs"),
     }
     more = {name: form for name, form in left_out.items() if form}
@@ -72,3 +73,9 @@ def _index(walk: Walk, index: Any) -> list[Any]:
     names = list(index.names)
     cells = [_cells(walk, each) for each in _of_type(index, "object").values() if _holds_objects(each)]
     return [walk(names, ".index.names"), *cells] if cells or names != [None] * len(names) else []
+
+
+def _names(walk: Walk, columns: Any) -> Any:
+    """What the levels of the columns are called; nothing where they are not."""
+    names = [] if columns is None else list(columns.names)
+    return walk(names, ".columns.names") if names != [None] * len(names) else None

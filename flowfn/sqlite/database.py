@@ -4,7 +4,8 @@ Rule: one connection writes, under `lock`; another reads, under a lock of its ow
 waits for a writer; a third checkpoints (`wal`). Only SQLite opens the file: POSIX drops all locks that a process
 has on a file as it closes any descriptor of it, and the next process to close the file would delete the log that
 this one writes to. Nor does a connection to a file cross a fork: SQLite would take the locks of its process,
-which it keeps a list of, for those of the child.
+which it keeps a list of, for those of the child. A file that was deleted or replaced while it was open is neither
+used nor closed: what goes there is lost, and SQLite would delete the log of the file that has its name now.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ with `"power"` each commit waits, and for longer as long as the log's file still
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
 
+_LOOK = 0.05
+"""Seconds between two looks whether the file is still there, while a run writes; it costs as much as a small row."""
+
 _SENSELESS = (TypeError, ValueError, LookupError)
 """What reading raises on rows that nobody wrote like that: values missing, of another type, or cut off."""
 
@@ -67,6 +71,8 @@ class Database:
         self._file, target = _absolute(path)
         self._connect = partial(_connect, target, fsync, timeout)
         self.closed = False
+        self._lost = False
+        self._next_look = 0.0
         self._renew_locks()
         self._connections: _Connections | None = None
         self.in_memory = False
@@ -81,12 +87,18 @@ class Database:
 
     # -- transactions -----------------------------------------------------------------------------
 
-    def begin(self, *, wait: bool = True) -> sqlite3.Cursor:
+    def begin(self, *, wait: bool = True, look: bool = True) -> sqlite3.Cursor:
         """Begin to write; the caller holds `lock`, and goes on to `end` or `undo`.
 
-        With `wait=False`, raises `BlockingIOError` where another process is writing.
+        With `wait=False`, raises `BlockingIOError` where another process is writing. Without `look`, that the file is
+        still there is taken for granted for a moment.
         """
         connections = self._connections or self._connected()
+        if look or (now := time.monotonic()) > self._next_look:
+            if not look:
+                self._next_look = now + _LOOK
+            if connections.are_cut_off():
+                raise self._given_up()
         cursor = connections.cursor
         if connections.writer.in_transaction:  # a signal got between a transaction and its end
             self.undo()
@@ -145,6 +157,8 @@ class Database:
                         cursor.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise typed(error, self.path) from error
+            except _CutOff:
+                raise self._given_up() from None
             except _SENSELESS as error:
                 if isinstance(error, FlowError):
                     raise
@@ -154,6 +168,8 @@ class Database:
 
     def _connected(self) -> _Connections:
         with self._opening:  # writers and readers have no lock in common
+            if self._lost:
+                raise _lost(self.path, self._owner)
             if self.closed:
                 raise SaverError(
                     f"This {self._owner} of {self.path} is closed. Open it again: `{self._owner}(path)`."
@@ -173,6 +189,16 @@ class Database:
             raise damaged(error, self.path) from error
         self._finalizer = weakref.finalize(self, connections.close)
         return connections
+
+    def _given_up(self) -> SaverError:
+        """The error for a file that isn't there any more; nobody uses its connections from now on."""
+        with self._opening:
+            self._lost = self.closed = True
+            if self._connections is not None:
+                self._finalizer.detach()
+                _keep_open(self._connections)
+                self._connections = None
+        return _lost(self.path, self._owner)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Try until the database is free, for `timeout` seconds."""
@@ -195,7 +221,7 @@ class Database:
     def _disconnect(self) -> None:
         """Close the connections; the caller holds the locks."""
         if self._connections is not None:
-            if self._connections.log is not None:
+            if self._connections.log is not None and not self._connections.are_cut_off():
                 self._connections.log.checkpoint(self._connections.writer)
             self._finalizer()
             self._connections = None
@@ -241,6 +267,10 @@ class Database:
         return self._connections is not None and self._connections.log is not None
 
 
+class _CutOff(Exception):
+    """A connection would be to another file than those that are open."""
+
+
 class _Connections:
     """The open connections of one process to one database. `log` is None where it is in memory."""
 
@@ -248,26 +278,64 @@ class _Connections:
         self, writer: sqlite3.Connection, connect: Callable[[], sqlite3.Connection], log: int
     ) -> None:
         file = _file_of(writer)
+        self.file = file
+        self.identity = _identity(file) if file else None
         self.writer = writer
         self.cursor = writer.cursor()
         self.log = WriteAheadLog(file, connect, log) if file else None
         self._connect = connect
         self._reader: sqlite3.Connection | None = None
 
+    def are_cut_off(self) -> bool:
+        """Whether the file was deleted, or another one has its name."""
+        try:
+            found = os.stat(self.file) if self.file else None
+        except FileNotFoundError:
+            return True
+        except OSError:  # no reason to think so: a folder that may not be looked into any more
+            return False
+        return found is not None and (found.st_dev, found.st_ino) != self.identity
+
     def reader(self) -> sqlite3.Cursor:
-        """A cursor for reading; of the writing connection where the database lives in that alone."""
+        """A cursor for reading; of the writing connection where the database lives in that alone.
+
+        Raises:
+            _CutOff: there would be another file in that one's place.
+        """
         if self.log is None:
             return self.cursor
         if self._reader is None:
+            if self.are_cut_off():
+                raise _CutOff
             self._reader = self._connect()
         return self._reader.cursor()
 
     def close(self) -> None:
+        if self.are_cut_off():
+            _keep_open(self)
+            return
         if self._reader is not None:
             self._reader.close()
         if self.log is not None:
             self.log.close()
         self.writer.close()
+
+
+def _keep_open(connections: _Connections) -> None:
+    """Let nobody close them, not even the end of the interpreter, which closes what it collects."""
+    _abandoned.append(connections)
+    with suppress(ImportError):  # a Python that was built without it
+        from ctypes import py_object, pythonapi
+
+        pythonapi.Py_IncRef(py_object(connections))
+
+
+def _lost(path: str, owner: str) -> SaverError:
+    return SaverError(
+        f"{path}: the file was deleted or replaced while it was open, and what was committed to it is gone with it. "
+        f"Leave it in its place while anybody uses it. To go on with the file that is there now, or with a new one, "
+        f"open it again: `{owner}(path)`."
+    )
 
 
 def _absolute(path: str) -> tuple[str, str]:
@@ -386,7 +454,7 @@ _creating = threading.Lock()
 after_fork(_renew_creating)
 _crosses_forks = each_around_fork(Database.before_fork, Database.after_fork, Database.cross_fork)
 _abandoned: list[_Connections] = []
-"""A parent's connections: kept, because collecting them would close them."""
+"""Connections of a parent, and to files that are gone: kept, because collecting them would close them."""
 
 _inherited: set[tuple[int, int]] = set()
 """The files of those."""

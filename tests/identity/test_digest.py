@@ -18,7 +18,8 @@ import sys
 import threading
 import uuid
 from collections import OrderedDict, deque, namedtuple
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -114,6 +115,58 @@ class Rows(list[int]):
     @functools.cached_property
     def double(self) -> list[int]:
         return self * 2 or [0]
+
+
+class Secret(str):
+    """A text that shows itself to nobody."""
+
+    __slots__ = ("level",)
+
+    def __str__(self) -> str:
+        return "***"
+
+
+class Lazy(list[int]):
+    """A list that has nothing to show yet."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+
+class Few(dict[str, int]):
+    """A mapping that shows a part of itself."""
+
+    def items(self) -> Any:
+        return ()
+
+
+@dataclass
+class Job:
+    """A dataclass that may hold more than its fields, and less."""
+
+    name: str
+    started: str = field(init=False)
+
+
+@dataclass
+class Table(list[int]):
+    """A dataclass that is a list as well."""
+
+    name: str
+
+
+class Account(pydantic.BaseModel):
+    """A model with a private attribute, which its equality counts."""
+
+    number: int
+    _balance: int = pydantic.PrivateAttr(0)
+
+
+def holding(made: Any, **attributes: Any) -> Any:
+    """The object, with these attributes set."""
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
 
 
 def print_to(connection: Connection) -> Any:
@@ -239,6 +292,35 @@ class TestExact:
         first.source, second.source = "a", "b"
         assert len({of(value).exact for value in (first, second, [1])}) == 3
 
+    def test_a_subclass_counts_by_what_it_holds_and_not_by_what_it_shows(self) -> None:
+        """G2: a text that hides itself, and containers whose own iteration leaves items out, are told apart."""
+        values = [
+            *(Secret(text) for text in "ab"), holding(Secret("a"), level=1), holding(Secret("a"), level=2),
+            *(Lazy([item]) for item in (1, 2)), *(Few(a=item) for item in (1, 2)),
+        ]  # fmt: skip
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_a_record_counts_by_all_that_it_holds(self) -> None:
+        """G2: what a dataclass, a named tuple or a model holds besides its declared fields is a part of it."""
+        values = [
+            Job("a"), holding(Job("a"), started="now"), holding(Job("a"), tries=1), holding(Job("a"), tries=2),
+            *(holding(type("Wide", (Pair,), {})(1, 2), unit=unit) for unit in ("m", "km")),
+            *(holding(Account(number=1), _balance=balance) for balance in (1, 2)),
+            *(holding(Table("a"), extra=extra) for extra in (1, 2)),
+        ]  # fmt: skip
+        tables = [Table("a"), Table("b"), Table("a")]
+        tables[2].append(1)
+        assert len({of(value).exact for value in (*values, *tables)}) == len(values) + len(tables)
+        assert [value for value in (*values, *tables) if of(value).weak] == []
+
+    def test_looking_at_a_value_leaves_its_class_as_it_is(self) -> None:
+        """A test that watches what a workflow changes would blame the line that called a task."""
+        cls = type("Tag", (str,), {"__slots__": ("level",)})
+        before = dict(vars(cls))
+        assert of(holding(cls("a"), level=1)).exact != of(cls("a")).exact
+        assert dict(vars(cls)) == before
+
     def test_arrays_count_by_type_shape_and_content(self) -> None:
         """Equal numbers of another dtype or in another shape are another argument."""
         numpy = pytest.importorskip("numpy")
@@ -255,6 +337,39 @@ class TestExact:
         assert len({of(value).exact for value in values}) == len(values)
         assert [of(value.copy()).exact == of(value).exact for value in values] == [True] * len(values)
         assert [value for value in values if of(value).weak] == []
+
+    def test_arrays_count_by_masks_classes_and_names_of_fields(self) -> None:
+        """G2: a masked cell is no number, a class of arrays may have units, and fields of one layout have names."""
+        numpy = pytest.importorskip("numpy")
+
+        class Weights(numpy.ndarray):  # type: ignore[name-defined,misc]
+            unit: str
+
+        layouts = [[("a", int), ("b", int)], [("b", int), ("a", int)]]
+        values = [
+            numpy.array([1, 999_999]), numpy.ma.array([1, 2], mask=[0, 1]), numpy.ma.array([1, 2]),
+            numpy.array([1, 2]),
+            *(holding(numpy.array([1, 2]).view(Weights), unit=unit) for unit in ("g", "kg")),
+            *(numpy.array([(1, 2)], dtype=layout)[0] for layout in layouts),
+        ]  # fmt: skip
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_arrays_do_not_count_by_the_bytes_between_their_cells(self) -> None:
+        """Rule 1: numpy leaves there what was in memory before, and equal arrays must be the same call."""
+        numpy = pytest.importorskip("numpy")
+
+        def third(rest: int) -> Any:
+            layout = numpy.dtype([("flag", "i1"), ("value", numpy.longdouble)], align=True)
+            aligned = numpy.full(layout.itemsize, rest, dtype=numpy.uint8).view(layout)
+            aligned["flag"], aligned["value"] = 1, numpy.longdouble(1) / 3
+            return aligned
+
+        with_nothing, with_rest = third(0), third(255)
+        assert with_nothing.tobytes() != with_rest.tobytes()
+        assert of(with_nothing).exact == of(with_rest).exact
+        assert of(with_nothing["value"][0]).exact == of(with_rest["value"][0]).exact
+        assert of(with_nothing["value"]).exact != of(with_nothing["value"] + 1e-18).exact
 
     def test_frames_count_by_columns_types_and_content(self) -> None:
         """Their content by pandas' own hash, and the objects in their cells by what they are."""
@@ -282,6 +397,7 @@ class TestExact:
             *(pandas.DataFrame({"a": cells}) for cells in ([[1]], [[2]], [Decimal("1.0")], [Decimal("1.00")])),
             *(pandas.Index(cells, dtype=object) for cells in ([1, "a"], ["1", "a"])),
             *(pandas.DataFrame({"a": [1]}).rename_axis(name) for name in ("north", "south")),
+            *(pandas.DataFrame({"a": [1]}).rename_axis(columns=name) for name in ("north", "south")),
             texts("a", "b"), texts("a", "c"), texts("a", "b", ordered=True),
             described(), described(unit="m"), described(unit="km"),
             pandas.Timedelta(1), pandas.Timedelta(2), pandas.Timedelta(0),
@@ -313,6 +429,21 @@ class TestExact:
         values = [failed(), failed(code=1), failed(code=2), failed(code="2")]
         assert len({of(value).exact for value in values}) == len(values)
 
+    def test_errors_count_by_what_their_arguments_leave_out(self) -> None:
+        """G2: Python keeps the name of a file, a module or an attribute beside the arguments."""
+        values = [
+            *(FileNotFoundError(2, "no such file", name) for name in ("a.txt", "b.txt")),
+            OSError(2, "no such file"), OSError(18, "another device", "a", None, "b"),
+            *(ImportError("no", name=name) for name in ("a", "b")), ImportError("no", path="a"),
+            *(NameError("no", name=name) for name in ("a", "b")),
+            *(AttributeError("no", name=name) for name in ("a", "b")),
+        ]  # fmt: skip
+        serde = Serde()
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [of(serde.loads(serde.dumps(value))).exact for value in values] == [
+            of(value).exact for value in values
+        ]
+
     @pytest.mark.parametrize(
         "made",
         [lambda: ValueError(Connection()), lambda: Refused("no", Connection())],
@@ -340,6 +471,16 @@ class TestExact:
         digests = {of(each).exact for each in (adder(1), adder(2), lambda x: x * 2, lambda x: x * 3)}
         assert len(digests) == 4
         assert of(adder(1)).exact == of(adder(1)).exact
+
+    def test_local_functions_count_by_their_defaults(self) -> None:
+        """G2: `lambda x, k=k: …` in a loop, and what wraps it, are one function for each `k`."""
+        values = [
+            *((lambda x, k=k: x * k) for k in (1, 2)),
+            *((lambda x, *, k=k: x * k) for k in (1, 2)),
+            *(functools.lru_cache(lambda x, k=k: x * k) for k in (3, 4)),
+        ]
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [value for value in values if of(value).weak] == []
 
     @pytest.mark.parametrize(
         "value",

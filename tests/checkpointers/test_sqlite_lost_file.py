@@ -1,0 +1,95 @@
+"""A file that is deleted or replaced while it is open: nobody is told that what goes there was kept (G1)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from checkpointers import SqliteSaver, open_saver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put
+from flowfn import SaverError, entrypoint, task
+
+
+def remove(path: Path) -> None:
+    """Delete a database and its log."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def opened(path: Path) -> SqliteSaver:
+    return SqliteSaver(path, serde=PlainSerde())
+
+
+def test_a_run_whose_file_is_deleted_does_not_end_well(tmp_path: Path) -> None:
+    """G1: its results are nowhere, and its caller must not count on them."""
+    path = tmp_path / "runs.db"
+
+    @task
+    def clean_up() -> None:
+        remove(path)
+
+    @entrypoint(checkpointer=path)
+    def flow() -> str:
+        clean_up().result()
+        return "kept"
+
+    with pytest.raises(SaverError, match="deleted or replaced while it was open"):
+        flow()
+
+
+def test_a_file_that_is_new_is_used_by_the_next_call(tmp_path: Path) -> None:
+    """Who names a file by its path gets the one that is there."""
+    path = tmp_path / "runs.db"
+
+    @entrypoint(checkpointer=path)
+    def flow(number: int) -> int:
+        return number
+
+    saver = open_saver(path)
+    flow.invoke(1, thread_id="t")
+    remove(path)
+    with pytest.raises(SaverError, match="deleted or replaced while it was open"):
+        flow.invoke(2, thread_id="t")
+    assert flow.invoke(3, thread_id="t") == 3
+    assert (flow.thread("t").state.values, saver.closed) == (3, True)
+
+
+@pytest.mark.parametrize("use", ["read", "write", "close"])
+def test_another_file_in_its_place_is_let_alone(tmp_path: Path, use: str) -> None:
+    """G2, G4: nothing is read from it or written to it, and SQLite doesn't delete its log."""
+    path = tmp_path / "runs.db"
+    first = opened(path)
+    put(first, checkpoint("old"))
+    remove(path)
+    with opened(path) as second:
+        put(second, checkpoint("new"))
+        if use == "read":
+            with pytest.raises(SaverError, match="deleted or replaced"):
+                loaded(first)
+        elif use == "write":
+            with pytest.raises(SaverError, match="deleted or replaced"):
+                first.claim("another")
+        first.close()
+        assert loaded(second).checkpoint.id == "new"
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as onlooker:
+            assert onlooker.execute("SELECT count(*) FROM checkpoint").fetchone() == (1,)
+        onlooker.close()
+
+
+def test_a_folder_that_may_not_be_looked_into_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is open, and can be there."""
+    path = tmp_path / "runs.db"
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    with opened(path) as saver:
+        put(saver, checkpoint("c1"))
+        with monkeypatch.context() as patched:
+            patched.setattr("flowfn.sqlite.database.os.stat", denied)
+            put(saver, checkpoint("c2", parent="c1"))
+        assert loaded(saver).checkpoint.id == "c2"
