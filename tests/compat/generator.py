@@ -309,6 +309,8 @@ def _restrict(made: Program) -> None:
         made.by_id = False  # an answer by id reaches a graph that stores nothing
         for options in calls:
             options.pop("durability", None)  # "sync" is an AttributeError
+            if "subgraphs" in options:
+                options["subgraphs"] = False  # a graph that stores nothing has none in it that does
     commanded: set[str] = set()
     for operation in made.operations:
         if operation.thread in commanded:
@@ -325,6 +327,9 @@ def _restrict(made: Program) -> None:
     if any(part.stops for part in parts[1:]):
         for node in nodes:
             node.asks = 0  # an answered question is closed, and LangGraph shows it beside a breakpoint
+    if any(node.asks for part in parts[1:] for node in part.nodes.values()):
+        for options in calls:
+            options.pop("recursion_limit", None)  # an answered question is closed
     waits = any(node.asks or node.fails for node in nodes) or any(part.stops for part in parts)
     waits |= any(
         {"recursion_limit", "interrupt_before", "interrupt_after"} & options.keys() for options in calls

@@ -376,13 +376,20 @@ class Player:
 
     async def told_apart(self, config: Any) -> str | None:
         """The node that an update has to name where LangGraph takes another one than graph_compat."""
-        before = await self.seen(config)
-        if before.next == ("__start__",) and before.metadata["source"] == "fork":
-            return "__start__"  # an input that was replayed is one still
-        if before.parent_config is not None:
-            ran = (await self.seen(before.parent_config)).tasks
-            if any(task.path[0] == "__pregel_push" for task in ran):
-                return min(self.program.graph.nodes)  # an update after a Send is of the node that it went to
+        here = await self.seen(config)
+        if here.created_at is None:
+            return None
+        if here.next == ("__start__",) and here.metadata["source"] == "fork":
+            return "__start__"  # a checkpoint that was replayed is what it was
+        first, copied = min(self.program.graph.nodes), False
+        while here.metadata["source"] != "loop":
+            copied |= here.metadata["source"] == "fork"
+            if here.parent_config is None:
+                return first if copied else None  # a checkpoint that was replayed is what it was
+            here = await self.seen(here.parent_config)
+        ran = () if here.parent_config is None else (await self.seen(here.parent_config)).tasks
+        if not ran or any(task.path[0] == "__pregel_push" for task in ran):
+            return first  # an update after a Send is of the node that it went to
         return None
 
     async def do_bulk(self, operation: Operation, config: Any) -> None:

@@ -118,6 +118,8 @@ INSTEAD = {
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
     Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
     Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",
+    Name("updates", "update_of_an_update_that_was_replayed"): "invoke: {'x': ['i', 'u', 'a', 'b', 'c']}",
+    Name("subgraph_threads", "a_graph_in_one_that_stores_nothing"): "stored: [0]",
     Name("subgraphs", "parent_command_and_an_async_router"): "result: {'x': ['i', 'other', 'left']}",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }

@@ -504,3 +504,15 @@ async def answer_after_an_update_of_what_is_due_later(t):
         await t.invoke(graph, {"x": ["i"]}, THREAD)
         await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
         await t.stream(graph, Command(resume="!"), THREAD, subgraphs=True)
+
+
+@differs("nothing in a graph that stores nothing is stored")
+async def a_graph_in_one_that_stores_nothing(t):
+    """A graph without a saver of its own, in one with `checkpointer=False`."""
+    saver = InMemorySaver()
+    middle = chain(t, ("inner", chain(t, "s1").compile())).compile(checkpointer=False)
+    graph = chain(t, ("middle", middle)).compile(checkpointer=saver)
+    chunks = await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode="checkpoints", subgraphs=True)
+    t.note("streamed", sorted({len(namespace) for namespace, _ in chunks}))
+    stored = [each.config["configurable"]["checkpoint_ns"] for each in saver.list(THREAD)]
+    t.note("stored", sorted({namespace.count(":") for namespace in stored}))
