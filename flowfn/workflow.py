@@ -287,7 +287,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import Shaper
 
         self._known(output_keys)
-        return Shaper(mode or self._self_setup.stream_mode, subgraphs, output_keys, version, self._coerce)
+        modes = self._self_setup.stream_mode if mode is None else mode
+        return Shaper(modes, subgraphs, output_keys, version, self._coerce)
 
     def _coerce(self, mode: str, data: Any) -> Any:
         """The data of a chunk of `version="v2"`, as the type that it should have."""

@@ -327,9 +327,6 @@ def _restrict(made: Program) -> None:
     if any(part.stops for part in parts[1:]):
         for node in nodes:
             node.asks = 0  # an answered question is closed, and LangGraph shows it beside a breakpoint
-    if any(node.asks for part in parts[1:] for node in part.nodes.values()):
-        for options in calls:
-            options.pop("recursion_limit", None)  # an answered question is closed
     waits = any(node.asks or node.fails for node in nodes) or any(part.stops for part in parts)
     waits |= any(
         {"recursion_limit", "interrupt_before", "interrupt_after"} & options.keys() for options in calls

@@ -226,9 +226,11 @@ class Player:
         """The snapshot.
 
         Raises:
-            Incomparable: which of two equal questions comes first is chance.
+            Incomparable: which of two equal questions comes first is chance, and an answered question is closed.
         """
         found = await self.t.call(self.graph, "get_state", config, **options)
+        if any(task.error and task.interrupts for task in found.tasks):
+            raise Incomparable
         if len({question.value for question in found.interrupts}) < len(found.interrupts):
             raise Incomparable
         return found

@@ -114,6 +114,14 @@ async def a_list_of_modes(t):
     await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"], subgraphs=True)
 
 
+async def an_empty_list_of_modes(t):
+    """A stream of no modes has no chunks, and the run is made."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=[])
+    await t.invoke(graph, {"x": ["j"]}, THREAD, stream_mode=[])
+    await t.state(graph, THREAD)
+
+
 async def all_keys_are_streamed(t):
     """A stream shows all keys, a result those of the output schema."""
 
