@@ -303,11 +303,12 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
-        watch, run, setup = ThreadStream(), Started(), self._self_setup
+        watch, setup = ThreadStream(), self._self_setup
+        order.started = run = Started(watch, shaper)
         show = printer(printed)
 
         async def lead() -> None:
-            ending.append(await prepare(setup, order, blocking_hosts(), watch, run))
+            ending.append(await prepare(setup, order, blocking_hosts()))
 
         with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
@@ -326,12 +327,13 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
-        watch, run, setup = LoopStream(), Started(), self._self_setup
+        watch, setup = LoopStream(), self._self_setup
+        order.started = run = Started(watch, shaper)
         show = printer(printed)
 
         async def lead() -> None:
             try:
-                ending.append(await prepare(setup, order, loop_hosts(), watch, run))
+                ending.append(await prepare(setup, order, loop_hosts()))
             except Cancelled:
                 if not run.left:
                     raise

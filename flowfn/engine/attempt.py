@@ -48,7 +48,7 @@ async def attempt(call: Call) -> Any:
     try:
         if run.root.rehearsal is not None:
             run.root.rehearsal.admit(call)
-        if run.root.post is not None and call.node is None:
+        if run.post is not None and call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         value = await _outcome(call, host)
     except BaseException as error:
@@ -57,8 +57,8 @@ async def attempt(call: Call) -> Any:
     finally:
         if call.parent is not None and call.future is not None:
             call.parent.children.pop(call.future, None)
-    if run.root.post is not None and not call.rides:
-        run.root.post(TaskFinished(run.namespace, run.step, call, value))
+    if run.post is not None and not call.rides:
+        run.post(TaskFinished(run.namespace, run.step, call, value))
     return value
 
 
@@ -295,8 +295,8 @@ def _tell_failure(call: Call, error: BaseException) -> None:
         call.blame(error)
     if isinstance(error, Exception) and parent is not None and call.future is not None:
         parent.failures.append((call, error))
-    if run.root.post is not None:
-        run.root.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
+    if run.post is not None:
+        run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
 
 
 def _check_result_type(call: Call) -> None:

@@ -69,6 +69,9 @@ INSTEAD = {
     Name("running", "threads_that_are_missing"): "Checkpointer requires one or more",
     Name("snapshots", "thread_is_required"): "Checkpointer requires one or more",
     Name("schemas", "channels_in_annotations"): "{'every': [1, 2, 4], 'last': 2, 'total': 2, 'untracked': 1}",
+    Name(
+        "streaming", "custom_chunks_inside_a_stream_inside_a_node"
+    ): "(('node:<U0>', 'deep:<U1>'), 'custom', 'deep')",
     Name("streaming", "unknown_version"): "version='v9' is unknown",
     Name("streaming", "unknown_mode"): "stream_mode='nope' is unknown",
     Name(
