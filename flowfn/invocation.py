@@ -44,6 +44,7 @@ __all__ = [
     "Setup",
     "Started",
     "blocking_hosts",
+    "is_part_of",
     "lead",
     "loop_hosts",
     "nest",
@@ -288,7 +289,7 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     check_option("on_busy", order.on_busy, OnBusy)
     part()
     frame = current_frame.get()
-    is_part = frame is not None and _is_part_of(frame, setup, order.config)
+    is_part = frame is not None and is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()
     given = _given(setup, order)
     if frame is not None and isinstance(given, Fresh) and is_part:
@@ -350,7 +351,7 @@ async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> E
     return ending
 
 
-def _is_part_of(frame: Frame, setup: Setup, config: RunConfig) -> bool:
+def is_part_of(frame: Frame, setup: Setup, config: RunConfig) -> bool:
     """Whether a call made inside a run is a part of it: it names no thread, or the run's own.
 
     A thread of that name which another saver keeps is another thread; but not where the call was handed the run's

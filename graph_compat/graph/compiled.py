@@ -178,14 +178,18 @@ class CompiledGraph(Surface):
         """Run as a part of the run that calls; a command for the graph around arrives there."""
         from flowfn.invocation import nest
 
-        around = order.config.under(frame.run.config)
+        setup, around = self._self_setup, order.config.under(frame.run.config)
+        if setup.settings.store is not None and frame.run.settings.store is not None:
+            setup = replace(
+                setup, settings=replace(setup.settings, store=None)
+            )  # that of the graph around counts
         callbacks = order.config.rest.get("callbacks") or callbacks_here()
         around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
         on_loop = hosts.loop is not None
         try:
             async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
                 ending = await nest(
-                    self._self_setup,
+                    setup,
                     frame,
                     given,
                     replace(order, config=config),
@@ -260,7 +264,7 @@ class CompiledGraph(Surface):
             raise InvalidUpdateError(
                 "There is no parent graph. A caller's command is for the graph that it calls"
             )
-        if input is None and current_frame.get() is None and self._self_setup.saver is None:
+        if input is None and self._self_setup.saver is None:
             raise EmptyInputError(
                 f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
             )
@@ -291,12 +295,18 @@ class CompiledGraph(Surface):
         given = (merged.get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
-        if current_frame.get() is None:
-            if self.checkpointer is True:
-                raise RuntimeError("checkpointer=True cannot be used for root graphs.")
-            if read.thread_id is None and self.checkpointer not in (None, False):
-                raise ValueError(_NO_THREAD)
+        frame = current_frame.get()
+        if self.checkpointer is True and not self._is_part_of(frame, read):
+            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+        if frame is None and read.thread_id is None and self.checkpointer not in (None, False):
+            raise ValueError(_NO_THREAD)
         return read
+
+    def _is_part_of(self, frame: Frame | None, config: RunConfig) -> bool:
+        """Whether a call with this configuration is a part of the run that makes it."""
+        from flowfn.invocation import is_part_of
+
+        return frame is not None and is_part_of(frame, self._self_setup, config)
 
     def get_state(
         self,

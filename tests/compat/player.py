@@ -173,7 +173,7 @@ class Player:
                 self.library.interrupt(f"{node.name}{nth} of {length(state)}?") for nth in range(node.asks)
             ]
             for nth in range(node.calls if nested is not None else 0):
-                result = await self.t.call(nested, "invoke", {"x": [*listed(state)[-1:], f"call{nth}"]})
+                result = await self.called(node, nested, {"x": [*listed(state)[-1:], f"call{nth}"]})
                 heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
             self.fail(node)
             if node.reads is not None:
@@ -181,6 +181,16 @@ class Player:
             return self.returned(node, state, heard)
 
         return self.t.node(act)
+
+    async def called(self, node: Node, graph: Any, given: dict[str, Any]) -> Any:
+        """What a nested graph comes to that a node calls; one of some bound streams it."""
+        if node.bound != 6:
+            return await self.t.call(graph, "invoke", given)
+        if self.t.asyncio:
+            chunks = [chunk async for chunk in graph.astream(given, stream_mode="values")]
+        else:
+            chunks = [*graph.stream(given, stream_mode="values")]
+        return {"x": [f"{len(chunks)} chunks", *(chunks[-1].get("x", ()) if chunks else ())]}
 
     def fail(self, node: Node) -> None:
         """Fail the first times; in asyncio only where it is tried again, as what a failure cancels there is chance."""

@@ -516,3 +516,28 @@ async def a_graph_in_one_that_stores_nothing(t):
     t.note("streamed", sorted({len(namespace) for namespace, _ in chunks}))
     stored = [each.config["configurable"]["checkpoint_ns"] for each in saver.list(THREAD)]
     t.note("stored", sorted({namespace.count(":") for namespace in stored}))
+
+
+async def a_memory_on_another_thread(t):
+    """A graph with `checkpointer=True` has no thread of its own: it runs on that of the graph around, or not at all."""
+    sub = memory(t).compile(checkpointer=True)
+
+    async def node(state):
+        return {
+            "x": (await t.call(sub, "invoke", {"word": "w"}, {"configurable": {"thread_id": "other"}}))[
+                "notes"
+            ]
+        }
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+
+
+async def a_nested_graph_without_an_input(t):
+    """A call of a nested graph begins it, so that it needs an input."""
+    sub = memory(t).compile()
+
+    async def node(state):
+        return {"x": (await t.call(sub, "invoke", None))["notes"]}
+
+    await t.invoke(chain(t, ("node", t.node(node))).compile(), {"x": ["i"]})
