@@ -292,8 +292,9 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     is_part = frame is not None and is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()
     given = _given(setup, order)
-    if frame is not None and isinstance(given, Fresh) and is_part:
-        return await setup.inside(frame, given, order, hosts)
+    begun = given.otherwise if isinstance(given, Resume) else given
+    if frame is not None and begun is not None and is_part:
+        return await setup.inside(frame, begun, order, hosts)
     if frame is not None and frame.run.root.rehearsal is not None:
         frame.run.root.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:

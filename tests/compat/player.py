@@ -186,10 +186,14 @@ class Player:
         """What a nested graph comes to that a node calls; one of some bound streams it."""
         if node.bound != 6:
             return await self.t.call(graph, "invoke", given)
+        options = {
+            "stream_mode": "values",
+            "output_keys": [*graph.output_channels],  # what a nested graph keeps to itself
+        }
         if self.t.asyncio:
-            chunks = [chunk async for chunk in graph.astream(given, stream_mode="values")]
+            chunks = [chunk async for chunk in graph.astream(given, **options)]
         else:
-            chunks = [*graph.stream(given, stream_mode="values")]
+            chunks = [*graph.stream(given, **options)]
         return {"x": [f"{len(chunks)} chunks", *(chunks[-1].get("x", ()) if chunks else ())]}
 
     def fail(self, node: Node) -> None:

@@ -72,6 +72,9 @@ INSTEAD = {
     Name(
         "streaming", "custom_chunks_inside_a_stream_inside_a_node"
     ): "(('node:<U0>', 'deep:<U1>'), 'custom', 'deep')",
+    Name(
+        "streaming", "private_keys_of_a_stream_inside_a_node"
+    ): "(('node:<U0>',), 'updates', {'s': {'x': ['s']}})",
     Name("streaming", "unknown_version"): "version='v9' is unknown",
     Name("streaming", "unknown_mode"): "stream_mode='nope' is unknown",
     Name(

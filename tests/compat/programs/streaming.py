@@ -675,3 +675,12 @@ async def custom_chunks_inside_a_stream_inside_a_node(t):
     sub = chain(t, ("deep", chain(t, ("s", t.node(write))).compile())).compile()
     graph = streams(t, sub, stream_mode=["custom"]).compile()
     await t.stream(graph, {"x": []}, stream_mode=["custom", "updates"], subgraphs=True)
+
+
+@differs("what a nested graph keeps to itself")
+async def private_keys_of_a_stream_inside_a_node(t):
+    """A node streams a graph that has a key beside its output: it sees that key, and the caller around it doesn't."""
+    writes = t.node(lambda state: {"x": ["s"], "private": "secret"})
+    sub = chain(t, ("s", writes), schema=Wide, output_schema=State).compile()
+    graph = streams(t, sub, stream_mode="values").compile()
+    await t.stream(graph, {"x": []}, stream_mode=["updates", "values"], subgraphs=True)

@@ -541,3 +541,19 @@ async def a_nested_graph_without_an_input(t):
         return {"x": (await t.call(sub, "invoke", None))["notes"]}
 
     await t.invoke(chain(t, ("node", t.node(node))).compile(), {"x": ["i"]})
+
+
+async def a_command_for_a_nested_graph(t):
+    """A nested graph that begins with a command asks through the graph around, as one that begins with an input."""
+    sub = chain(t, "s1", ("ask", asks("?"))).compile()
+
+    async def node(state):
+        result = await t.call(sub, "invoke", Command(goto="ask"))
+        return {"x": result["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+    await t.stream(graph, Command(resume="one"), THREAD, subgraphs=True, unordered=True)
+    await t.stream(graph, Command(resume="two"), THREAD, subgraphs=True, unordered=True)
+    await t.state(graph, THREAD)
