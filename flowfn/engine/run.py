@@ -22,7 +22,7 @@ from flowfn.engine.record import CallInfo
 from flowfn.engine.root import Root
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, NonDeterminismError
+from flowfn.errors import AsyncInBlockingRun, NonDeterminismError, TaskTimeout
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
@@ -69,6 +69,8 @@ class Settings:
     """How many seconds a superstep may take."""
     positional: bool = False
     """LangGraph's habit: an answer goes to the question that is asked in its place."""
+    timed_out: Callable[[TaskTimeout], Exception] | None = None
+    """Makes of a task's timeout the error that its users know; None leaves it."""
 
 
 class Run:

@@ -18,7 +18,14 @@ from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
 from graph_compat.constants import START
-from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
+from graph_compat.errors import (
+    Arrived,
+    EmptyInputError,
+    InvalidUpdateError,
+    ParentCommand,
+    timed_out,
+    translated,
+)
 from graph_compat.graph.configs import full_config
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
@@ -133,6 +140,7 @@ class CompiledGraph(Surface):
                 store=self.store,
                 step_timeout=timeout_seconds(self.step_timeout, "step_timeout"),
                 positional=True,
+                timed_out=timed_out,
             ),
             stream_mode=self.stream_mode,
             given=self._given,
@@ -335,12 +343,14 @@ class CompiledGraph(Surface):
         before: Config | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """The thread's checkpoints, newest first, read one by one."""
+        """The thread's checkpoints, newest first, read one by one; none of a subgraph that isn't there."""
         found = super().get_state_history(
             config, thread_id=thread_id, filter=filter, before=before, limit=limit
         )
         try:
             yield from found
+        except UnknownPart:
+            return
         except SaverRaised as error:
             raise translated(error) from None
 
