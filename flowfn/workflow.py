@@ -186,7 +186,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after,
             control,
         )
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         yield from self._blocking(order, shaper, print_mode or self._printed(debug), [])
 
     async def astream(
@@ -221,7 +221,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after,
             control,
         )
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         printed = print_mode or self._printed(debug)
         async with aclosing(self._awaiting(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
@@ -277,9 +277,13 @@ class Workflow(Stateful, Generic[P, R]):
             if key not in channels:
                 raise UnknownChannel(f"Key {key} not in channels. Those of the program: {list(channels)}")
 
+    def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
+        """What a call streams that asks for `mode`, or for none."""
+        return self._self_setup.stream_mode if mode is None else mode
+
     def _shaper(
         self,
-        mode: str | Sequence[str] | None,
+        mode: str | Sequence[str],
         subgraphs: bool,
         output_keys: str | Sequence[str] | None,
         version: Version,
@@ -287,8 +291,7 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import Shaper
 
         self._known(output_keys)
-        modes = self._self_setup.stream_mode if mode is None else mode
-        return Shaper(modes, subgraphs, output_keys, version, self._coerce)
+        return Shaper(mode, subgraphs, output_keys, version, self._coerce)
 
     def _coerce(self, mode: str, data: Any) -> Any:
         """The data of a chunk of `version="v2"`, as the type that it should have."""

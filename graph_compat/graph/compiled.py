@@ -17,7 +17,7 @@ from flowfn.policies import timeout_seconds
 from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
-from graph_compat.constants import START
+from graph_compat.constants import CONFIG_KEY_SEND, START
 from graph_compat.errors import (
     Arrived,
     EmptyInputError,
@@ -285,6 +285,9 @@ class CompiledGraph(Surface):
         found = super()._returned(ending, output_keys, version)
         return GraphOutput(found.value, found.interrupts) if version == "v2" else found
 
+    def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
+        return "values" if mode is None and _run_around(config) is not None else super()._mode(mode, config)
+
     def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
 
@@ -300,6 +303,8 @@ class CompiledGraph(Surface):
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
+        if read.checkpoint_ns and (around := _run_around(config)) is not None:
+            read = replace(read, thread_id=around.thread or around.config.thread_id)
         given = (merged.get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
@@ -358,6 +363,14 @@ class CompiledGraph(Surface):
     def _inputs(self) -> Any:
         """The channels that an input is written to, as an error names them."""
         return START
+
+
+def _run_around(config: Config | None) -> Run | None:
+    """The run that a call was handed the configuration of: with its place in that run, it is a part of it."""
+    frame = current_frame.get()
+    if frame is None or config is None or CONFIG_KEY_SEND not in (config.get("configurable") or ()):
+        return None
+    return frame.run
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_HIDDEN
@@ -551,6 +551,22 @@ async def a_stream_inside_a_node(t):
             graph = streams(t, sub, stream_mode=mode, **options).compile()
             await t.invoke(graph, {"x": []})
             await t.stream(graph, {"x": []})
+
+
+async def a_stream_inside_a_node_with_its_configuration(t):
+    """Where a node hands on its configuration, the stream of a graph shows values unless it says otherwise."""
+    sub = chain(t, "a", "b").compile()
+
+    async def node(state, config: RunnableConfig):
+        found = []
+        for given in (config, {**config, "tags": ["t"]}, {"tags": ["t"]}, None):
+            if t.asyncio:
+                found.append([chunk async for chunk in sub.astream({"x": []}, given)])
+            else:
+                found.append([*sub.stream({"x": []}, given)])
+        return {"x": found}
+
+    await t.invoke(chain(t, ("node", t.node(node))).compile(), {"x": []})
 
 
 async def checkpoints_of_a_stream_inside_a_node(t):

@@ -557,3 +557,17 @@ async def a_command_for_a_nested_graph(t):
     await t.stream(graph, Command(resume="one"), THREAD, subgraphs=True, unordered=True)
     await t.stream(graph, Command(resume="two"), THREAD, subgraphs=True, unordered=True)
     await t.state(graph, THREAD)
+
+
+async def another_thread_in_the_configuration_of_a_node(t):
+    """A graph that is handed its node's configuration is a part of the run around, whatever thread that names."""
+    sub = chain(t, "s1", ("ask", asks("?"))).compile(checkpointer=InMemorySaver())
+
+    async def node(state, config: RunnableConfig):
+        elsewhere = {**config, "configurable": {**config["configurable"], "thread_id": "other"}}
+        return {"x": (await t.call(sub, "invoke", {"x": ["j"]}, elsewhere))["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, Command(resume="!"), THREAD)
+    await t.state(sub, {"configurable": {"thread_id": "other"}})
