@@ -60,7 +60,7 @@ class UnknownThread(FlowError, LookupError):
     """Nothing was ever recorded under this thread id, or no thread was named to go on with."""
 
 
-class UnknownPart(FlowError, LookupError):
+class UnknownPart(FlowError, ValueError, LookupError):
     """A namespace in which no program is nested."""
 
 

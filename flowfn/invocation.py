@@ -46,6 +46,7 @@ __all__ = [
     "blocking_hosts",
     "ended_awaiting",
     "ended_blocking",
+    "is_part_of",
     "lead",
     "loop_hosts",
     "nest",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.pregel.amendment import Amendment
     from flowfn.runtime import RunControl
+    from flowfn.streams import Shaper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +183,8 @@ class Order:
     interrupt_after: Names = None
     control: RunControl | None = None
     goes_on: bool = False
+    started: Started | None = None
+    """Of a call that is streamed."""
 
 
 class Started:
@@ -190,11 +194,22 @@ class Started:
     left = False
     """Whether nobody hears any more of what the run comes to."""
 
+    def __init__(self, watch: Any, shaper: Shaper) -> None:
+        self.watch = watch
+        self._shaper = shaper
+
     def begin(self, run: Run) -> None:
         """There is a run now; where its consumer has left already, it stops at its first task."""
         self.run = run
+        run.pause = self.watch.pause
         if self.left:
             run.root.fatal = Cancelled()
+
+    def nest(self, run: Run) -> None:
+        """There is a run now, inside another one: its consumer hears of it, as whoever watches that one does."""
+        run.post = self._shaper.beside(run.post, self.watch.post)
+        run.pause = self.watch.pause
+        self._shaper.place = run.namespace
 
     def leave(self) -> None:
         """Stop the run at its next task."""
@@ -270,12 +285,10 @@ def _settings(setup: Setup, order: Order) -> Settings:
     return settings if executor is None else replace(settings, executor=executor)
 
 
-async def prepare(
-    setup: Setup, order: Order, hosts: Hosts, watch: Any = None, started: Started | None = None
-) -> Ending:
+async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     """Decide what the call is, take the lease, and lead the run; whatever fails on the way, the lease is given back."""
     try:
-        return await _prepared(setup, order, hosts, watch, started)
+        return await _prepared(setup, order, hosts)
     except BaseException:
         await _give_back(setup, order, hosts.own)
         raise
@@ -284,20 +297,22 @@ async def prepare(
             hosts.own.ended()
 
 
-async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, started: Started | None) -> Ending:
+async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     check_option("durability", order.durability, Durability)
     check_option("on_busy", order.on_busy, OnBusy)
     part()
     frame = current_frame.get()
-    is_part = frame is not None and _is_part_of(frame, setup, order.config)
+    is_part = frame is not None and is_part_of(frame, setup, order.config)
     order.config = order.config.at_root()
     given = _given(setup, order)
-    if frame is not None and isinstance(given, Fresh) and is_part:
-        return await setup.inside(frame, given, order, hosts)
+    begun = given.otherwise if isinstance(given, Resume) else given
+    if frame is not None and begun is not None and is_part:
+        return await setup.inside(frame, begun, order, hosts)
     if frame is not None and frame.run.root.rehearsal is not None:
         frame.run.root.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
+    watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
     token = current_frame.set(None)
     try:
@@ -312,11 +327,9 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts, watch: Any, starte
         _equip(run, order)
         if order.control is not None:
             run.root.control = order.control
-        run.root.post = post
-        if watch is not None:
-            run.pause = watch.pause
-        if started is not None:
-            started.begin(run)
+        run.post = post
+        if order.started is not None:
+            order.started.begin(run)
         try:
             return await _led(setup, run, given, order)
         except Exception as error:
@@ -352,7 +365,7 @@ async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> E
     return ending
 
 
-def _is_part_of(frame: Frame, setup: Setup, config: RunConfig) -> bool:
+def is_part_of(frame: Frame, setup: Setup, config: RunConfig) -> bool:
     """Whether a call made inside a run is a part of it: it names no thread, or the run's own.
 
     A thread of that name which another saver keeps is another thread; but not where the call was handed the run's
@@ -382,6 +395,8 @@ async def nest(
     settings = _settings(setup, order)
     run = nested(setup.program, settings, frame, hosts, order.config, remembers=remembers, recorded=recorded)
     _equip(run, order)
+    if order.started is not None:
+        order.started.nest(run)
     token = current_frame.set(None)
     frame.step_aside()
     try:

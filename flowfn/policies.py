@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
+from flowfn.errors import InvalidUpdateError
+
 __all__ = ["CachePolicy", "RetryPolicy", "TimeoutPolicy", "decide", "default_retry_on", "timeout_seconds"]
 
 RetryOn = type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool]
@@ -39,11 +41,12 @@ _HTTP_ERRORS = (("httpx", "HTTPStatusError"), ("requests", "HTTPError"))
 
 
 def default_retry_on(exc: Exception) -> bool:
-    """Whether a further attempt could help: lost connections, HTTP 5xx and errors of unknown kind.
+    """Whether a further attempt could help: lost connections, HTTP 5xx, updates that don't fit the state, and errors
+    of unknown kind.
 
     Errors that a program makes by itself (`ValueError`, `KeyError`, `OSError`…) would come again.
     """
-    if isinstance(exc, ConnectionError):
+    if isinstance(exc, ConnectionError | InvalidUpdateError):
         return True
     if _is_http_error(exc):
         status = getattr(getattr(exc, "response", None), "status_code", None)

@@ -46,6 +46,7 @@ MODES = ("values", "updates", "custom", "messages", "tasks", "checkpoints", "deb
 
 Version = Literal["v1", "v2"]
 Keys = str | Sequence[str] | None
+Heard = Callable[[Event], None]
 
 
 class Shaper:
@@ -68,6 +69,8 @@ class Shaper:
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
         self.modes = tuple(sorted(modes, key=_rank))
         self.subgraphs = subgraphs
+        self.place = ""
+        """The namespace of the run that is streamed."""
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
@@ -79,14 +82,28 @@ class Shaper:
 
     def chunks(self, event: Event) -> Iterator[Any]:
         """The chunks of one event: what it changed before what the engine did, however the modes were listed."""
-        if event.namespace and not self.subgraphs:
+        if not self._shows(event):
             return
         for mode in self.modes:
             for payload in _SHAPES[mode](event, self._shown_keys(event, mode)):
                 yield self._frame(_place(event, mode), mode, payload)
 
+    def beside(self, around: Heard | None, post: Heard) -> Heard:
+        """Tells the consumer of a run inside another one, and whoever watches that; a custom chunk is told once."""
+        keeps = "custom" in self.modes
+
+        def tell(event: Event) -> None:
+            if around is not None and not (keeps and isinstance(event, Custom) and self._shows(event)):
+                around(event)
+            post(event)
+
+        return tell
+
+    def _shows(self, event: Event) -> bool:
+        return self.subgraphs or event.namespace == self.place
+
     def _shown_keys(self, event: Event, mode: str) -> Keys:
-        if not event.namespace:
+        if event.namespace == self.place:
             return self._keys
         program = (
             event.call.run.program if isinstance(event, TaskFinished) else getattr(event, "program", None)
@@ -109,7 +126,7 @@ class Shaper:
             if isinstance(payload, Mapping) and "__interrupt__" in payload:
                 part["interrupts"] = payload["__interrupt__"]
                 part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
-        if self._coerce is not None and not namespace and not part.get("interrupts"):
+        if self._coerce is not None and namespace == self.place and not part.get("interrupts"):
             part["data"] = self._coerce(mode, part["data"])
         return part
 

@@ -186,7 +186,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after=interrupt_after,
             control=control,
         )
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         yield from self._blocking(order, shaper, print_mode or self._printed(debug), [])
 
     async def astream(
@@ -221,7 +221,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after=interrupt_after,
             control=control,
         )
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         printed = print_mode or self._printed(debug)
         async with aclosing(self._awaiting(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
@@ -260,9 +260,13 @@ class Workflow(Stateful, Generic[P, R]):
             if key not in channels:
                 raise UnknownChannel(f"Key {key} not in channels. Those of the program: {list(channels)}")
 
+    def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
+        """What a call streams that asks for `mode`, or for none."""
+        return self._self_setup.stream_mode if mode is None else mode
+
     def _shaper(
         self,
-        mode: str | Sequence[str] | None,
+        mode: str | Sequence[str],
         subgraphs: bool,
         output_keys: str | Sequence[str] | None,
         version: Version,
@@ -270,7 +274,7 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import Shaper
 
         self._known(output_keys)
-        return Shaper(mode or self._self_setup.stream_mode, subgraphs, output_keys, version, self._coerce)
+        return Shaper(mode, subgraphs, output_keys, version, self._coerce)
 
     def _coerce(self, mode: str, data: Any) -> Any:
         """The data of a chunk of `version="v2"`, as the type that it should have."""
@@ -285,11 +289,12 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
-        watch, run, setup = ThreadStream(), Started(), self._self_setup
+        watch, setup = ThreadStream(), self._self_setup
+        order.started = run = Started(watch, shaper)
         show = printer(printed)
 
         async def lead() -> None:
-            ending.append(await prepare(setup, order, blocking_hosts(), watch, run))
+            ending.append(await prepare(setup, order, blocking_hosts()))
 
         with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
@@ -308,12 +313,13 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
-        watch, run, setup = LoopStream(), Started(), self._self_setup
+        watch, setup = LoopStream(), self._self_setup
+        order.started = run = Started(watch, shaper)
         show = printer(printed)
 
         async def lead() -> None:
             try:
-                ending.append(await prepare(setup, order, loop_hosts(), watch, run))
+                ending.append(await prepare(setup, order, loop_hosts()))
             except Cancelled:
                 if not run.left:
                     raise

@@ -167,8 +167,8 @@ async def life_of(run: Run) -> AsyncIterator[Callable[[Ending], Coroutine[Any, A
     handlers = _handlers(run.config.rest.get("callbacks"))
     on_loop = run.hosts.loop is not None
     if handlers:
-        listener = _Resumes(handlers, run.root.post, on_loop)
-        run.root.post = listener
+        listener = _Resumes(handlers, run.post, on_loop)
+        run.post = listener
     root = run_id_here()
 
     async def ended(ending: Ending) -> None:

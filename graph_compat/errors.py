@@ -177,7 +177,8 @@ def translated(error: BaseException) -> BaseException:
     return known
 
 
-def _timeout(error: Any) -> BaseException:
+def timed_out(error: TaskTimeout) -> Exception:
+    """The error of a task that took too long, as its retry policies and its error handler know it."""
     return NodeTimeoutError(
         error.name, error.elapsed, kind=error.kind, **{f"{error.kind}_timeout": error.timeout}
     )
@@ -205,7 +206,7 @@ _TRANSLATIONS: dict[type[BaseException], Callable[[Any], BaseException]] = {
         "When there are multiple pending interrupts, you must specify the interrupt id when resuming."
         f" {error}"
     ),
-    TaskTimeout: _timeout,
+    TaskTimeout: timed_out,
     SaverRaised: lambda error: error.__cause__,
     InvalidUpdateError: _update,
     GraphRecursionError: lambda error: _with_page(error, ErrorCode.GRAPH_RECURSION_LIMIT),

@@ -88,6 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.caching.opening",
         "flowfn.captured",
         "flowfn.events",
+        "flowfn.streams",
         "flowfn.watching",
         "flowfn.runtime",
         "flowfn.definition",

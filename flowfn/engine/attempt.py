@@ -24,7 +24,15 @@ from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.record import ERROR, RETURN
 from flowfn.engine.sources import keep as keep_sources
-from flowfn.errors import FlowError, StepTimeout, Suspended, TaskTimeout, WorkerDied
+from flowfn.errors import (
+    FlowError,
+    GraphRecursionError,
+    InvalidUpdateError,
+    StepTimeout,
+    Suspended,
+    TaskTimeout,
+    WorkerDied,
+)
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.logs import logger
 from flowfn.policies import decide
@@ -35,6 +43,10 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.journal import Journal
     from flowfn.ports import Host
+
+
+_OF_AN_ATTEMPT = (StepTimeout, WorkerDied, InvalidUpdateError, GraphRecursionError)
+"""flowfn's errors that another attempt may do without; the others are of the run, or of how it is called."""
 
 
 async def attempt(call: Call) -> Any:
@@ -48,7 +60,7 @@ async def attempt(call: Call) -> Any:
     try:
         if run.root.rehearsal is not None:
             run.root.rehearsal.admit(call)
-        if run.root.post is not None and call.node is None:
+        if run.post is not None and call.node is None:
             run.tell(TaskStarted(run.namespace, run.step, call))
         made: Any = _node_outcome if call.node is not None else _task_outcome
         if call.definition.cache is None:
@@ -61,8 +73,8 @@ async def attempt(call: Call) -> Any:
     finally:
         if call.parent is not None and call.future is not None:
             call.parent.children.pop(call.future, None)
-    if run.root.post is not None and not call.rides:
-        run.root.post(TaskFinished(run.namespace, run.step, call, value))
+    if run.post is not None and not call.rides:
+        run.post(TaskFinished(run.namespace, run.step, call, value))
     return value
 
 
@@ -150,10 +162,13 @@ async def _with_retries(call: Call, host: Host) -> Any:
         try:
             frame = Frame(call.run, call, number, started)
             return await _once(frame, host)
+        except TaskTimeout as error:
+            known = call.run.settings.timed_out
+            failure: Exception = error if known is None else known(error)
         except FlowError as error:
-            if not isinstance(error, TaskTimeout | StepTimeout | WorkerDied):
+            if not isinstance(error, _OF_AN_ATTEMPT):
                 raise
-            failure: Exception = error
+            failure = error
         except Exception as error:
             failure = error
         delay = decide(policies, number, failure, host.elapsed() - began) if policies else None
@@ -294,8 +309,8 @@ def _tell_failure(call: Call, error: BaseException) -> None:
         call.blame(error)
     if isinstance(error, Exception) and parent is not None and call.future is not None:
         parent.failures.append((call, error))
-    if run.root.post is not None:
-        run.root.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
+    if run.post is not None:
+        run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
 
 
 def _check_result_type(call: Call) -> None:

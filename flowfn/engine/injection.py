@@ -61,7 +61,7 @@ def config_of(frame: Frame) -> dict[str, Any]:
 
 def writer_of(frame: Frame) -> StreamWriter:
     """Writes to the run's custom stream."""
-    post, namespace, call = frame.run.root.post, frame.run.namespace, frame.call
+    post, namespace, call = frame.run.post, frame.run.namespace, frame.call
     if post is None:
         return unheard if frame.watch is None else lambda data: frame.sign()
 

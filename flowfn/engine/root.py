@@ -5,7 +5,7 @@ Rule: what is of one of them alone is in its `Run`; what any of them may find ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from flowfn.engine.answers import Offer, Pending
     from flowfn.engine.rehearsal import Rehearsal
     from flowfn.engine.slots import Slots
-    from flowfn.events import Event
     from flowfn.ports import Host
 
 
@@ -49,7 +48,6 @@ class Root:
         "gone_on",
         "offered",
         "pending",
-        "post",
         "ran",
         "refused",
         "rehearsal",
@@ -69,8 +67,6 @@ class Root:
         self.ran = Tally()
         self.reused = Tally()
         self.control = RunControl()
-        self.post: Callable[[Event], None] | None = None
-        """Told of what happens, where somebody watches."""
         self.slots: Slots | None = None
         self.fatal: BaseException | None = None
         """What ends the run, whatever user code makes of that."""

@@ -23,7 +23,7 @@ from flowfn.engine.record import CallInfo
 from flowfn.engine.root import Root
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, NonDeterminismError
+from flowfn.errors import AsyncInBlockingRun, NonDeterminismError, TaskTimeout
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
@@ -70,6 +70,8 @@ class Settings:
     """How many seconds a superstep may take."""
     positional: bool = False
     """LangGraph's habit: an answer goes to the question that is asked in its place."""
+    timed_out: Callable[[TaskTimeout], Exception] | None = None
+    """Makes of a task's timeout the error that its users know; None leaves it."""
 
     def within(self, around: Settings) -> Settings:
         """Those of a run inside another one, whose they are where it says nothing itself."""
@@ -138,6 +140,8 @@ class Run:
         self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
         self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
         """Which kind of breakpoint it stopped at."""
+        self.post: Callable[[Event], None] | None = None if parent is None else parent.post
+        """Told of what happens, where somebody watches this run or one around it."""
         self.pause: Callable[[], Any] | None = None
         """Waits between supersteps until whoever watches has caught up."""
         self._managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
@@ -172,8 +176,8 @@ class Run:
     def replayed(self, call: Call, value: Any) -> None:
         """A record was handed back."""
         self.root.reused.add()
-        if self.root.post is not None:
-            self.root.post(TaskReused(self.namespace, self.step, call, value))
+        if self.post is not None:
+            self.post(TaskReused(self.namespace, self.step, call, value))
 
     async def reread(self, scope: str, host: Host) -> None:
         """Take the records of a failed attempt's calls up again, for the next attempt to claim."""
@@ -277,7 +281,7 @@ class Run:
         before = self.checkpoint
         forget_ways(before, self.program)
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
-        if self.journal is None or not self.program.passes_on or self.root.post is not None:
+        if self.journal is None or not self.program.passes_on or self.post is not None:
             await self.save(after, "input")
             return
         self.stamp(after, "input")
@@ -334,16 +338,16 @@ class Run:
 
     def tell(self, event: Event) -> None:
         """Tell whoever watches."""
-        if self.root.post is not None:
-            self.root.post(event)
+        if self.post is not None:
+            self.post(event)
 
     def tell_checkpoint(self) -> None:
         """Tell where the run stands, and what is due."""
-        if self.root.post is None or self.journal is None:
+        if self.post is None or self.journal is None:
             return
         at = self.checkpoint
         tasks = tuple(self._due(name, path) for name, path, _ in due(self.program, at))
-        self.root.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
+        self.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
 
     def _due(self, name: str, path: tuple[Any, ...]) -> Due:
         scope = node_scope(path)
@@ -356,16 +360,16 @@ class Run:
 
     def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
         """Tell what a superstep changed."""
-        if self.root.post is not None:
+        if self.post is not None:
             changed = {name for name, _ in after.versions.items() ^ before.versions.items()}
-            self.root.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
+            self.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
 
     def tell_where_it_stands(self) -> None:
         """Tell the values that a resumed run goes on from."""
-        if self.root.post is not None:
-            self.root.post(RunResumed(self.namespace, self.checkpoint.id))
+        if self.post is not None:
+            self.post(RunResumed(self.namespace, self.checkpoint.id))
             state = view(self.program, self.checkpoint)
-            self.root.post(ValuesChanged(self.namespace, self.program, state))
+            self.post(ValuesChanged(self.namespace, self.program, state))
 
     def output_values(self, checkpoint: Checkpoint) -> Any:
         """The result as it stands at a checkpoint; MISSING where there is none."""

@@ -127,7 +127,7 @@ def _is_restored(run: Run, task: Task) -> bool:
 
 def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
     """Tell of each task, in their order, that it starts, or that it had finished."""
-    if run.root.post is None:
+    if run.post is None:
         return
     starting = {id(call.node_task): call for call in calls}
     for task in tasks:
@@ -328,7 +328,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
         if ends:
             items += run.journal.report_rows(run.root.counted_report(), before.id)
         await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
-    if run.root.post is not None:
+    if run.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
     run.tasks = ()

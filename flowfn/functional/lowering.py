@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from flowfn.config import RunConfig
@@ -34,6 +34,7 @@ if typing.TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from flowfn.engine.frame import Frame
+    from flowfn.invocation import Started
 
 START, END = "__start__", "__end__"
 
@@ -45,15 +46,20 @@ class Lowered:
         self.definition = definition
         self.shape = Shape(definition)
         self.setup = _setup(definition, self.shape, options, self._inside)
-        self.nested = definition.with_options(
-            function=self._run_nested_async if definition.is_async else self._run_nested,
+        self.nested = self._nested(None)
+
+    def _nested(self, started: Started | None) -> Definition:
+        """What a call of it inside another run is; `started` where that is streamed."""
+        run = self._run_nested_async if self.definition.is_async else self._run_nested
+        return self.definition.with_options(
+            function=partial(run, started),
             is_workflow=True,
             counted=False,
             retry=(),
             cache=None,
             timeout=None,
             is_generator=False,
-            stands_for=definition.author_function,
+            stands_for=self.definition.author_function,
             injects=False,
         )
 
@@ -108,24 +114,27 @@ class Lowered:
     async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
         """A run of it as a call of the run around."""
         (start,) = given.writes
-        future = spawn(frame, self.nested, *self.shape.spread(start.value), "")
+        nested = self.nested if order.started is None else self._nested(order.started)
+        future = spawn(frame, nested, *self.shape.spread(start.value), "")
         await hosts.own.join(future)
         value = future.result(0)
         return Ending(value, state=View({}, {}, {END: value}))
 
     # -- called inside another run --------------------------------------------------------------
 
-    def _run_nested(self, *args: Any, **kwargs: Any) -> Any:
+    def _run_nested(self, started: Started | None, /, *args: Any, **kwargs: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return drive(nest(self.setup, frame, given, Order(None, frame.run.config), blocking_hosts())).value
+        order = Order(None, frame.run.config, started=started)
+        return drive(nest(self.setup, frame, given, order, blocking_hosts())).value
 
-    async def _run_nested_async(self, *args: Any, **kwargs: Any) -> Any:
+    async def _run_nested_async(self, started: Started | None, /, *args: Any, **kwargs: Any) -> Any:
         frame = current_frame.get()
         assert frame is not None
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        return (await nest(self.setup, frame, given, Order(None, frame.run.config), loop_hosts())).value
+        order = Order(None, frame.run.config, started=started)
+        return (await nest(self.setup, frame, given, order, loop_hosts())).value
 
 
 class Shape:

@@ -18,8 +18,15 @@ from flowfn.pregel import EMPTY
 from flowfn.values import MISSING, Command, StateSnapshot, Write
 from flowfn.workflow import Workflow
 from graph_compat.cache.port import port_of
-from graph_compat.constants import START
-from graph_compat.errors import Arrived, EmptyInputError, InvalidUpdateError, ParentCommand, translated
+from graph_compat.constants import CONFIG_KEY_SEND, START
+from graph_compat.errors import (
+    Arrived,
+    EmptyInputError,
+    InvalidUpdateError,
+    ParentCommand,
+    timed_out,
+    translated,
+)
 from graph_compat.graph.configs import config_within, full_config
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
@@ -135,6 +142,7 @@ class CompiledGraph(Surface):
                 store=self.store,
                 step_timeout=timeout_seconds(self.step_timeout, "step_timeout"),
                 positional=True,
+                timed_out=timed_out,
             ),
             stream_mode=self.stream_mode,
             given=self._given,
@@ -197,6 +205,9 @@ class CompiledGraph(Surface):
         from flowfn.invocation import nest
 
         recorded = self.checkpointer is not False
+        stores = setup.settings.store, frame.run.settings.store
+        if None not in stores:  # that of the graph around counts
+            setup = replace(setup, settings=replace(setup.settings, store=None))
         return nest(setup, frame, given, order, hosts, remembers=setup.remembers, recorded=recorded)
 
     def as_node(self, state: Any) -> Any:
@@ -314,7 +325,7 @@ class CompiledGraph(Surface):
             raise InvalidUpdateError(
                 "There is no parent graph. A caller's command is for the graph that it calls"
             )
-        if input is None and current_frame.get() is None and self._self_setup.saver is None:
+        if input is None and self._self_setup.saver is None:
             raise EmptyInputError(
                 f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
             )
@@ -326,6 +337,9 @@ class CompiledGraph(Surface):
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
         return GraphOutput(found.value, found.interrupts) if version == "v2" else found
+
+    def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
+        return "values" if mode is None and _run_around(config) is not None else super()._mode(mode, config)
 
     def _printed(self, debug: bool | None) -> Sequence[str]:
         return super()._printed(debug or self.debug)
@@ -342,15 +356,23 @@ class CompiledGraph(Surface):
         if limit is not None and limit < 1:
             raise ValueError(f"recursion_limit must be at least 1. It is {limit!r}")
         read = read_config(merged, thread_id)
+        if read.checkpoint_ns and (around := _run_around(config)) is not None:
+            read = replace(read, thread_id=around.thread or around.config.thread_id)
         given = (merged.get("configurable") or {}).get("thread_id")
         if given is not None and not isinstance(given, str):
             read = replace(read, configurable={**read.configurable, GIVEN_THREAD: given})
-        if current_frame.get() is None:
-            if self.checkpointer is True:
-                raise RuntimeError("checkpointer=True cannot be used for root graphs.")
-            if read.thread_id is None and self.checkpointer not in (None, False):
-                raise ValueError(_NO_THREAD)
+        frame = current_frame.get()
+        if self.checkpointer is True and not self._is_part_of(frame, read):
+            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+        if frame is None and read.thread_id is None and self.checkpointer not in (None, False):
+            raise ValueError(_NO_THREAD)
         return read
+
+    def _is_part_of(self, frame: Frame | None, config: RunConfig) -> bool:
+        """Whether a call with this configuration is a part of the run that makes it."""
+        from flowfn.invocation import is_part_of
+
+        return frame is not None and is_part_of(frame, self._self_setup, config)
 
     def get_state(
         self,
@@ -379,12 +401,14 @@ class CompiledGraph(Surface):
         before: Config | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """The thread's checkpoints, newest first, read one by one."""
+        """The thread's checkpoints, newest first, read one by one; none of a subgraph that isn't there."""
         found = super().get_state_history(
             config, thread_id=thread_id, filter=filter, before=before, limit=limit
         )
         try:
             yield from found
+        except UnknownPart:
+            return
         except SaverRaised as error:
             raise translated(error) from None
 
@@ -402,6 +426,14 @@ def _handed_back(setup: Setup, ending: Ending) -> Any:
 def _arrived(signal: ParentCommand) -> Arrived:
     """A command for the graph around, there."""
     return Arrived(replace(signal.args[0], graph=None))
+
+
+def _run_around(config: Config | None) -> Run | None:
+    """The run that a call was handed the configuration of: with its place in that run, it is a part of it."""
+    frame = current_frame.get()
+    if frame is None or config is None or CONFIG_KEY_SEND not in (config.get("configurable") or ()):
+        return None
+    return frame.run
 
 
 def _check_lengths(inputs: Sequence[Any], config: Config | Sequence[Config] | None) -> None:

@@ -12,7 +12,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
 from graph_compat.injection import place_of
-from graph_compat.langchain.tokens import Shown
+from graph_compat.langchain.tokens import Shown, shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -27,8 +27,8 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
     run_inline = True
 
     def __init__(self, shown: Shown) -> None:
-        self.shown = shown
-        self._runs: dict[UUID, tuple[Frame, Mapping[str, Any]]] = {}
+        self._shown = shown
+        self._runs: dict[UUID, tuple[Shown, Frame, Mapping[str, Any]]] = {}
 
     def on_chat_model_start(
         self,
@@ -50,21 +50,25 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
             info = frame.runtime.execution_info
             assert info is not None
             found |= {**place_of(frame, info.checkpoint_ns), "checkpoint_ns": info.checkpoint_ns}
-        self._runs[run_id] = frame, found
+        self._runs[run_id] = shown_by(frame) or self._shown, frame, found
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
         """Show a piece."""
         run, message = self._runs.get(run_id), getattr(chunk, "message", None)
         if run is not None and message is not None:
-            self.shown.show(run[0], message, run[1])
+            shown, frame, metadata = run
+            shown.show(frame, message, metadata)
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **rest: Any) -> None:
         """Show the message, unless it was shown by pieces."""
         run = self._runs.pop(run_id, None)
         generations = response.generations[0] if response.generations else ()
         message = getattr(generations[0], "message", None) if generations else None
-        if run is not None and message is not None and message.id not in self.shown.ids:
-            self.shown.show(run[0], message, run[1])
+        if run is None or message is None:
+            return
+        shown, frame, metadata = run
+        if message.id not in shown.ids:
+            shown.show(frame, message, metadata)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
         """Forget the run."""

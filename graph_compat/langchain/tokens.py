@@ -23,30 +23,42 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """The ids of the messages that a stream has shown; of nested graphs, if it shows `subgraphs`."""
+    """The ids of the messages that a stream has shown; `around` is that of a stream of the graph around."""
 
-    def __init__(self, subgraphs: bool) -> None:
+    def __init__(self, shaper: Shaper, around: Shown | None) -> None:
         self.ids: set[str] = set()
-        self._subgraphs = subgraphs
+        self._shaper = shaper
+        self._around = around
+
+    def _hearing(self, frame: Frame) -> list[Shown]:
+        """The streams that show what a frame's run has to show."""
+        here, shaper = frame.run.namespace, self._shaper
+        hearing = [] if self._around is None else self._around._hearing(frame)
+        return [self, *hearing] if shaper.subgraphs or here == shaper.place else hearing
 
     def show(self, frame: Frame, message: Any, metadata: Mapping[str, Any]) -> None:
         """Show a message, or a piece of one."""
-        if frame.run.namespace and not self._subgraphs:
+        hearing = self._hearing(frame)
+        if not hearing:
             return
         name = id_of(message)
         if name is not None:
-            self.ids.add(name)
-        if (post := frame.run.root.post) is not None:
+            for each in hearing:
+                each.ids.add(name)
+        if (post := frame.run.post) is not None:
             post(Message(frame.run.namespace, message, metadata))
 
     def show_new(self, frame: Frame, given: Any, returned: Any, metadata: Mapping[str, Any]) -> None:
         """Show the messages that a node returns and was not given."""
-        if frame.run.namespace and not self._subgraphs:
+        hearing = self._hearing(frame)
+        if not hearing:
             return
-        self.ids.update(name for message in messages_in(given) if (name := id_of(message)) is not None)
-        place = frame.run.task_id(frame.scope)
+        known = {name for message in messages_in(given) if (name := id_of(message)) is not None}
+        for each in hearing:
+            each.ids |= known
+        ids, place = hearing[0].ids, frame.run.task_id(frame.scope)
         for message in messages_in(returned):
-            if identify(message, self.ids, place) not in self.ids:
+            if identify(message, ids, place) not in ids:
                 self.show(frame, message, metadata)
 
 
@@ -54,8 +66,9 @@ def listening(order: Order, shaper: Shaper, printed: str | Sequence[str]) -> Ord
     """A call whose events are shaped so, with a `Shown` where messages are among them."""
     modes = (*shaper.modes, *((printed,) if isinstance(printed, str) else printed))
     frame = current_frame.get()
-    if "messages" in modes and (frame is None or shown_by(frame) is None):
-        order.config = replace(order.config, rest={**order.config.rest, MESSAGES: Shown(shaper.subgraphs)})
+    if "messages" in modes:
+        shown = Shown(shaper, None if frame is None else shown_by(frame))
+        order.config = replace(order.config, rest={**order.config.rest, MESSAGES: shown})
     return order
 
 

@@ -309,6 +309,8 @@ def _restrict(made: Program) -> None:
         made.by_id = False  # an answer by id reaches a graph that stores nothing
         for options in calls:
             options.pop("durability", None)  # "sync" is an AttributeError
+            if "subgraphs" in options:
+                options["subgraphs"] = False  # a graph that stores nothing has none in it that does
     commanded: set[str] = set()
     for operation in made.operations:
         if operation.thread in commanded:

@@ -173,7 +173,7 @@ class Player:
                 self.library.interrupt(f"{node.name}{nth} of {length(state)}?") for nth in range(node.asks)
             ]
             for nth in range(node.calls if nested is not None else 0):
-                result = await self.t.call(nested, "invoke", {"x": [*listed(state)[-1:], f"call{nth}"]})
+                result = await self.called(node, nested, {"x": [*listed(state)[-1:], f"call{nth}"]})
                 heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
             self.fail(node)
             if node.reads is not None:
@@ -181,6 +181,20 @@ class Player:
             return self.returned(node, state, heard)
 
         return self.t.node(act)
+
+    async def called(self, node: Node, graph: Any, given: dict[str, Any]) -> Any:
+        """What a nested graph comes to that a node calls; one of some bound streams it."""
+        if node.bound != 6:
+            return await self.t.call(graph, "invoke", given)
+        options = {
+            "stream_mode": "values",
+            "output_keys": [*graph.output_channels],  # what a nested graph keeps to itself
+        }
+        if self.t.asyncio:
+            chunks = [chunk async for chunk in graph.astream(given, **options)]
+        else:
+            chunks = [*graph.stream(given, **options)]
+        return {"x": [f"{len(chunks)} chunks", *(chunks[-1].get("x", ()) if chunks else ())]}
 
     def fail(self, node: Node) -> None:
         """Fail the first times; in asyncio only where it is tried again, as what a failure cancels there is chance."""
@@ -226,9 +240,11 @@ class Player:
         """The snapshot.
 
         Raises:
-            Incomparable: which of two equal questions comes first is chance.
+            Incomparable: which of two equal questions comes first is chance, and an answered question is closed.
         """
         found = await self.t.call(self.graph, "get_state", config, **options)
+        if any(task.error and task.interrupts for task in found.tasks):
+            raise Incomparable
         if len({question.value for question in found.interrupts}) < len(found.interrupts):
             raise Incomparable
         return found
@@ -376,13 +392,20 @@ class Player:
 
     async def told_apart(self, config: Any) -> str | None:
         """The node that an update has to name where LangGraph takes another one than graph_compat."""
-        before = await self.seen(config)
-        if before.next == ("__start__",) and before.metadata["source"] == "fork":
-            return "__start__"  # an input that was replayed is one still
-        if before.parent_config is not None:
-            ran = (await self.seen(before.parent_config)).tasks
-            if any(task.path[0] == "__pregel_push" for task in ran):
-                return min(self.program.graph.nodes)  # an update after a Send is of the node that it went to
+        here = await self.seen(config)
+        if here.created_at is None:
+            return None
+        if here.next == ("__start__",) and here.metadata["source"] == "fork":
+            return "__start__"  # a checkpoint that was replayed is what it was
+        first, copied = min(self.program.graph.nodes), False
+        while here.metadata["source"] != "loop":
+            copied |= here.metadata["source"] == "fork"
+            if here.parent_config is None:
+                return first if copied else None  # a checkpoint that was replayed is what it was
+            here = await self.seen(here.parent_config)
+        ran = () if here.parent_config is None else (await self.seen(here.parent_config)).tasks
+        if not ran or any(task.path[0] == "__pregel_push" for task in ran):
+            return first  # an update after a Send is of the node that it went to
         return None
 
     async def do_bulk(self, operation: Operation, config: Any) -> None:

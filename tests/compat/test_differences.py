@@ -69,6 +69,12 @@ INSTEAD = {
     Name("running", "threads_that_are_missing"): "Checkpointer requires one or more",
     Name("snapshots", "thread_is_required"): "Checkpointer requires one or more",
     Name("schemas", "channels_in_annotations"): "{'every': [1, 2, 4], 'last': 2, 'total': 2, 'untracked': 1}",
+    Name(
+        "streaming", "custom_chunks_inside_a_stream_inside_a_node"
+    ): "(('node:<U0>', 'deep:<U1>'), 'custom', 'deep')",
+    Name(
+        "streaming", "private_keys_of_a_stream_inside_a_node"
+    ): "(('node:<U0>',), 'updates', {'s': {'x': ['s']}})",
     Name("streaming", "unknown_version"): "version='v9' is unknown",
     Name("streaming", "unknown_mode"): "stream_mode='nope' is unknown",
     Name(
@@ -118,6 +124,8 @@ INSTEAD = {
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
     Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
     Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",
+    Name("updates", "update_of_an_update_that_was_replayed"): "invoke: {'x': ['i', 'u', 'a', 'b', 'c']}",
+    Name("subgraph_threads", "a_graph_in_one_that_stores_nothing"): "stored: [0]",
     Name("subgraphs", "parent_command_and_an_async_router"): "result: {'x': ['i', 'other', 'left']}",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }

@@ -109,6 +109,23 @@ async def store_parameter(t):
     t.note("outside", store.get(("a",), "k").value)
 
 
+async def store_of_the_graph_around(t):
+    """A graph that is nested or called in another one uses that one's store, whichever it was compiled with."""
+    around = InMemoryStore()
+
+    def node(state, *, store: BaseStore):
+        return {"x": [store is around]}
+
+    sub = one(t, node).compile(store=InMemoryStore())
+
+    async def calls(state):
+        return {"x": (await t.call(sub, "invoke", {"x": []}))["x"]}
+
+    for inner in (sub, t.node(calls)):
+        builder = StateGraph(State).add_node("sub", inner).add_edge(START, "sub")
+        await t.invoke(builder.compile(store=around), {"x": []})
+
+
 async def store_that_is_missing(t):
     """In a graph without a store the parameter is None, whether it says that it may be or not."""
 

@@ -5,7 +5,13 @@ from typing import Any
 
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import NodeCancelledError, NodeError, NodeTimeoutError
+from langgraph.errors import (
+    GraphRecursionError,
+    InvalidUpdateError,
+    NodeCancelledError,
+    NodeError,
+    NodeTimeoutError,
+)
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, TimeoutPolicy, interrupt
@@ -83,6 +89,31 @@ async def forms_of_retry_on(t: Trace) -> None:
         policy = _at_once(retry_on=retry_on)
         await t.invoke(_one(node, retry_policy=policy).compile(), {"x": []})
         t.note("attempts", len(attempts))
+
+
+async def the_graphs_own_errors_are_retried(t: Trace) -> None:
+    """An update that doesn't fit, and what a nested graph fails with, are retried as a node's other errors."""
+    loop = edges(nodes(t, StateGraph(State), "l"), ". l l").compile()
+
+    async def recurses() -> Any:
+        return await t.call(loop, "invoke", {"x": []}, {"recursion_limit": 2})
+
+    async def refused() -> Any:
+        return 5
+
+    async def raises() -> Any:
+        raise InvalidUpdateError("no")
+
+    for fails in (recurses, refused, raises):
+        for options in ({}, {"retry_on": Exception}, {"retry_on": (GraphRecursionError, InvalidUpdateError)}):
+            attempts: list[int] = []
+
+            async def a(state: State, fails: Any = fails, attempts: Any = attempts) -> Any:
+                attempts.append(1)
+                return await fails() if len(attempts) < 3 else {"x": ["made it"]}
+
+            await t.invoke(_one(t.node(a), retry_policy=_at_once(**options)).compile(), {"x": []})
+            t.note("attempts", len(attempts))
 
 
 @differs("a policy that makes no sense is refused at once")
@@ -282,6 +313,30 @@ async def a_timeout_is_retried(t: Trace) -> None:
 
     if t.asyncio:
         await t.invoke(_one(a, timeout=0.01, retry_policy=_at_once()).compile(), {"x": []})
+
+
+@differs_by_caller("timeouts are for async nodes")
+async def a_timeout_is_what_policies_and_handlers_see(t: Trace) -> None:
+    """A retry policy, an error handler and the history of a node know its timeout as NodeTimeoutError."""
+    seen: list[Any] = []
+
+    async def a(state: State) -> Any:
+        seen.append("attempt")
+        await asyncio.Event().wait()
+
+    def handle(state: State, error: NodeError) -> Any:
+        seen.append((error.node, isinstance(error.error, NodeTimeoutError)))
+        return {"x": ["handled"]}
+
+    if not t.asyncio:
+        return
+    policy = _at_once(retry_on=NodeTimeoutError, max_attempts=2)
+    graph = _one(a, timeout=0.01, retry_policy=policy, error_handler=handle)
+    await t.invoke(graph.compile(checkpointer=InMemorySaver()), {"x": []}, ONE)
+    t.note("seen", seen)
+    failing = _one(a, timeout=0.01).compile(checkpointer=InMemorySaver())
+    await t.stream(failing, {"x": []}, ONE, stream_mode="tasks")
+    await t.state(failing, ONE)
 
 
 async def timeouts_of_sync_nodes(t: Trace) -> None:

@@ -243,3 +243,16 @@ async def metadata_of_each_call(t):
         at = (await t.call(graph, "get_state", THREAD)).parent_config if given is None else THREAD
         await t.call(graph, "invoke", given, {**at, "metadata": {"n": n}})
     await t.history(graph, THREAD)
+
+
+async def a_subgraph_that_is_not_there(t):
+    """A namespace in which no graph is nested has no state and no history, and can't be updated."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    nowhere = {"configurable": {**THREAD["configurable"], "checkpoint_ns": "nowhere"}}
+    await t.state(graph, nowhere)
+    await t.history(graph, nowhere)
+    try:
+        await t.call(graph, "update_state", nowhere, {"x": ["u"]})
+    except ValueError as error:
+        t.note("says", str(error).startswith("Subgraph nowhere not found"))

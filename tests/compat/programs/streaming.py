@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_HIDDEN
@@ -112,6 +112,14 @@ async def a_list_of_modes(t):
     await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=["values", "updates", "tasks", "checkpoints"])
     await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"])
     await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"], subgraphs=True)
+
+
+async def an_empty_list_of_modes(t):
+    """A stream of no modes has no chunks, and the run is made."""
+    graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode=[])
+    await t.invoke(graph, {"x": ["j"]}, THREAD, stream_mode=[])
+    await t.state(graph, THREAD)
 
 
 async def all_keys_are_streamed(t):
@@ -522,3 +530,173 @@ async def tasks_that_a_signal_ends(t):
         await t.stream(
             graph, {"x": []}, {"configurable": {"thread_id": modes}}, stream_mode=modes, subgraphs=True
         )
+
+
+def streams(t, graph, **options):
+    """A graph of one node, which streams another graph and keeps its chunks."""
+
+    async def node(state):
+        if t.asyncio:
+            return {"x": [chunk async for chunk in graph.astream({"x": ["j"]}, **options)]}
+        return {"x": [*graph.stream({"x": ["j"]}, **options)]}
+
+    return chain(t, ("node", t.node(node)))
+
+
+async def a_stream_inside_a_node(t):
+    """A node that streams a graph gets the chunks that it asked for, whatever its own graph's caller asked for."""
+    sub = chain(t, "a", ("deep", chain(t, "b").compile())).compile()
+    for mode in ("values", "updates", "tasks", ["values", "updates"]):
+        for options in ({}, {"subgraphs": True}, {"version": "v2"}):
+            graph = streams(t, sub, stream_mode=mode, **options).compile()
+            await t.invoke(graph, {"x": []})
+            await t.stream(graph, {"x": []})
+
+
+async def a_stream_inside_a_node_with_its_configuration(t):
+    """Where a node hands on its configuration, the stream of a graph shows values unless it says otherwise."""
+    sub = chain(t, "a", "b").compile()
+
+    async def node(state, config: RunnableConfig):
+        found = []
+        for given in (config, {**config, "tags": ["t"]}, {"tags": ["t"]}, None):
+            if t.asyncio:
+                found.append([chunk async for chunk in sub.astream({"x": []}, given)])
+            else:
+                found.append([*sub.stream({"x": []}, given)])
+        return {"x": found}
+
+    await t.invoke(chain(t, ("node", t.node(node))).compile(), {"x": []})
+
+
+async def checkpoints_of_a_stream_inside_a_node(t):
+    """A stream of checkpoints inside a node has those of its graph alone."""
+    graph = streams(t, chain(t, "a").compile(), stream_mode="checkpoints").compile(
+        checkpointer=InMemorySaver()
+    )
+    (chunk,) = await t.stream(graph, {"x": []}, THREAD)
+    t.note("steps", [each["metadata"]["step"] for each in chunk["node"]["x"]])
+
+
+async def a_stream_around_one_inside_a_node(t):
+    """The caller's stream with `subgraphs` shows what the node streams too, but for its custom chunks."""
+
+    def write(state):
+        get_stream_writer()("written")
+        return {"x": ["s"]}
+
+    for mode in ("updates", ["updates", "custom"]):
+        graph = streams(t, chain(t, ("s", t.node(write))).compile(), stream_mode=mode).compile()
+        await t.stream(graph, {"x": []}, stream_mode=["updates", "custom", "values"], subgraphs=True)
+
+
+async def a_stream_inside_a_node_that_is_left(t):
+    """A node that leaves a graph's stream early goes on, and that graph doesn't."""
+    ran = []
+
+    def noted(word):
+        def node(state):
+            ran.append(word)
+            return {"x": [word]}
+
+        return word, t.node(node)
+
+    sub = chain(t, *map(noted, "abc")).compile()
+
+    async def node(state):
+        if t.asyncio:
+            async with contextlib.aclosing(sub.astream({"x": []})) as chunks:
+                async for chunk in chunks:
+                    return {"x": [chunk]}
+        with contextlib.closing(sub.stream({"x": []})) as chunks:
+            return {"x": [next(chunks)]}
+
+    await t.invoke(chain(t, ("node", t.node(node)), "z").compile(), {"x": []})
+    t.note("ran", ran)
+
+
+async def a_stream_inside_a_node_that_asks(t):
+    """The chunks of a question come before the node waits; the next stream of it goes on behind them."""
+    heard = []
+    sub = chain(t, "a", ("ask", t.node(lambda state: {"x": [interrupt("?")]}))).compile()
+
+    async def node(state):
+        if t.asyncio:
+            async for chunk in sub.astream({"x": []}, stream_mode=["updates", "values"]):
+                heard.append(chunk)
+        else:
+            heard.extend(sub.stream({"x": []}, stream_mode=["updates", "values"]))
+        return {"x": ["heard"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD)
+    await t.invoke(graph, Command(resume="!"), THREAD)
+    t.note("heard", heard)
+
+
+async def a_stream_inside_a_node_that_fails(t):
+    """An error ends the stream behind the chunks that came before it, and a node may catch it."""
+
+    def fail(state):
+        raise ValueError("boom")
+
+    sub = chain(t, "a", ("fail", t.node(fail))).compile()
+
+    async def node(state):
+        chunks = []
+        try:
+            if t.asyncio:
+                async for chunk in sub.astream({"x": []}):
+                    chunks.append(chunk)
+            else:
+                for chunk in sub.stream({"x": []}):
+                    chunks.append(chunk)
+        except ValueError as error:
+            chunks.append(str(error))
+        return {"x": chunks}
+
+    await t.invoke(chain(t, ("node", t.node(node)), "z").compile(), {"x": []})
+
+
+async def an_entrypoint_streamed_inside_a_node(t):
+    """A node that streams an entrypoint gets its chunks, those of its tasks among them."""
+
+    @task
+    def inc(number):
+        get_stream_writer()(f"inc {number}")
+        return number + 1
+
+    @entrypoint()
+    def flow(number):
+        return inc(number).result()
+
+    chunks = []
+
+    def node(state):
+        chunks.extend(flow.stream(1, stream_mode=["updates", "custom", "values"]))
+        return {"x": ["z"]}
+
+    chain(t, ("node", node)).compile().invoke({"x": []})
+    t.note("chunks", chunks)
+
+
+@differs("each stream shows what it was asked for")
+async def custom_chunks_inside_a_stream_inside_a_node(t):
+    """A node streams a graph without `subgraphs`: what a graph nested in that one writes is the caller's, who asks."""
+
+    def write(state):
+        get_stream_writer()("deep")
+        return {"x": ["s"]}
+
+    sub = chain(t, ("deep", chain(t, ("s", t.node(write))).compile())).compile()
+    graph = streams(t, sub, stream_mode=["custom"]).compile()
+    await t.stream(graph, {"x": []}, stream_mode=["custom", "updates"], subgraphs=True)
+
+
+@differs("what a nested graph keeps to itself")
+async def private_keys_of_a_stream_inside_a_node(t):
+    """A node streams a graph that has a key beside its output: it sees that key, and the caller around it doesn't."""
+    writes = t.node(lambda state: {"x": ["s"], "private": "secret"})
+    sub = chain(t, ("s", writes), schema=Wide, output_schema=State).compile()
+    graph = streams(t, sub, stream_mode="values").compile()
+    await t.stream(graph, {"x": []}, stream_mode=["updates", "values"], subgraphs=True)

@@ -504,3 +504,70 @@ async def answer_after_an_update_of_what_is_due_later(t):
         await t.invoke(graph, {"x": ["i"]}, THREAD)
         await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
         await t.stream(graph, Command(resume="!"), THREAD, subgraphs=True)
+
+
+@differs("nothing in a graph that stores nothing is stored")
+async def a_graph_in_one_that_stores_nothing(t):
+    """A graph without a saver of its own, in one with `checkpointer=False`."""
+    saver = InMemorySaver()
+    middle = chain(t, ("inner", chain(t, "s1").compile())).compile(checkpointer=False)
+    graph = chain(t, ("middle", middle)).compile(checkpointer=saver)
+    chunks = await t.stream(graph, {"x": ["i"]}, THREAD, stream_mode="checkpoints", subgraphs=True)
+    t.note("streamed", sorted({len(namespace) for namespace, _ in chunks}))
+    stored = [each.config["configurable"]["checkpoint_ns"] for each in saver.list(THREAD)]
+    t.note("stored", sorted({namespace.count(":") for namespace in stored}))
+
+
+async def a_memory_on_another_thread(t):
+    """A graph with `checkpointer=True` has no thread of its own: it runs on that of the graph around, or not at all."""
+    sub = memory(t).compile(checkpointer=True)
+
+    async def node(state):
+        return {
+            "x": (await t.call(sub, "invoke", {"word": "w"}, {"configurable": {"thread_id": "other"}}))[
+                "notes"
+            ]
+        }
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+
+
+async def a_nested_graph_without_an_input(t):
+    """A call of a nested graph begins it, so that it needs an input."""
+    sub = memory(t).compile()
+
+    async def node(state):
+        return {"x": (await t.call(sub, "invoke", None))["notes"]}
+
+    await t.invoke(chain(t, ("node", t.node(node))).compile(), {"x": ["i"]})
+
+
+async def a_command_for_a_nested_graph(t):
+    """A nested graph that begins with a command asks through the graph around, as one that begins with an input."""
+    sub = chain(t, "s1", ("ask", asks("?"))).compile()
+
+    async def node(state):
+        result = await t.call(sub, "invoke", Command(goto="ask"))
+        return {"x": result["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+    await t.stream(graph, Command(resume="one"), THREAD, subgraphs=True, unordered=True)
+    await t.stream(graph, Command(resume="two"), THREAD, subgraphs=True, unordered=True)
+    await t.state(graph, THREAD)
+
+
+async def another_thread_in_the_configuration_of_a_node(t):
+    """A graph that is handed its node's configuration is a part of the run around, whatever thread that names."""
+    sub = chain(t, "s1", ("ask", asks("?"))).compile(checkpointer=InMemorySaver())
+
+    async def node(state, config: RunnableConfig):
+        elsewhere = {**config, "configurable": {**config["configurable"], "thread_id": "other"}}
+        return {"x": (await t.call(sub, "invoke", {"x": ["j"]}, elsewhere))["x"]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.invoke(graph, Command(resume="!"), THREAD)
+    await t.state(sub, {"configurable": {"thread_id": "other"}})

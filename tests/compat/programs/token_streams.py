@@ -156,3 +156,21 @@ async def version_2_messages(t):
     graph = chain(t, call=calling(t, fake("hello world"))).compile()
     chunks = await t.stream(graph, ASK, stream_mode="messages", version="v2")
     t.note("types", [(chunk["type"], chunk["ns"]) for chunk in chunks])
+
+
+async def tokens_of_a_stream_inside_a_node(t):
+    """A node that streams a graph's messages has its tokens, and so has a caller's stream with `subgraphs`."""
+    for options in ({}, {"subgraphs": True}, {"subgraphs": True, "stream_mode": "updates"}):
+        sub, heard = chain(t, call=calling(t, fake("hello world"))).compile(), []
+
+        async def relay(state, sub=sub, heard=heard):
+            if t.asyncio:
+                async for chunk in sub.astream(ASK, stream_mode="messages"):
+                    heard.append(chunk)
+            else:
+                heard.extend(sub.stream(ASK, stream_mode="messages"))
+            return {"messages": [AIMessage("relayed", id="r")]}
+
+        graph = chain(t, relay=t.node(relay)).compile()
+        await t.stream(graph, ASK, **{"stream_mode": "messages", **options})
+        t.note("heard", texts(heard))

@@ -354,7 +354,7 @@ async def node_that_two_edges_led_to(t):
     await t.state(graph, THREAD)
 
 
-@differs("an input that was replayed is one still")
+@differs("a checkpoint that was replayed is what it was")
 async def update_of_an_input_that_was_replayed(t):
     """At the checkpoint of an input an update that names no node is of the input, also where a replay copied it."""
     builder = StateGraph(State)
@@ -370,6 +370,19 @@ async def update_of_an_input_that_was_replayed(t):
     t.note("source", copied.metadata["source"])
     for snapshot in (given, copied):
         if (changed := await t.update(graph, snapshot.config, {"x": ["u"]})) is not None:
+            await t.invoke(graph, None, changed)
+
+
+@differs("a checkpoint that was replayed is what it was")
+async def update_of_an_update_that_was_replayed(t):
+    """After an update of a new thread another one that names no node is of the input, also where a replay copied it."""
+    graph = chain(t, "a", "b", "c")
+    given = await t.update(graph, THREAD, {"x": ["i"]}, as_node="a")
+    await t.invoke(graph, None, given)
+    await t.invoke(graph, None, given)
+    copied = next(each for each in await t.history(graph, THREAD) if each.metadata["source"] == "fork")
+    for config in (given, copied.config):
+        if (changed := await t.update(graph, config, {"x": ["u"]})) is not None:
             await t.invoke(graph, None, changed)
 
 
