@@ -165,7 +165,7 @@ def _handlers(callbacks: Any) -> list[GraphCallbackHandler]:
 async def life_of(run: Run) -> AsyncIterator[Callable[[Ending], Coroutine[Any, Any, None]]]:
     """Tell the handlers of a root run when it goes on; what comes back tells them how it ended."""
     handlers = _handlers(run.config.rest.get("callbacks"))
-    on_loop = run.hosts.loop is not None
+    on_loop = run.hosts.on_loop
     if handlers:
         listener = _Resumes(handlers, run.post, on_loop)
         run.post = listener

@@ -53,6 +53,11 @@ class Hosts:
     threads: Host
     loop: Host | None = None
 
+    @property
+    def on_loop(self) -> bool:
+        """Whether the event loop drives the run; a blocking call inside an asyncio run merely has one."""
+        return self.own is self.loop
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:

@@ -160,7 +160,7 @@ class CompiledGraph(Surface):
         """Run as a chain of LangChain's callbacks."""
         from flowfn.invocation import lead
 
-        on_loop = run.hosts.loop is not None
+        on_loop = run.hosts.on_loop
         async with graph_run(self.name, order.input, run.config, on_loop=on_loop) as (config, result):
             run.config = config
             if "graph_compat.callbacks" in sys.modules:
@@ -189,7 +189,7 @@ class CompiledGraph(Surface):
         around = order.config.under(frame.run.config)
         callbacks = order.config.rest.get("callbacks") or callbacks_here()
         around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
-        on_loop = hosts.loop is not None
+        on_loop = hosts.on_loop
         try:
             async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
                 order = replace(order, config=config)

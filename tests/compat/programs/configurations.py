@@ -205,3 +205,27 @@ async def events_that_nobody_hears(t):
     for callbacks in (None, [], [Listens()]):
         await t.invoke(graph, {"x": []}, {"callbacks": callbacks})
     t.note("seen", seen)
+
+
+async def callbacks_of_a_graph_that_a_sync_node_calls(t):
+    """A sync node calls, streams and starts elsewhere graphs that somebody listens to, under an asyncio caller too."""
+
+    class Heard(BaseCallbackHandler):
+        def __init__(self):
+            self.names = []
+
+        def on_chain_start(self, *args, name=None, **rest):
+            self.names.append(name)
+
+    inner = edges(StateGraph(S).add_node("node", lambda state: {"x": ["inner"]}), ". node .")
+    sub, own = inner.compile(name="sub"), inner.compile(name="own", checkpointer=InMemorySaver())
+
+    def node(state):
+        elsewhere = {"configurable": {"thread_id": "elsewhere"}}
+        return {"x": [sub.invoke({"x": []}), *sub.stream({"x": []}), own.invoke({"x": []}, elsewhere)]}
+
+    heard = Heard()
+    graph = edges(StateGraph(S).add_node("node", node), ". node .").compile()
+    await t.invoke(graph, {"x": []}, {"callbacks": [heard]})
+    await t.stream(graph, {"x": []}, stream_mode="messages")
+    t.note("heard", heard.names)
