@@ -16,6 +16,7 @@ from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by
+from graph_compat.langchain.runs import is_told, task_told, task_told_on_loop
 from graph_compat.warnings import renamed
 
 P = ParamSpec("P")
@@ -91,7 +92,7 @@ def task(
                 "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
                 f" cancelled in-process. Task '{definition.name}' is sync."
             )
-        return TaskFunction(_filling(definition), function)
+        return TaskFunction(_told(_filling(definition)), function)
 
     return decorate if __func_or_none__ is None else decorate(__func_or_none__)
 
@@ -100,6 +101,41 @@ def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:
     """A timeout as a definition has it: seconds, where that says all."""
     policy = TimeoutPolicy.coerce(timeout)
     return policy if policy is not None and policy.idle_timeout is not None else policy and policy.run_timeout
+
+
+def _told(definition: Definition) -> Definition:
+    """The definition of a function of whose calls LangChain's callbacks are told, where somebody listens."""
+    function = definition.function
+    call: Any
+    if definition.is_generator:
+        return definition
+    if definition.is_async:
+
+        @wraps(function)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            frame = frame_here()
+            if not is_told(frame):
+                return await function(*args, **kwargs)
+            given = _given(definition, args, kwargs)
+            return await task_told_on_loop(frame, given, lambda: function(*args, **kwargs))
+
+    else:
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            frame = frame_here()
+            if not is_told(frame):
+                return function(*args, **kwargs)
+            return task_told(frame, _given(definition, args, kwargs), lambda: function(*args, **kwargs))
+
+    return definition.with_options(function=call, stands_for=definition.author_function)
+
+
+def _given(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, with their defaults, and without what the graph fills."""
+    bound = definition.signature.bind_partial(*args, **kwargs)
+    bound.apply_defaults()
+    return {name: value for name, value in bound.arguments.items() if name not in definition.injected}
 
 
 def _filling(definition: Definition) -> Definition:

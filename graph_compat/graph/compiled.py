@@ -171,7 +171,7 @@ class CompiledGraph(Surface):
                     await ended(ending)
             else:
                 ending = await lead(run, given)
-            result.value = ending.value
+            result.value = None if ending.value is MISSING else ending.value
         return ending
 
     def _blocking(

@@ -1,4 +1,4 @@
-"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's.
+"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's and task's.
 
 Rule: one code for blocking and asyncio callers; a blocking one's callbacks never have to be awaited.
 Nothing is told where the program hasn't imported LangChain, or nobody listens.
@@ -336,14 +336,60 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
         await _settled(chain.ended(watched.value))
 
 
+def task_told(frame: Frame, given: Any, call: Callable[[], Any]) -> Any:
+    """What a task's function returns, told as a chain in that of the code that called it."""
+    config, run = _begun_in(
+        config_of(frame), callbacks_here(), frame.call.definition.name, given, on_loop=False
+    )
+    with Chain(config, run, "seq:step:1") as chain:
+        try:
+            value = call()
+        except BaseException as error:
+            chain.failed(error)
+            raise
+        chain.ended(value)
+        return value
+
+
+async def task_told_on_loop(frame: Frame, given: Any, call: Callable[[], Any]) -> Any:
+    """`task_told` for asyncio."""
+    name, callbacks = frame.call.definition.name, callbacks_here()
+    config, begun = _begun_in(config_of(frame), callbacks, name, given, on_loop=True)
+    with Chain(config, None if begun is None else await begun, "seq:step:1") as chain:
+        try:
+            value = await call()
+        except BaseException as error:
+            await _settled(chain.failed(error))
+            raise
+        await _settled(chain.ended(value))
+        return value
+
+
+def is_told(frame: Frame) -> bool:
+    """Whether anybody is told of a task; if not, LangChain's code in it finds its configuration all the same."""
+    if not is_loaded():
+        return False
+    if is_heard(frame):
+        return True
+    var_child_runnable_config().set(NodeConfig(frame))
+    return False
+
+
 def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
     """The configuration of a node, and its run, which on an event loop has to be awaited."""
-    config = config_of(frame)
     callbacks = frame.run.config.rest.get("callbacks")
-    if callbacks is None:
+    if callbacks is not None:
+        callbacks = callbacks.copy()
+        callbacks.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
+    return _begun_in(config_of(frame), callbacks, name, given, on_loop=on_loop)
+
+
+def _begun_in(
+    config: dict[str, Any], parent: Any, name: str, given: Any, *, on_loop: bool
+) -> tuple[dict[str, Any], Any]:
+    """The configuration in a run whose parent's callbacks these are, and that run."""
+    if parent is None:
         return config, None
-    parent = callbacks.copy()
-    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=parent,
         inheritable_tags=[*parent.inheritable_tags],

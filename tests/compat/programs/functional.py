@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -728,3 +730,54 @@ async def results_of_calls_that_ask(t: Trace) -> None:
     await t.invoke(graph, 1, TWO, version="v2")
     await t.invoke(graph, 2, TWO, version="v2")
     await t.invoke(graph, Command(resume="!"), TWO, version="v2")
+
+
+async def tasks_told_to_callbacks(t: Trace) -> None:
+    """A task is a chain in that of its caller, with its arguments by name; what has finished isn't told again."""
+    names: dict[Any, str] = {}
+
+    class Listens(BaseCallbackHandler):
+        def on_chain_start(self, _: Any, given: Any, *, run_id: Any, name: str, **told: Any) -> None:
+            names[run_id] = name
+            metadata = {
+                k: v for k, v in told["metadata"].items() if k in ("own", "langgraph_node", "langgraph_step")
+            }
+            t.note("start", (name, given, names.get(told["parent_run_id"]), told["tags"], metadata))
+
+        def on_chain_end(self, value: Any, *, run_id: Any, **told: Any) -> None:
+            t.note("end", (names[run_id], value))
+
+        def on_chain_error(self, error: BaseException, *, run_id: Any, **told: Any) -> None:
+            t.note("error", names[run_id])
+
+    failed: list[int] = []
+
+    def add(n: int, by: int = 1) -> int:
+        return RunnableLambda(lambda x: x + by, name="adds").invoke(n)
+
+    def flaky(n: int) -> int:
+        if not failed:
+            failed.append(n)
+            raise ConnectionError(n)
+        return n
+
+    def ask(n: int) -> Any:
+        return interrupt(n)
+
+    added, tried = task(t.node(add)), task(retry_policy=_at_once(max_attempts=2))(t.node(flaky))
+    asked = task(name="asks")(t.node(ask))
+
+    @task
+    @t.node
+    async def both(n: int) -> int:
+        return await t.value(added(n)) + await t.value(added(n, by=n))
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    async def wf(n: int) -> Any:
+        found = await t.value(both(n)) + await t.value(tried(n))
+        return await t.value(asked(found))
+
+    config: Any = {**ONE, "callbacks": [Listens()], "tags": ["mine"], "metadata": {"own": 1}}
+    await t.invoke(wf, 5, config)
+    await t.invoke(wf, Command(resume="yes"), config)
