@@ -98,6 +98,12 @@ class Walk:
         finally:
             active.discard(identity)
 
+    def of_keys(self) -> Walk:
+        """A walk for the keys of a mapping that it has come to: nothing in them stands for another value."""
+        keys = Walk()
+        keys._active = self._active
+        return keys
+
     def sequence(self, value: Iterable[Any]) -> list[Any]:
         """The forms of items, with their indices as steps."""
         return [self.walk(item, index) for index, item in enumerate(value)]
@@ -258,7 +264,9 @@ def _dict(walk: Walk, value: Any) -> Any:
     value = {_plain_key(key): item for key, item in value.items()}
     if _are_plain(value):
         return walk.mapping(value)
-    pairs = [(pack(Walk().walk(key, None)), pack(walk.walk(item, key))) for key, item in value.items()]
+    keys = walk.of_keys()
+    pairs = [(pack(keys.walk(key, None)), pack(walk.walk(item, key))) for key, item in value.items()]
+    walk.weak = walk.weak or keys.weak
     return tagged("map", *(part for pair in sorted(pairs) for part in pair))
 
 

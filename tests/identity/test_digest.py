@@ -493,6 +493,32 @@ class TestExact:
         assert of([value, 1]).exact != of([value, 2]).exact
         assert of(Connection()).exact == of(Connection()).exact
 
+    @pytest.mark.parametrize(
+        "key",
+        [Connection(), (1, Connection()), frozenset([Connection()])],
+        ids=lambda key: type(key).__name__,
+    )
+    def test_a_key_without_value_semantics_is_weak_as_well(self, key: Any) -> None:
+        """What is in a dict's keys counts as what is in its values: a cache takes no such call for another."""
+        assert of({key: 1}).weak
+        assert of({1: {key: 1}}).weak
+        assert not of({(1, 2): 1}).weak
+
+    def test_a_key_that_holds_its_dict_is_weak(self) -> None:
+        """Cycles by way of keys must not crash either."""
+
+        class Key:
+            def __init__(self) -> None:
+                self.table: dict[Any, int] = {self: 1}
+
+            def __eq__(self, other: object) -> bool:
+                return type(other) is Key
+
+            def __hash__(self) -> int:
+                return 1
+
+        assert of(Key().table).weak
+
     def test_an_object_whose_code_fails_counts_by_type(self) -> None:
         """A digest never raises, whatever users' methods do."""
 
