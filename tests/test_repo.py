@@ -11,11 +11,13 @@ import importlib
 import importlib.metadata
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import flowfn.errors
 
@@ -119,6 +121,19 @@ def test_no_lock_file_is_committed() -> None:
     assert [str(path) for path in files() if path.name in LOCK_FILES] == []
     lines = (REPO / "constraints.txt").read_text().splitlines()
     assert [line for line in lines if not re.fullmatch(r"# .*|[\w.-]+==[\w.]+", line)] == []
+
+
+def test_what_is_pinned_installs_on_the_oldest_python() -> None:
+    """A pin that asks for a later patch of a Python than the one that is promised stops its installation there."""
+    pinned = {line.split("==")[0].lower() for line in (REPO / "constraints.txt").read_text().splitlines()}
+    needs = {
+        each.name: SpecifierSet(each.metadata.get("Requires-Python") or "")
+        for each in importlib.metadata.distributions()
+        if each.name.lower() in pinned
+    }
+    oldest = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["requires-python"].strip(">=")
+    assert len(needs) > 20
+    assert {name: str(need) for name, need in needs.items() if f"{oldest}.0" not in need} == {}
 
 
 def test_the_readme_starts_with_two_commands() -> None:
