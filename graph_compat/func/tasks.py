@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from flowfn import Future, Task
@@ -16,6 +17,8 @@ from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by
+from graph_compat.langchain import is_loaded
+from graph_compat.langchain.runs import task_run, task_run_on_loop
 from graph_compat.warnings import renamed
 
 P = ParamSpec("P")
@@ -91,7 +94,7 @@ def task(
                 "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
                 f" cancelled in-process. Task '{definition.name}' is sync."
             )
-        return TaskFunction(_filling(definition), function)
+        return TaskFunction(_told(_filling(definition)), function)
 
     return decorate if __func_or_none__ is None else decorate(__func_or_none__)
 
@@ -116,3 +119,41 @@ def _filling(definition: Definition) -> Definition:
         return function(*args, **kwargs, **filled(frame_here(), missing))
 
     return definition.with_options(function=call, stands_for=definition.author_function, injects=False)
+
+
+def _told(definition: Definition) -> Definition:
+    """The definition of a function whose calls LangChain's callbacks are told of, where the program has imported it."""
+    function = definition.function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not is_loaded():
+            return function(*args, **kwargs)
+        with task_run(frame_here(), partial(_inputs, definition, args, kwargs)) as run:
+            run.value = function(*args, **kwargs)
+            return run.value
+
+    @wraps(function)
+    async def call_on_loop(*args: Any, **kwargs: Any) -> Any:
+        if not is_loaded():
+            return await function(*args, **kwargs)
+        async with task_run_on_loop(frame_here(), partial(_inputs, definition, args, kwargs)) as run:
+            run.value = await function(*args, **kwargs)
+            return run.value
+
+    told = call_on_loop if definition.is_async else call
+    return definition.with_options(function=told, stands_for=definition.author_function, injects=False)
+
+
+def _inputs(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call was given, by parameter, defaults included: not its object, nor what is filled in."""
+    bound = definition.signature.bind_partial(*args, **kwargs)
+    given = bound.arguments.keys()
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif name != "self" and (name in given or name not in definition.injected):
+            found[name] = value
+    return found

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
+from flowfn.values import MISSING
 from graph_compat.constants import START
 from graph_compat.injection import config_of
 from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
@@ -64,7 +65,7 @@ async def graph_run(
     except BaseException as error:
         await _settled(run.on_chain_error(error))
         raise
-    await _settled(run.on_chain_end(result.value))
+    await _settled(run.on_chain_end(None if result.value is MISSING else result.value))
 
 
 def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
@@ -274,6 +275,35 @@ def node_run(name: str, given: Any) -> AbstractContextManager[NodeRun] | None:
     return None
 
 
+def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[Any]:
+    """The run of a task that is called in a node, for a blocking one; `given` says what it was called with."""
+    return _chain_run(frame, frame.call.definition.name, given()) if is_heard(frame) else _unheard(frame)
+
+
+def task_run_on_loop(frame: Frame, given: Callable[[], Any]) -> AbstractAsyncContextManager[Any]:
+    """`task_run` for asyncio."""
+    if is_heard(frame):
+        return _chain_run_on_loop(frame, frame.call.definition.name, given())
+    return _unheard_on_loop(frame)
+
+
+@contextmanager
+def _unheard(frame: Frame) -> Iterator[NodeRun]:
+    """Have LangChain's code in a task find the task's configuration, where nobody listens."""
+    token = var_child_runnable_config().set(NodeConfig(frame))
+    try:
+        yield NodeRun()
+    finally:
+        var_child_runnable_config().reset(token)
+
+
+@asynccontextmanager
+async def _unheard_on_loop(frame: Frame) -> AsyncIterator[NodeRun]:
+    """`_unheard` for asyncio."""
+    with _unheard(frame) as run:
+        yield run
+
+
 def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` for asyncio."""
     frame = current_frame.get()
@@ -295,7 +325,7 @@ def is_heard(frame: Frame) -> bool:
 
 @contextmanager
 def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[NodeRun]:
-    """A node's run as a chain of LangChain's."""
+    """The run of a node, or of a task in one, as a chain of LangChain's."""
     config, run = _begun(frame, name, given, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
@@ -337,13 +367,10 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
 
 
 def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
-    """The configuration of a node, and its run, which on an event loop has to be awaited."""
-    config = config_of(frame)
-    callbacks = frame.run.config.rest.get("callbacks")
-    if callbacks is None:
+    """The configuration of a node or a task, and its run, which on an event loop has to be awaited."""
+    config, parent = config_of(frame), _parent(frame)
+    if parent is None:
         return config, None
-    parent = callbacks.copy()
-    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=parent,
         inheritable_tags=[*parent.inheritable_tags],
@@ -351,6 +378,18 @@ def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[
     )
     config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata
     return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
+
+
+def _parent(frame: Frame) -> Any:
+    """The callbacks of what a run is in: a node's is in its graph's, a task's in that of the code that called it."""
+    if frame.call.node_task is None:
+        return callbacks_here()
+    callbacks = frame.run.config.rest.get("callbacks")
+    if callbacks is None:
+        return None
+    parent = callbacks.copy()
+    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
+    return parent
 
 
 def _manager_class(on_loop: bool) -> Any:
