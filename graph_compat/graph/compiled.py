@@ -174,6 +174,18 @@ class CompiledGraph(Surface):
             result.value = ending.value
         return ending
 
+    def _shaper(
+        self,
+        mode: str | Sequence[str],
+        subgraphs: bool,
+        output_keys: str | Sequence[str] | None,
+        version: Version,
+    ) -> Shaper:
+        shaper = super()._shaper(mode, subgraphs, output_keys, version)
+        if not isinstance(mode, list) and len(shaper.modes) == 1:
+            shaper.labelled = False
+        return shaper
+
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
