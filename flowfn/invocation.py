@@ -400,7 +400,7 @@ async def nest(
     token = current_frame.set(None)
     frame.step_aside()
     try:
-        value = await execute_nested(run, given.writes)
+        value = await execute_nested(run, given.writes, _on_top(setup, order))
         return Ending(value, state=view(run.program, run.checkpoint))
     except Suspended:
         frame.suspended = True
@@ -409,6 +409,13 @@ async def nest(
     finally:
         current_frame.reset(token)
         await frame.step_back(hosts.own)
+
+
+def _on_top(setup: Setup, order: Order) -> Sequence[Write] | None:
+    """What a command writes into what a nested run remembers; None for an input."""
+    if setup.commands is None or not isinstance(order.input, Command):
+        return None
+    return setup.commands(order.input)
 
 
 def _equip(run: Run, order: Order) -> None:

@@ -65,7 +65,8 @@ class Shaper:
         coerce: Callable[[str, Any], Any] | None = None,
     ) -> None:
         check_option("version", version, Version)
-        self._single = isinstance(mode, str)
+        self.labelled = not isinstance(mode, str)
+        """Whether each chunk says of which mode it is."""
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
         self.modes = tuple(sorted(modes, key=_rank))
         self.subgraphs = subgraphs
@@ -114,7 +115,7 @@ class Shaper:
 
     def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
         path = tuple(namespace.split("|")) if namespace else ()
-        if self._single:
+        if not self.labelled:
             return (path, payload) if self.subgraphs else payload
         return (path, mode, payload) if self.subgraphs else (mode, payload)
 

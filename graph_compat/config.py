@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn.context import current_frame
+from flowfn.lazy import lazily
 from flowfn.runtime import StreamWriter
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of, frame_here
 from graph_compat.langchain import config_around
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "CONF": "graph_compat.constants",
+        "BaseStore": "graph_compat.store.base",
+    },
+)
 
 
 def get_config() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -45,6 +45,7 @@ __all__ = [
     "Durability",
     "GraphOutput",
     "Interrupt",
+    "KeyFuncT",
     "MessagesStreamPart",
     "Overwrite",
     "PregelExecutableTask",
@@ -63,6 +64,7 @@ __all__ = [
     "TracePolicy",
     "UpdatesStreamPart",
     "ValuesStreamPart",
+    "default_cache_key",
     "default_retry_on",
     "ensure_valid_checkpointer",
     "interrupt",
@@ -87,6 +89,26 @@ class TracePolicy:
 
     process_inputs: Callable[[Any], Any] | None = None
     process_outputs: Callable[[Any], Any] | None = None
+
+
+KeyFuncT = TypeVar("KeyFuncT", bound=Callable[..., str | bytes])
+"""What makes a key of a node's input, or of a task's arguments."""
+
+
+def default_cache_key(*args: Any, **kwargs: Any) -> str | bytes:
+    """A key of what a call was given, whatever the order of its keyword arguments."""
+    import pickle
+
+    return pickle.dumps((args, _frozen(kwargs)), protocol=5, fix_imports=False)
+
+
+def _frozen(value: Any, depth: int = 10) -> Any:
+    """A value whose mappings and sequences, so deep, are tuples."""
+    if depth <= 0 or isinstance(value, Hashable):
+        return value
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, _frozen(each, depth - 1)) for key, each in value.items()))
+    return tuple(_frozen(each, depth - 1) for each in value) if isinstance(value, Sequence) else value
 
 
 def omit_payload(_value: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ that is quadratic, and one above its ceiling is work per call that wasn't there.
 counted when it was set; lower it when there is less to count, and raise it for a reason only.
 """
 
+import gc
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -48,11 +49,14 @@ def cost(run: Callable[[], Any]) -> Cost:
             statements += isinstance(called.__self__, sqlite3.Cursor | sqlite3.Connection)
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # or what other tests left has its finalizers run and counted here
     sys.setprofile(count)
     try:
         run()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return Cost(calls, statements)
 
 

@@ -64,8 +64,10 @@ def _namespace(frame: Frame, remembers: bool) -> str:
     return f"{here}|{number}" if number else here
 
 
-async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
+async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[Write] | None = None) -> Any:
     """Run a nested program to its end, going on where an earlier attempt stopped.
+
+    `commanded` is what it begins with instead of `writes` where it remembers an earlier call.
 
     Raises:
         Suspended: something in it waits for an answer, or a breakpoint was met.
@@ -79,7 +81,10 @@ async def execute_nested(run: Run, writes: Sequence[Write]) -> Any:
         await run.settle_edits(loaded, commanded=False)
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
     else:
-        await run.take_input(writes)
+        if commanded is not None and loaded is not None:
+            await run.take_command(commanded)
+        else:
+            await run.take_input(writes)
         run.root.gone_on.add(run.namespace)
         return await go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))

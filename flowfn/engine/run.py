@@ -293,6 +293,12 @@ class Run:
         self.journal.hold(self.row(after))
         self.stand_at(after)
 
+    async def take_command(self, writes: Sequence[Write]) -> None:
+        """Save a checkpoint with what a caller's command writes into what is there; what was due is given up."""
+        before = self.checkpoint
+        forget_ways(before, self.program)
+        await self.save(advance(before, begin(self.program, before, writes, self.ledger.writes_at)), "input")
+
     async def save(self, after: Checkpoint, source: Source) -> None:
         """Make a checkpoint the one to go on from, durably."""
         self.stamp(after, source)

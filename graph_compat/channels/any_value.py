@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["AnyValue"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "EmptyChannelError": "graph_compat.errors",
+    },
+)
 
 
 class AnyValue(BaseChannel[Value, Value, Value]):

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["BinaryOperatorAggregate"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),
+        "Overwrite": "graph_compat.types",
+    },
+)
 
 
 class BinaryOperatorAggregate(BaseChannel[Value, Value, Value]):

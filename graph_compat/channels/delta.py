@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from flowfn.values import MISSING, Overwrite
 from graph_compat.channels.base import BaseChannel
 from graph_compat.errors import InvalidUpdateError
 
 __all__ = ["DeltaChannel"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "EmptyChannelError": "graph_compat.errors",
+    },
+)
 
 
 class DeltaChannel(BaseChannel[Any, Any, Any]):

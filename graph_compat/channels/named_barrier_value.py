@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["NamedBarrierValue", "NamedBarrierValueAfterFinish"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),
+    },
+)
 
 
 class NamedBarrierValue(BaseChannel[Value, Value, Value]):

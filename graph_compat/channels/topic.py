@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["Topic"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "EmptyChannelError": "graph_compat.errors",
+    },
+)
 
 
 class Topic(BaseChannel[Value, Value, Value]):

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn import pregel
+from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["UntrackedValue"]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),
+    },
+)
 
 
 class UntrackedValue(BaseChannel[Value, Value, Value]):

@@ -8,10 +8,11 @@ from typing import Any
 import checkpointers
 from flowfn.serde import Serde
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
 from graph_compat.checkpoint.serde.base import as_serializer
 from graph_compat.left_out import left_out
 
-__all__ = ["InMemorySaver", "MemorySaver"]
+__all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "InMemorySaver", "MemorySaver"]
 
 
 class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]

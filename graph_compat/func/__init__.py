@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import flowfn
+from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Channel, Result
 from graph_compat.channels import EphemeralValue, LastValue
@@ -28,6 +29,17 @@ __all__ = ["entrypoint", "task"]
 
 R = TypeVar("R")
 S = TypeVar("S")
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "BaseCache": "graph_compat.cache.base",
+        "BaseCheckpointSaver": "graph_compat.checkpoint.base",
+        "BaseStore": "graph_compat.store.base",
+    },
+)
 
 
 class entrypoint:

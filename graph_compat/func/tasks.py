@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from flowfn import Future, Task
@@ -16,7 +17,7 @@ from flowfn.functional.wrapping import defined, plain
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.cache.port import port_of
 from graph_compat.injection import filled, frame_here, wanted_by
-from graph_compat.langchain.runs import is_told, task_told, task_told_on_loop
+from graph_compat.langchain.runs import task_run, task_run_on_loop
 from graph_compat.warnings import renamed
 
 P = ParamSpec("P")
@@ -103,41 +104,6 @@ def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:
     return policy if policy is not None and policy.idle_timeout is not None else policy and policy.run_timeout
 
 
-def _told(definition: Definition) -> Definition:
-    """The definition of a function of whose calls LangChain's callbacks are told, where somebody listens."""
-    function = definition.function
-    call: Any
-    if definition.is_generator:
-        return definition
-    if definition.is_async:
-
-        @wraps(function)
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            frame = frame_here()
-            if not is_told(frame):
-                return await function(*args, **kwargs)
-            given = _given(definition, args, kwargs)
-            return await task_told_on_loop(frame, given, lambda: function(*args, **kwargs))
-
-    else:
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            frame = frame_here()
-            if not is_told(frame):
-                return function(*args, **kwargs)
-            return task_told(frame, _given(definition, args, kwargs), lambda: function(*args, **kwargs))
-
-    return definition.with_options(function=call, stands_for=definition.author_function)
-
-
-def _given(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, with their defaults, and without what the graph fills."""
-    bound = definition.signature.bind_partial(*args, **kwargs)
-    bound.apply_defaults()
-    return {name: value for name, value in bound.arguments.items() if name not in definition.injected}
-
-
 def _filling(definition: Definition) -> Definition:
     """The definition of a function whose `config`, `runtime` and such are a graph's."""
     wanted = [want for want in wanted_by(definition.author_function) if want.name in definition.injected]
@@ -152,3 +118,43 @@ def _filling(definition: Definition) -> Definition:
         return function(*args, **kwargs, **filled(frame_here(), missing))
 
     return definition.with_options(function=call, stands_for=definition.author_function, injects=False)
+
+
+def _told(definition: Definition) -> Definition:
+    """The definition of a function whose calls LangChain's callbacks are told of, where anybody listens."""
+    function = definition.function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        run = task_run(frame_here(), partial(_inputs, definition, args, kwargs))
+        if run is None:
+            return function(*args, **kwargs)
+        with run as watched:
+            watched.value = function(*args, **kwargs)
+            return watched.value
+
+    @wraps(function)
+    async def call_on_loop(*args: Any, **kwargs: Any) -> Any:
+        run = task_run_on_loop(frame_here(), partial(_inputs, definition, args, kwargs))
+        if run is None:
+            return await function(*args, **kwargs)
+        async with run as watched:
+            watched.value = await function(*args, **kwargs)
+            return watched.value
+
+    told = call_on_loop if definition.is_async else call
+    return definition.with_options(function=told, stands_for=definition.author_function)
+
+
+def _inputs(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call was given, by parameter, defaults included: not its object, nor what is filled in."""
+    bound = definition.signature.bind_partial(*args, **kwargs)
+    given = bound.arguments.keys()
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif name != "self" and (name in given or name not in definition.injected):
+            found[name] = value
+    return found

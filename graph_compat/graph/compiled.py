@@ -171,8 +171,20 @@ class CompiledGraph(Surface):
                     await ended(ending)
             else:
                 ending = await lead(run, given)
-            result.value = None if ending.value is MISSING else ending.value
+            result.value = ending.value
         return ending
+
+    def _shaper(
+        self,
+        mode: str | Sequence[str],
+        subgraphs: bool,
+        output_keys: str | Sequence[str] | None,
+        version: Version,
+    ) -> Shaper:
+        shaper = super()._shaper(mode, subgraphs, output_keys, version)
+        if not isinstance(mode, list) and len(shaper.modes) == 1:
+            shaper.labelled = False
+        return shaper
 
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]

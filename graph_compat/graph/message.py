@@ -15,11 +15,13 @@ from graph_compat.pushing import push
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AnyMessage
-else:
-    AnyMessage = Any
+    from langchain_core.messages import AnyMessage, MessageLikeRepresentation
 
-__all__ = ["REMOVE_ALL_MESSAGES", "MessageGraph", "MessagesState", "add_messages"]
+    Messages = list[MessageLikeRepresentation] | MessageLikeRepresentation
+else:
+    AnyMessage = Messages = Any
+
+__all__ = ["REMOVE_ALL_MESSAGES", "MessageGraph", "Messages", "MessagesState", "add_messages"]
 
 Format = Literal["langchain-openai"] | None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, get_type_hints
 
+from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.channels import LastValue
 from graph_compat.constants import CONF, END, SENDS, START
@@ -34,6 +35,37 @@ logger = logging.getLogger("graph_compat")
 _RESERVED = ("|", ":")
 _TOO_LATE = (
     "Adding {} to a graph that has already been compiled. This will not be reflected in the compiled graph."
+)
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "BaseCache": "graph_compat.cache.base",
+        **dict.fromkeys(
+            (
+                "BinaryOperatorAggregate",
+                "DeltaChannel",
+                "EphemeralValue",
+                "LastValueAfterFinish",
+                "NamedBarrierValue",
+                "NamedBarrierValueAfterFinish",
+            ),
+            "graph_compat.channels",
+        ),
+        "BaseChannel": "graph_compat.channels.base",
+        "INTERRUPT": "graph_compat.checkpoint.base",
+        **dict.fromkeys(("TAG_HIDDEN", "TASKS"), "graph_compat.constants"),
+        **dict.fromkeys(
+            ("ErrorCode", "InvalidUpdateError", "ParentCommand", "create_error_message"),
+            "graph_compat.errors",
+        ),
+        "Pregel": "graph_compat.pregel",
+        "BaseStore": "graph_compat.store.base",
+        **dict.fromkeys(("Command", "Send", "TracePolicy"), "graph_compat.types"),
+        "NodeInputT": "graph_compat.typing",
+    },
 )
 
 

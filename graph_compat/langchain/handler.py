@@ -11,7 +11,6 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
-from graph_compat.injection import place_of
 from graph_compat.langchain.tokens import Shown, shown_by
 
 if TYPE_CHECKING:
@@ -46,10 +45,6 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
             return
         told = [tag for tag in tags or () if not tag.startswith("seq:step")]
         found = {**(metadata or {}), **({"tags": told} if told else {})}
-        if frame.call.parent is not None:  # the callbacks are those of the node that the task runs in
-            info = frame.runtime.execution_info
-            assert info is not None
-            found |= {**place_of(frame, info.checkpoint_ns), "checkpoint_ns": info.checkpoint_ns}
         self._runs[run_id] = shown_by(frame) or self._shown, frame, found
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:

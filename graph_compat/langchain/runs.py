@@ -1,4 +1,4 @@
-"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's and task's.
+"""Runs as LangChain's callbacks see them: a graph's is a chain, in it each node's, in that each branch's.
 
 Rule: one code for blocking and asyncio callers; a blocking one's callbacks never have to be awaited.
 Nothing is told where the program hasn't imported LangChain, or nobody listens.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
+from flowfn.values import MISSING
 from graph_compat.constants import START
 from graph_compat.injection import config_of
 from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
@@ -64,7 +65,7 @@ async def graph_run(
     except BaseException as error:
         await _settled(run.on_chain_error(error))
         raise
-    await _settled(run.on_chain_end(result.value))
+    await _settled(run.on_chain_end(None if result.value is MISSING else result.value))
 
 
 def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
@@ -274,6 +275,26 @@ def node_run(name: str, given: Any) -> AbstractContextManager[NodeRun] | None:
     return None
 
 
+def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[NodeRun] | None:
+    """`node_run` of a task that is called in a node; `given` says what it was called with."""
+    if not is_loaded():
+        return None
+    if is_heard(frame):
+        return _chain_run(frame, frame.call.definition.name, given())
+    var_child_runnable_config().set(NodeConfig(frame))
+    return None
+
+
+def task_run_on_loop(frame: Frame, given: Callable[[], Any]) -> AbstractAsyncContextManager[NodeRun] | None:
+    """`task_run` for asyncio."""
+    if not is_loaded():
+        return None
+    if is_heard(frame):
+        return _chain_run_on_loop(frame, frame.call.definition.name, given())
+    var_child_runnable_config().set(NodeConfig(frame))
+    return None
+
+
 def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` for asyncio."""
     frame = current_frame.get()
@@ -295,7 +316,7 @@ def is_heard(frame: Frame) -> bool:
 
 @contextmanager
 def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[NodeRun]:
-    """A node's run as a chain of LangChain's."""
+    """The run of a node, or of a task in one, as a chain of LangChain's."""
     config, run = _begun(frame, name, given, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
@@ -336,58 +357,9 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
         await _settled(chain.ended(watched.value))
 
 
-def task_told(frame: Frame, given: Any, call: Callable[[], Any]) -> Any:
-    """What a task's function returns, told as a chain in that of the code that called it."""
-    config, run = _begun_in(
-        config_of(frame), callbacks_here(), frame.call.definition.name, given, on_loop=False
-    )
-    with Chain(config, run, "seq:step:1") as chain:
-        try:
-            value = call()
-        except BaseException as error:
-            chain.failed(error)
-            raise
-        chain.ended(value)
-        return value
-
-
-async def task_told_on_loop(frame: Frame, given: Any, call: Callable[[], Any]) -> Any:
-    """`task_told` for asyncio."""
-    name, callbacks = frame.call.definition.name, callbacks_here()
-    config, begun = _begun_in(config_of(frame), callbacks, name, given, on_loop=True)
-    with Chain(config, None if begun is None else await begun, "seq:step:1") as chain:
-        try:
-            value = await call()
-        except BaseException as error:
-            await _settled(chain.failed(error))
-            raise
-        await _settled(chain.ended(value))
-        return value
-
-
-def is_told(frame: Frame) -> bool:
-    """Whether anybody is told of a task; if not, LangChain's code in it finds its configuration all the same."""
-    if not is_loaded():
-        return False
-    if is_heard(frame):
-        return True
-    var_child_runnable_config().set(NodeConfig(frame))
-    return False
-
-
 def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
-    """The configuration of a node, and its run, which on an event loop has to be awaited."""
-    callbacks = frame.run.config.rest.get("callbacks")
-    if callbacks is not None:
-        callbacks = callbacks.copy()
-        callbacks.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
-    return _begun_in(config_of(frame), callbacks, name, given, on_loop=on_loop)
-
-
-def _begun_in(
-    config: dict[str, Any], parent: Any, name: str, given: Any, *, on_loop: bool
-) -> tuple[dict[str, Any], Any]:
-    """The configuration in a run whose parent's callbacks these are, and that run."""
+    """The configuration of a node or a task, and its run, which on an event loop has to be awaited."""
+    config, parent = config_of(frame), _parent(frame)
     if parent is None:
         return config, None
     manager = _manager_class(on_loop).configure(
@@ -397,6 +369,18 @@ def _begun_in(
     )
     config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata
     return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
+
+
+def _parent(frame: Frame) -> Any:
+    """The callbacks of what a run is in: a node's is in its graph's, a task's in that of the code that called it."""
+    if frame.call.node_task is None:
+        return callbacks_here()
+    callbacks = frame.run.config.rest.get("callbacks")
+    if callbacks is None:
+        return None
+    parent = callbacks.copy()
+    parent.add_tags([f"graph:step:{frame.run.step + 1}"], inherit=False)
+    return parent
 
 
 def _manager_class(on_loop: bool) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from flowfn.lazy import lazily
 from flowfn.values import Send
 from graph_compat.constants import END, START
 from graph_compat.graph.action import immediate
@@ -68,7 +69,19 @@ def __getattr__(name: str) -> Any:
     """The states as pydantic models."""
     if name in ("AgentStatePydantic", "AgentStateWithStructuredResponsePydantic"):
         return pydantic_states()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _also_here(name)
+
+
+_also_here, _ = lazily(
+    __name__,
+    {
+        "BaseStore": "graph_compat.store.base",
+        "Runtime": "graph_compat.runtime",
+        "ToolCallWithContext": "graph_compat.prebuilt.tool_node",
+        "add_messages": "graph_compat.graph.message",
+    },
+)
+"""What programs also import from here."""
 
 
 def create_react_agent(

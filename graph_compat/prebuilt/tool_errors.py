@@ -24,7 +24,25 @@ from graph_compat.prebuilt.chat import ToolCall
 
 Handling = bool | str | Callable[..., str] | type[Exception] | tuple[type[Exception], ...]
 
-ADVICE = "Error: {error}\n Please fix your mistakes."
+TOOL_CALL_ERROR_TEMPLATE = "Error: {error}\n Please fix your mistakes."
+"""The answer to an error of any kind."""
+
+INVALID_TOOL_NAME_ERROR_TEMPLATE = (
+    "Error: {requested_tool} is not a valid tool, try one of [{available_tools}]."
+)
+"""The answer to a call of a tool that there isn't."""
+
+TOOL_INVOCATION_ERROR_TEMPLATE = (
+    "Error invoking tool '{tool_name}' with kwargs {tool_kwargs} with error:\n {error}\n"
+    " Please fix the error and try again."
+)
+"""The answer to arguments that don't fit."""
+
+TOOL_EXECUTION_ERROR_TEMPLATE = (
+    "Error executing tool '{tool_name}' with kwargs {tool_kwargs} with error:\n {error}\n"
+    " Please fix the error and try again."
+)
+"""An answer to a tool's own error, for programs that word theirs so."""
 
 
 def invalid_arguments_only(error: Exception) -> str:
@@ -54,7 +72,7 @@ class ErrorHandler:
         if isinstance(handling, str):
             return handling
         if isinstance(handling, bool | tuple | type):
-            return ADVICE.format(error=repr(error))
+            return TOOL_CALL_ERROR_TEMPLATE.format(error=repr(error))
         if not callable(handling):
             raise ValueError(
                 "Got unexpected type of `handle_tool_error`. Expected bool, str or callable. Received: "

@@ -35,6 +35,7 @@ from graph_compat.prebuilt.requests import (
 )
 from graph_compat.prebuilt.tool import Prepared, prepared, told_of, tool_of
 from graph_compat.prebuilt.tool_errors import (
+    INVALID_TOOL_NAME_ERROR_TEMPLATE,
     ErrorHandler,
     Handling,
     explained,
@@ -69,10 +70,22 @@ __all__ = [
 
 _MARKS = ("InjectedState", "InjectedStore", "ToolInvocationError", "ToolRuntime")
 
-_UNKNOWN = "Error: {name} is not a valid tool, try one of [{names}]."
-
-# The marks load LangChain where it is installed.
-__getattr__, __dir__ = lazily(__name__, dict.fromkeys(_MARKS, "graph_compat.prebuilt.marks"))
+# The marks load LangChain where it is installed; what programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(_MARKS, "graph_compat.prebuilt.marks"),
+        **dict.fromkeys(
+            ("TOOL_CALL_ERROR_TEMPLATE", "TOOL_EXECUTION_ERROR_TEMPLATE", "TOOL_INVOCATION_ERROR_TEMPLATE"),
+            "graph_compat.prebuilt.tool_errors",
+        ),
+        "BaseStore": "graph_compat.store.base",
+        **dict.fromkeys(("Command", "Send"), "graph_compat.types"),
+        "GraphBubbleUp": "graph_compat.errors",
+        "REMOVE_ALL_MESSAGES": "graph_compat.graph.message",
+        "TOOL_MESSAGE_BLOCK_TYPES": "graph_compat.prebuilt.tool_results",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -321,7 +334,9 @@ class ToolNode(AsRunnable):
         return answer(call, self._errors.content(error), as_dict=as_dict, status="error")
 
     def _unknown(self, call: ToolCall, as_dict: bool) -> Any:
-        text = _UNKNOWN.format(name=call["name"], names=", ".join(self._tools))
+        text = INVALID_TOOL_NAME_ERROR_TEMPLATE.format(
+            requested_tool=call["name"], available_tools=", ".join(self._tools)
+        )
         return answer(call, text, as_dict=as_dict, status="error")
 
 

@@ -19,8 +19,15 @@ from typing import Any
 from flowfn.values import Command, Send
 from graph_compat.prebuilt.chat import REMOVE_ALL, ToolCall, answer, field_of, is_dict, role_of
 
-BLOCKS = frozenset(
-    ("text", "image_url", "image", "json", "search_result", "custom_tool_call_output", "document", "file")
+TOOL_MESSAGE_BLOCK_TYPES = (
+    "text",
+    "image_url",
+    "image",
+    "json",
+    "search_result",
+    "custom_tool_call_output",
+    "document",
+    "file",
 )
 """The types of content blocks that chat models take in an answer."""
 
@@ -48,7 +55,7 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 def _is_blocks(output: Any) -> bool:
     return isinstance(output, list) and all(
-        isinstance(item, dict) and item.get("type") in BLOCKS for item in output
+        isinstance(item, dict) and item.get("type") in TOOL_MESSAGE_BLOCK_TYPES for item in output
     )
 
 

@@ -6,12 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
+from flowfn.lazy import lazily
 from graph_compat.types import Command, StateSnapshot, StateUpdate
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
 __all__ = ["PregelProtocol", "StreamProtocol"]
 
 Config = Mapping[str, Any]
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("GraphOutput", "StreamPart"), "graph_compat.types"),
+    },
+)
 
 
 class PregelProtocol(ABC, Generic[StateT, ContextT, InputT, OutputT]):

@@ -5,10 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowfn import stores
+from flowfn.lazy import lazily
 from flowfn.serde import Serde
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer
+
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(
+            (
+                "BaseStore",
+                "GetOp",
+                "IndexConfig",
+                "Item",
+                "ListNamespacesOp",
+                "MatchCondition",
+                "PutOp",
+                "SearchItem",
+                "SearchOp",
+                "ensure_embeddings",
+                "get_text_at_path",
+                "tokenize_path",
+            ),
+            "graph_compat.store.base",
+        ),
+    },
+)
 
 
 class InMemoryStore(stores.InMemoryStore):

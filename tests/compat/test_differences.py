@@ -9,6 +9,8 @@ import graph_compat
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 
 INSTEAD = {
+    Name("streaming", "several_modes_in_a_tuple"): "  : ('updates', {'a': {'x': ['a']}})",
+    Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
     # What invoke has shown isn't lost: `side` had finished beside the question.
     Name("golden", "new_input_abandons_an_interrupt"): "['i', 'a', 'side', 'new', 'a', 'side']",
     Name("running", "a_command_on_an_empty_thread"): "invoke: {'x': ['u', 'a']}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from flowfn.errors import EmptyChannelError
+from flowfn.lazy import lazily
+from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
 from graph_compat.checkpoint.base.values import (
     EXCLUDED_METADATA_KEYS,
@@ -21,12 +23,18 @@ from graph_compat.checkpoint.base.values import (
     get_serializable_checkpoint_metadata,
     writes_sort_key,
 )
-from graph_compat.checkpoint.serde.base import SerializerProtocol
+from graph_compat.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
+from graph_compat.checkpoint.serde.types import ChannelProtocol
 
 __all__ = [
+    "ERROR",
     "EXCLUDED_METADATA_KEYS",
+    "INTERRUPT",
+    "RESUME",
+    "SCHEDULED",
     "WRITES_IDX_MAP",
     "BaseCheckpointSaver",
+    "ChannelProtocol",
     "ChannelVersions",
     "Checkpoint",
     "CheckpointMetadata",
@@ -41,5 +49,13 @@ __all__ = [
     "get_checkpoint_id",
     "get_checkpoint_metadata",
     "get_serializable_checkpoint_metadata",
+    "maybe_add_typed_methods",
+    "uuid6",
     "writes_sort_key",
 ]
+
+ERROR, INTERRUPT, RESUME, SCHEDULED = "__error__", "__interrupt__", "__resume__", "__scheduled__"
+"""The names of what a task writes beside its channels."""
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(__name__, {"JsonPlusSerializer": "graph_compat.checkpoint.serde.jsonplus"})

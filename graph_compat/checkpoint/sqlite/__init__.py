@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
 from graph_compat.checkpoint.serde.base import as_serializer
 
-__all__ = ["SqliteSaver"]
+__all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "SqliteSaver"]
 
 
 class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]

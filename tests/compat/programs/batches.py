@@ -7,6 +7,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
 
+from ..parts import edges
+from ..trace import differs
+
 
 class State(TypedDict):
     x: Annotated[list, operator.add]
@@ -71,3 +74,18 @@ async def batch_with_options(t):
     graph = doubling(t).compile()
     await t.batch(graph, [{"x": ["a"]}], stream_mode="updates")
     await t.batch(graph, [{"x": ["a"]}], output_keys="x")
+
+
+@differs("a batch has the limit of its calls")
+async def limits_of_batches(t):
+    """Each call of a batch may take as many steps as it could alone."""
+    builder = StateGraph(State)
+    for n in range(30):
+        builder.add_node(f"n{n}", t.node(lambda state: {"x": ["n"]}))
+    graph = edges(builder, " ".join([".", *(f"n{n}" for n in range(30)), "."])).compile()
+    for bound in (graph, graph.with_config(recursion_limit=40)):
+        try:
+            found = await t.call(bound, "batch", [{"x": []}])
+            t.note("steps", [len(each["x"]) for each in found])
+        except RecursionError as error:
+            t.note("stopped", str(error)[:24])

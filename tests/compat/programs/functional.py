@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import RunnableLambda
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -781,3 +783,93 @@ async def tasks_told_to_callbacks(t: Trace) -> None:
     config: Any = {**ONE, "callbacks": [Listens()], "tags": ["mine"], "metadata": {"own": 1}}
     await t.invoke(wf, 5, config)
     await t.invoke(wf, Command(resume="yes"), config)
+
+
+class Heard(BaseCallbackHandler):
+    """What callbacks are told of chains: names, in which run, what went in and came out, tags and places."""
+
+    def __init__(self) -> None:
+        self.names: dict[Any, str | None] = {}
+        self.told: list[Any] = []
+
+    def on_chain_start(self, serialized: Any, inputs: Any, **told: Any) -> None:
+        self.names[told["run_id"]] = told["name"]
+        around, place = self.names.get(told["parent_run_id"]), told["metadata"].get("langgraph_node")
+        self.told.append(("starts", told["name"], around, inputs, sorted(told["tags"]), place))
+
+    def on_chain_end(self, outputs: Any, *, run_id: Any, **told: Any) -> None:
+        self.told.append(("ended", self.names[run_id], outputs, told["tags"]))
+
+    def on_chain_error(self, error: BaseException, *, run_id: Any, **told: Any) -> None:
+        self.told.append(("failed", self.names[run_id], type(error) is ValueError))
+
+
+async def callbacks_of_tasks(t: Trace) -> None:
+    """A task is a chain in its caller's, each attempt one, with what runs in it; what is reused is not told."""
+
+    async def one(n: int, *more: int, by: int = 2, **named: int) -> Any:
+        return await t.call(RunnableLambda(lambda n: n * by, name="inner"), "invoke", n)
+
+    async def two(n: int) -> Any:
+        return await t.value(inner(n, 1, other=3))
+
+    def fails(n: int, config: RunnableConfig) -> int:
+        tries.append(config["metadata"]["langgraph_node"])
+        if len(tries) < 3:
+            raise ValueError("once more")
+        return n
+
+    tries: list[Any] = []
+    inner, outer = task(t.node(one)), task(name="named")(t.node(two))
+    flaky = task(retry_policy=_at_once(retry_on=ValueError))(t.node(fails))
+    kept = task(cache_policy=CachePolicy())(t.node(lambda n: n))
+
+    async def wf(n: int) -> Any:
+        found = [await t.value(each(n)) for each in (outer, flaky, kept)]
+        return [*found, interrupt("more?")]
+
+    graph = entrypoint(checkpointer=InMemorySaver(), cache=InMemoryCache())(t.node(wf))
+    for given, thread in ((1, ONE), (Command(resume=1), ONE), (1, TWO)):
+        heard = Heard()
+        await t.call(graph, "invoke", given, {**thread, "callbacks": [heard], "tags": ["given"]})
+        t.note("told", heard.told)
+    t.note("tries", tries)
+
+
+async def messages_that_tasks_return(t: Trace) -> None:
+    """A `messages` stream shows them, and the tokens of models in tasks, as those of the task."""
+    said = task(t.node(lambda n: AIMessage("said", id="1")))
+    update = task(t.node(lambda n: {"messages": [AIMessage("updated", id="2")]}))
+
+    async def asks(n: int) -> Any:
+        return await t.call(FakeListChatModel(responses=["ab"]), "invoke", "?")
+
+    model = task(t.node(asks))
+
+    async def wf(n: int) -> None:
+        for each in (said, update, model):
+            await t.value(each(n))
+
+    graph = entrypoint()(t.node(wf))
+    chunks = (
+        graph.astream(1, stream_mode="messages") if t.asyncio else graph.stream(1, stream_mode="messages")
+    )
+    found = [chunk async for chunk in chunks] if t.asyncio else list(chunks)
+    t.note("shown", [(message.text, metadata["langgraph_node"]) for message, metadata in found])
+
+
+async def callbacks_inside_an_unheard_task(t: Trace) -> None:
+    """Whoever listens to a runnable in a task is told in which task it is."""
+    heard = Heard()
+    runnable = RunnableLambda(lambda n: n, name="inner")
+
+    async def calls(n: int) -> Any:
+        return await t.call(runnable, "invoke", n, {"callbacks": [heard]})
+
+    called = task(t.node(calls))
+
+    async def wf(n: int) -> Any:
+        return await t.value(called(n))
+
+    await t.invoke(entrypoint()(t.node(wf)), 1)
+    t.note("told", heard.told)

@@ -700,3 +700,19 @@ async def private_keys_of_a_stream_inside_a_node(t):
     sub = chain(t, ("s", writes), schema=Wide, output_schema=State).compile()
     graph = streams(t, sub, stream_mode="values").compile()
     await t.stream(graph, {"x": []}, stream_mode=["updates", "values"], subgraphs=True)
+
+
+async def one_mode_in_a_tuple(t):
+    """Only a list of modes has each chunk say of which it is."""
+    graph = edges(StateGraph(State).add_node("a", t.node(lambda state: {"x": ["a"]})), ". a .").compile()
+    for mode in (("values",), ("updates",), ["values"]):
+        await t.stream(graph, {"x": ["i"]}, stream_mode=mode)
+        await t.stream(graph, {"x": ["i"]}, stream_mode=mode, subgraphs=True)
+        await t.invoke(graph, {"x": ["i"]}, stream_mode=mode)
+
+
+@differs("chunks of several modes are told apart")
+async def several_modes_in_a_tuple(t):
+    """As those of a list."""
+    graph = edges(StateGraph(State).add_node("a", t.node(lambda state: {"x": ["a"]})), ". a .").compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode=("values", "updates"))

@@ -571,3 +571,21 @@ async def another_thread_in_the_configuration_of_a_node(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.invoke(graph, Command(resume="!"), THREAD)
     await t.state(sub, {"configurable": {"thread_id": "other"}})
+
+
+async def commands_for_a_memory(t):
+    """A command goes on from what a nested graph remembers, without its first edges; the first call takes them."""
+    builder = StateGraph(State).add_edge(START, "a").add_edge("a", "c")
+    for name in "abc":
+        builder.add_node(name, t.node(says(name)))
+    sub = builder.compile(checkpointer=True)
+    sends = Command(goto=Send("b", {"x": []}), update={"x": ["v"]})
+    given = [Command(goto="b"), Command(goto="b", update={"x": ["u"]}), Command(update={"x": ["w"]}), sends]
+    turns = iter([*given, {"x": ["j"]}])
+
+    async def node(state):
+        return {"x": [(await t.call(sub, "invoke", next(turns)))["x"]]}
+
+    graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
+    for _ in range(5):
+        await t.invoke(graph, {"x": []}, THREAD)

@@ -248,3 +248,48 @@ async def type_parameters(t: Trace) -> None:
             else:
                 t.note("taken", (cls.__name__, count))
     t.note("made", graph.StateGraph[dict](dict).add_node("a", lambda value: value).nodes.keys())
+
+
+async def names_beside_their_homes(t: Trace) -> None:
+    """Names that programs import from where they are used, rather than from where they are made."""
+    from langgraph import config, func
+    from langgraph.channels import binop, last_value
+    from langgraph.checkpoint import base, memory, sqlite
+    from langgraph.graph import message, state
+    from langgraph.prebuilt import chat_agent_executor, tool_node
+    from langgraph.pregel import main, protocol
+    from langgraph.store import memory as store
+
+    _has(
+        t,
+        state,
+        "Send Command BaseStore BaseChannel EphemeralValue Pregel InvalidUpdateError INTERRUPT TAG_HIDDEN",
+    )
+    _has(t, func, "BaseCache BaseCheckpointSaver BaseStore")
+    _has(t, config, "BaseStore CONF")
+    _has(t, binop, "Overwrite EmptyChannelError InvalidUpdateError")
+    _has(t, last_value, "EmptyChannelError InvalidUpdateError")
+    _has(t, base, "uuid6 JsonPlusSerializer ChannelProtocol maybe_add_typed_methods")
+    _has(t, memory, "Checkpoint CheckpointMetadata CheckpointTuple")
+    _has(t, sqlite, "Checkpoint CheckpointMetadata CheckpointTuple")
+    _has(t, store, "BaseStore Item SearchItem GetOp PutOp SearchOp IndexConfig tokenize_path")
+    _has(t, main, "Command Interrupt Send StateSnapshot Checkpoint BaseStore Runtime GraphRecursionError")
+    _has(t, protocol, "GraphOutput StreamPart")
+    _has(t, chat_agent_executor, "BaseStore Runtime add_messages")
+    _has(t, tool_node, "BaseStore Command Send GraphBubbleUp")
+    t.note("is there", hasattr(message, "Messages"))
+    t.note("writes", [base.ERROR, base.INTERRUPT, base.RESUME, base.SCHEDULED])
+    t.note("unknown", tool_node.INVALID_TOOL_NAME_ERROR_TEMPLATE)
+    t.note("called", tool_node.TOOL_CALL_ERROR_TEMPLATE)
+    t.note("invoked", tool_node.TOOL_INVOCATION_ERROR_TEMPLATE)
+    t.note("executed", tool_node.TOOL_EXECUTION_ERROR_TEMPLATE)
+    t.note("blocks", tool_node.TOOL_MESSAGE_BLOCK_TYPES)
+
+
+async def default_cache_keys(t: Trace) -> None:
+    """A key is of all that was given, in whatever order it was named."""
+    from langgraph.types import default_cache_key
+
+    deep = {"z": [{"y": 1, "x": (1, [2])}], "a": bytearray(b"x"), "s": {3}}
+    for args, named in (((), {"b": 1, "a": 2}), ((1, "x"), {"q": [1, 2]}), (([1], {"b": 1}), {"deep": deep})):
+        t.note("key", default_cache_key(*args, **named))
