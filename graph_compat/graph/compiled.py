@@ -35,6 +35,7 @@ from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.invoking import config_here
 from graph_compat.langchain.messages import load_classes
+from graph_compat.langchain.runnable import suffixed
 from graph_compat.langchain.runs import graph_run, is_heard
 from graph_compat.langchain.tokens import listening
 from graph_compat.types import GraphOutput
@@ -103,10 +104,7 @@ class CompiledGraph(Surface):
 
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """Its name, with `suffix` written as the name is."""
-        found = name or self.name
-        if not suffix:
-            return found
-        return found + suffix.title() if found[0].isupper() else f"{found}_{suffix.lower()}"
+        return suffixed(name or self.name, suffix)
 
     # -- what a workflow is made of -------------------------------------------------------------
 

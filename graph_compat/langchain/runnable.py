@@ -17,6 +17,16 @@ from graph_compat.langchain import is_installed, is_loaded
 class AsRunnable:
     """What makes a class of graphs LangChain's runnables; it has `invoke`, `stream` and their async twins."""
 
+    @property
+    def InputType(self) -> Any:
+        """The type of its input, as far as that is known."""
+        return Any
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of its result, as far as that is known."""
+        return Any
+
     def __or__(self, other: Any) -> Any:
         """What runs the graph, then `other`: a runnable, a function, or a dict of such."""
         return _sequence("__or__", self, other)
@@ -35,6 +45,13 @@ class AsRunnable:
         if found is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return found.__get__(self, type(self))
+
+
+def suffixed(name: str, suffix: str | None) -> str:
+    """A name with a suffix that is written as the name is."""
+    if not suffix:
+        return name
+    return name + suffix.title() if name[0].isupper() else f"{name}_{suffix.lower()}"
 
 
 def _sequence(operator: str, graph: Any, other: Any) -> Any:

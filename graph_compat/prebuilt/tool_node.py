@@ -18,7 +18,7 @@ from flowfn.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of
 from graph_compat.langchain.invoking import looks_late
-from graph_compat.langchain.runnable import AsRunnable
+from graph_compat.langchain.runnable import AsRunnable, suffixed
 from graph_compat.prebuilt.chat import (
     ToolCall,
     answer,
@@ -158,8 +158,8 @@ class ToolNode(AsRunnable):
         return self._tools
 
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
-        """Its name."""
-        return f"{name or self.name}{suffix or ''}"
+        """Its name, with `suffix` written as the name is."""
+        return suffixed(name or self.name, suffix)
 
     # -- calling --------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ INSTEAD = {
     Name("answers", "an_answer_to_the_question_before"): "no question waits under '<H0>'",
     Name("answers", "answers_of_other_schemas"): "nothing waits for the answer {'n': '3'}",
     Name("answers", "an_answer_that_is_refused_is_told"): "seen: [True, True]",
+    Name("humans", "an_answer_from_a_node_to_a_graph_in_it"): "invoke: {'x': ['RuntimeError']}",
     Name("humans", "an_answer_that_nobody_asked_for"): "nothing waits for the answer '!'",
     Name("humans", "an_answer_by_an_unknown_id"): "no question waits under '<H1>'",
     Name("errors", "commands_that_are_refused"): "EmptyInputError(message='Received no input for __start__')",

@@ -716,3 +716,22 @@ async def a_goto_beside_a_question(t: Trace) -> None:
     await t.invoke(graph, {"x": []}, ONE)
     await t.call(graph, "invoke", Command(goto="c"), ONE)
     await t.state(graph, ONE)
+
+
+@differs("answers that nobody waits for")
+async def an_answer_from_a_node_to_a_graph_in_it(t):
+    """A graph in a node asks whoever runs the graph around: its node can't answer."""
+
+    async def ask(state):
+        return {"x": [interrupt("?")]}
+
+    inner = edges(StateGraph(State).add_node("ask", t.node(ask)), ". ask .").compile()
+
+    async def node(state):
+        try:
+            return await t.call(inner, "invoke", Command(resume="!"))
+        except Exception as error:
+            return {"x": [type(error).__name__]}
+
+    graph = edges(StateGraph(State).add_node("node", t.node(node)), ". node .")
+    await t.invoke(graph.compile(checkpointer=InMemorySaver()), {"x": []}, ONE)

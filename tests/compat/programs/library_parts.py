@@ -3,6 +3,7 @@
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
@@ -173,6 +174,31 @@ async def a_tool_node_is_a_runnable(t: Trace) -> None:
     graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
     t.note("data", graph.get_graph().nodes["tools"].data is node)
     t.note("runnable", [isinstance(node, Runnable), type(node | RunnableLambda(str)).__name__])
+
+
+async def what_a_tool_node_has_of_a_runnable(t: Trace) -> None:
+    """It can be bound, tried again, replaced and piped, and be a node all the same."""
+
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    node = ToolNode([add])
+    call = {"name": "add", "args": {"a": 1, "b": 2}, "id": "1", "type": "tool_call"}
+    made = {
+        "retried": node.with_retry(),
+        "replaced": node.with_fallbacks([node]),
+        "configured": node.with_config(tags=["bound"]),
+        "bound": node.bind(),
+        "piped": node | RunnableLambda(lambda state: state),
+        "piped into": node.pipe(RunnableLambda(lambda state: state)),
+    }
+    for name, each in made.items():
+        graph = StateGraph(MessagesState).add_node("tools", each).add_edge(START, "tools").compile()
+        found = await t.call(graph, "invoke", {"messages": [AIMessage("", tool_calls=[call])]})
+        t.note(name, [type(each).__name__, found["messages"][-1].content])
+    t.note("name", [node.get_name(), node.get_name("Input")])
+    t.note("schemas", [node.get_input_jsonschema(), node.get_output_jsonschema()])
 
 
 class Heard(BaseCallbackHandler):
