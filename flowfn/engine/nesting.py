@@ -82,7 +82,7 @@ async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[
         run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
     else:
         if commanded is not None and loaded is not None:
-            await run.take_command(commanded)
+            await run.take_input(commanded, commanded=True)
         else:
             await run.take_input(writes)
         run.root.gone_on.add(run.namespace)

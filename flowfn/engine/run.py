@@ -278,26 +278,21 @@ class Run:
         before = self.checkpoint
         return advance(before, apply(self.program, before, done)) if done else before
 
-    async def take_input(self, writes: Sequence[Write]) -> None:
+    async def take_input(self, writes: Sequence[Write], *, commanded: bool = False) -> None:
         """Save a checkpoint with a caller's input; what was due is given up, but for what it has written.
 
-        Where no code runs before the next one, and nobody watches, it goes with that.
+        Where no code runs before the next one, and nobody watches, it goes with that. What a command writes into a
+        state that is there leads to any node, whose code runs at once.
         """
         before = self.checkpoint
         forget_ways(before, self.program)
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
-        if self.journal is None or not self.program.passes_on or self.post is not None:
+        if self.journal is None or commanded or not self.program.passes_on or self.post is not None:
             await self.save(after, "input")
             return
         self.stamp(after, "input")
         self.journal.hold(self.row(after))
         self.stand_at(after)
-
-    async def take_command(self, writes: Sequence[Write]) -> None:
-        """Save a checkpoint with what a caller's command writes into what is there; what was due is given up."""
-        before = self.checkpoint
-        forget_ways(before, self.program)
-        await self.save(advance(before, begin(self.program, before, writes, self.ledger.writes_at)), "input")
 
     async def save(self, after: Checkpoint, source: Source) -> None:
         """Make a checkpoint the one to go on from, durably."""

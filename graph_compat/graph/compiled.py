@@ -215,8 +215,7 @@ class CompiledGraph(Surface):
         from flowfn.invocation import nest
 
         recorded = self.checkpointer is not False
-        stores = setup.settings.store, frame.run.settings.store
-        if None not in stores:  # that of the graph around counts
+        if setup.settings.store is not None and frame.run.settings.store is not None:  # that around counts
             setup = replace(setup, settings=replace(setup.settings, store=None))
         return nest(setup, frame, given, order, hosts, remembers=setup.remembers, recorded=recorded)
 
