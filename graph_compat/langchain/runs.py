@@ -48,7 +48,7 @@ async def graph_run(
 ) -> AsyncIterator[tuple[RunConfig, Result]]:
     """A graph's run: the configuration for what runs in it, and where to leave its result."""
     result = Result()
-    manager = _graph_manager(config, on_loop) if is_loaded() or _wants_tokens(config) else None
+    manager = _graph_manager(config, on_loop) if is_loaded() or _has_listeners(config) else None
     if manager is None or not manager.handlers:
         if manager is not None and "callbacks" in config.rest:  # an empty list of them, say
             config = replace(config, rest={k: v for k, v in config.rest.items() if k != "callbacks"})
@@ -88,6 +88,11 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
         if not any(isinstance(handler, TokenHandler) for handler in manager.handlers):
             manager.add_handler(TokenHandler(config.rest[MESSAGES]))
     return manager
+
+
+def _has_listeners(config: RunConfig) -> bool:
+    """Whether the call brought some along: a handler can be made without the runnables that are looked for else."""
+    return _wants_tokens(config) or (bool(config.rest.get("callbacks")) and is_installed())
 
 
 def _wants_tokens(config: RunConfig) -> bool:
@@ -260,39 +265,13 @@ def streaming(handlers: Iterable[Any]) -> list[Any]:
 
 
 def node_run(name: str, given: Any) -> AbstractContextManager[NodeRun] | None:
-    """A node's run, for a blocking graph; None where nobody is told of it, as almost always.
-
-    LangChain's code then finds a configuration in the context that the node has to itself.
-    """
+    """A node's run, for a blocking graph; None where nobody is told of it, as almost always."""
     frame = current_frame.get()
     if name == START or frame is None:
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
-    if is_heard(frame):
-        return _chain_run(frame, name, given)
-    var_child_runnable_config().set(NodeConfig(frame))
-    return None
-
-
-def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[NodeRun] | None:
-    """`node_run` of a task that is called in a node; `given` says what it was called with."""
-    if not is_loaded():
-        return None
-    if is_heard(frame):
-        return _chain_run(frame, frame.call.definition.name, given())
-    var_child_runnable_config().set(NodeConfig(frame))
-    return None
-
-
-def task_run_on_loop(frame: Frame, given: Callable[[], Any]) -> AbstractAsyncContextManager[NodeRun] | None:
-    """`task_run` for asyncio."""
-    if not is_loaded():
-        return None
-    if is_heard(frame):
-        return _chain_run_on_loop(frame, frame.call.definition.name, given())
-    var_child_runnable_config().set(NodeConfig(frame))
-    return None
+    return _chain_run(frame, name, given) if _is_told(frame) else None
 
 
 def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeRun] | None:
@@ -302,10 +281,27 @@ def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeR
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
+    return _chain_run_on_loop(frame, name, given) if _is_told(frame) else None
+
+
+def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[NodeRun] | None:
+    """`node_run` of a task that is called in a node; `given` says what it was called with."""
+    told = is_loaded() and _is_told(frame)
+    return _chain_run(frame, frame.call.definition.name, given()) if told else None
+
+
+def task_run_on_loop(frame: Frame, given: Callable[[], Any]) -> AbstractAsyncContextManager[NodeRun] | None:
+    """`task_run` for asyncio."""
+    told = is_loaded() and _is_told(frame)
+    return _chain_run_on_loop(frame, frame.call.definition.name, given()) if told else None
+
+
+def _is_told(frame: Frame) -> bool:
+    """Whether anybody is told of a run; else LangChain's code finds a configuration in the run's own context."""
     if is_heard(frame):
-        return _chain_run_on_loop(frame, name, given)
+        return True
     var_child_runnable_config().set(NodeConfig(frame))
-    return None
+    return False
 
 
 def is_heard(frame: Frame) -> bool:

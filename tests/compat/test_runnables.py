@@ -262,3 +262,29 @@ def test_a_node_finds_a_configuration_however_it_looks(look: Callable[[Any], Any
     (found,) = seen
     assert (found["callbacks"].handlers, found["tags"], found["configurable"]["k"]) == ([], ["t"], 2)
     assert {"a": 1, "langgraph_node": "node"}.items() <= found["metadata"].items()
+
+
+def test_handlers_are_told_where_nothing_else_of_langchain_was_imported(run_python: Any) -> None:
+    """A handler needs LangChain's callbacks alone: whoever hands one over listens."""
+    done = run_python("-W", "error", "-c", LISTENS)
+    assert done.stdout.splitlines() == ["LangGraph", "wf", "double"]
+
+
+LISTENS = """
+from langchain_core.callbacks import BaseCallbackHandler
+from graph_compat.func import entrypoint, task
+
+class Listens(BaseCallbackHandler):
+    def on_chain_start(self, serialized, inputs, *, name, **told):
+        print(name)
+
+@task
+def double(n):
+    return 2 * n
+
+@entrypoint()
+def wf(n):
+    return double(n).result()
+
+wf.invoke(1, {"callbacks": [Listens()]})
+"""
