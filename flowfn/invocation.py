@@ -46,6 +46,7 @@ __all__ = [
     "blocking_hosts",
     "ended_awaiting",
     "ended_blocking",
+    "hosts_in_turn",
     "is_part_of",
     "lead",
     "loop_hosts",
@@ -248,6 +249,18 @@ def loop_hosts() -> Hosts:
     return Hosts(host, host.threads, host)
 
 
+async def hosts_in_turn(setup: Setup) -> Hosts:
+    """`loop_hosts`, when it is the turn of a run to begin there; what is called inside another one begins at once."""
+    if current_frame.get() is None and current_world.get() is None and (saver := setup.saver) is not None:
+        from asyncio import get_running_loop
+
+        from flowfn.hosts.admission import ELSEWHERE, INLINE
+        from flowfn.hosts.loop import shared
+
+        await shared(get_running_loop()).admission.turn(INLINE if saver.inline else ELSEWHERE)
+    return loop_hosts()
+
+
 # -- that it runs ---------------------------------------------------------------------------------
 
 
@@ -256,9 +269,12 @@ def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Endi
     return ended_blocking(setup, prepare(setup, order, hosts or blocking_hosts()))
 
 
-def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Coroutine[Any, Any, Ending]:
+async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
     """`run_blocking` for asyncio."""
-    return ended_awaiting(setup, prepare(setup, order, hosts or loop_hosts()))
+    try:
+        return await prepare(setup, order, hosts or await hosts_in_turn(setup))
+    except BaseException as error:
+        raise setup.translated(trimmed(error)) from error.__cause__
 
 
 def ended_blocking(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:

@@ -309,7 +309,7 @@ class Workflow(Stateful, Generic[P, R]):
     ) -> AsyncIterator[Any]:
         """`_blocking` for asyncio."""
         from flowfn.hosts.streams import LoopStream
-        from flowfn.invocation import Started, loop_hosts, prepare
+        from flowfn.invocation import Started, hosts_in_turn, prepare
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
@@ -319,7 +319,7 @@ class Workflow(Stateful, Generic[P, R]):
 
         async def lead() -> None:
             try:
-                ending.append(await prepare(setup, order, loop_hosts()))
+                ending.append(await prepare(setup, order, await hosts_in_turn(setup)))
             except Cancelled:
                 if not run.left:
                     raise

@@ -20,7 +20,16 @@ from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
 from flowfn.identity.digest import exact
-from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
+from flowfn.invocation import (
+    Order,
+    Setup,
+    blocking_hosts,
+    hosts_in_turn,
+    loop_hosts,
+    nest,
+    run_awaiting,
+    run_blocking,
+)
 from flowfn.logs import logger
 from flowfn.ports import Begin, Lease
 from flowfn.pregel.amendment import Amendment
@@ -79,7 +88,7 @@ class Lowered:
         return _unwrapped(run_blocking(self.setup, order, hosts), order)
 
     async def _call_async(self, given: Fresh) -> Any:
-        hosts = loop_hosts()
+        hosts = await hosts_in_turn(self.setup)
         order = await self._adopted(given, hosts)
         return _unwrapped(await run_awaiting(self.setup, order, hosts), order)
 

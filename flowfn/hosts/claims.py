@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from flowfn.errors import SaverError
+from flowfn.hosts.admission import Admission
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether, Lease
 
@@ -21,7 +22,8 @@ _Due = tuple[str, "asyncio.Future[Lease | None]"]
 class Claimer:
     """Gathers the claims that all runs of one event loop have due in one of its turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
         self._due: dict[int, tuple[ClaimsTogether, list[_Due]]] = {}
 
     async def claim(self, saver: ClaimsTogether, thread: str) -> Lease | None:
@@ -34,7 +36,8 @@ class Claimer:
             loop.call_soon(self._flush, loop, id(saver))
         due[1].append((thread, taken))
         try:
-            return await taken
+            with self._admission:
+                return await taken
         except asyncio.CancelledError:
             if taken.done() and not taken.cancelled() and taken.exception() is None:
                 _give_back(saver, taken.result())

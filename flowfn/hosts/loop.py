@@ -1,9 +1,7 @@
 """The asyncio host: async attempts are coroutines of the running loop, sync ones run on threads.
 
 An awaited task runs in the task that awaits it; one that was called and not awaited becomes an
-asyncio task of its own at the loop's next turn. Commits that are due in the same turn share one
-transaction, written in place where the saver is quick (`inline`) and free, else on a thread. Who
-commits again before anybody else has doesn't wait for the turn's end: there is nobody to share with.
+asyncio task of its own at the loop's next turn.
 """
 
 from __future__ import annotations
@@ -12,18 +10,20 @@ import asyncio
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
+from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
 from flowfn.hosts.branches import branch_number, branches_wait
 from flowfn.hosts.claims import Claimer
 from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
@@ -44,10 +44,6 @@ IN_PLACE = 64
 otherwise keep all else from running, and keep what was scheduled for each of them in the loop's queue."""
 
 
-COMMITS_IN_PLACE = 8
-"""So many commits of one asyncio task in a row, and the loop gets a turn: they take about a millisecond."""
-
-
 class LoopHost:
     """Runs attempts on the running event loop; `threads` is where its sync functions go."""
 
@@ -59,9 +55,7 @@ class LoopHost:
         self.since = clock.since
         self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
-        self._committer = _committers.get(self.loop) or _committers.setdefault(self.loop, Committer())
-        self._claimer = _claimers.get(self.loop) or _claimers.setdefault(self.loop, Claimer())
-        self._in_place = _in_place.get(self.loop) or _in_place.setdefault(self.loop, itertools.count(1))
+        self._shared = shared(self.loop)
         self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
         """The tasks of ours that run jobs."""
@@ -125,7 +119,7 @@ class LoopHost:
             await self._wait(future)
         else:
             await self._settle_here(future, job)
-            if next(self._in_place) % IN_PLACE == 0:
+            if next(self._shared.jobs_in_place) % IN_PLACE == 0:
                 await asyncio.sleep(0)
 
     async def _settle_here(self, future: Future[Any], job: Job) -> None:
@@ -167,7 +161,7 @@ class LoopHost:
             if threading.get_ident() == self.thread:
                 wake()
             else:
-                _call_soon(self.loop, wake)
+                call_soon(self.loop, wake)
 
         future.add_done_callback(tell)
         await ended
@@ -259,10 +253,10 @@ class LoopHost:
 
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
         """Take a lease together with the others that are due in the same turn of the loop."""
-        return await self._claimer.claim(saver, thread) if isinstance(saver, ClaimsTogether) else None
+        return await self._shared.claimer.claim(saver, thread) if isinstance(saver, ClaimsTogether) else None
 
     def commit(self, saver: Saver, commit: Commit) -> Coroutine[Any, Any, None]:
-        return self._committer.commit(saver, commit)
+        return self._shared.committer.commit(saver, commit)
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
@@ -296,6 +290,13 @@ class LoopHost:
             raise
         return result.result(0)
 
+    async def on_database(
+        self, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Call something of a saver's on a thread; whoever waits for it counts among those that the next runs heed."""
+        with self._shared.admission:
+            return await self.blocking(function, undo=undo)
+
     async def wait(self, future: Future[Any]) -> None:
         """Suspend until a future that has no job is done."""
         if not future.done():
@@ -312,93 +313,23 @@ def _running(frame: Frame) -> list[Future[Any]]:
     return [future for future in calls if not (future.done() or future.held or future.waiting)]
 
 
-class Committer:
-    """Gathers the commits that all runs of one event loop have due in one of its turns."""
+class Shared:
+    """What all runs of one event loop share."""
 
-    def __init__(self) -> None:
-        self._due: dict[int, tuple[Saver, list[_Due]]] = {}
-        self._last: int | None = None
-        """The id of the asyncio task that committed last."""
-        self._in_place = itertools.count(1)
-
-    async def commit(self, saver: Saver, commit: Commit) -> None:
-        """Make one commit durable, together with others that are due.
-
-        It is made even if whoever waits for it is cancelled meanwhile.
-        """
-        due = self._due.get(id(saver))
-        me, last = id(asyncio.current_task()), self._last
-        self._last = me
-        if me == last and due is None and saver.inline and await self._commit_in_place(saver, commit):
-            return
-        loop = asyncio.get_running_loop()
-        written = loop.create_future()
-        if due is None:
-            self._due[id(saver)] = due = (saver, [])
-            loop.call_soon(self._flush, loop, id(saver))
-        due[1].append((commit, written))
-        await written
-
-    async def _commit_in_place(self, saver: Saver, commit: Commit) -> bool:
-        """Make a commit at once, where nobody else is writing; says whether it is made."""
-        try:
-            (error,) = saver.commit([commit], wait=False)
-        except BlockingIOError:
-            return False
-        if error is not None:
-            raise error
-        if next(self._in_place) % COMMITS_IN_PLACE == 0:
-            await asyncio.sleep(0)
-        return True
-
-    def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
-        """Write what is due: in place where the saver is quick and free, else on a thread."""
-        saver, due = self._due.pop(key)
-        commits = [commit for commit, _ in due]
-        if saver.inline:
-            try:
-                _tell(due, saver.commit(commits, wait=False))
-                return
-            except BlockingIOError:
-                pass
-            except BaseException as error:
-                _tell(due, [error] * len(due))
-                return
-
-        def commit_and_tell() -> None:
-            try:
-                errors: Sequence[BaseException | None] = saver.commit(commits)
-            except BaseException as error:
-                errors = [error] * len(due)
-            _call_soon(loop, _tell, due, errors)
-
-        try:
-            run_soon(commit_and_tell)
-        except RuntimeError as error:  # no thread can be started
-            _tell(due, [error] * len(due))
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.admission = admission = Admission(loop)
+        self.committer = Committer(admission)
+        self.claimer = Claimer(admission)
+        self.jobs_in_place = itertools.count(1)
+        """Counts the jobs that ran in the task that awaited them."""
 
 
-_Due = tuple["Commit", "asyncio.Future[None]"]
-
-_in_place: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Iterator[int]] = weakref.WeakKeyDictionary()
-_claimers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Claimer] = weakref.WeakKeyDictionary()
-_committers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Committer] = weakref.WeakKeyDictionary()
+_shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.WeakKeyDictionary()
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
-    """Have the loop call something; if it has ended meanwhile, nobody waits for it any more."""
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(function, *args)
-
-
-def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
-    for (_, written), error in zip(due, errors, strict=True):
-        if written.done():
-            continue
-        if error is None:
-            written.set_result(None)
-        else:
-            written.set_exception(error)
+def shared(loop: asyncio.AbstractEventLoop) -> Shared:
+    """What all runs of this loop share."""
+    return _shared.get(loop) or _shared.setdefault(loop, Shared(loop))
 
 
 async def _settle(future: Future[Any], job: Job) -> None:

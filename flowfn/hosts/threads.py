@@ -334,6 +334,12 @@ class ThreadHost:
         """Call something that may block for a while; nobody cancels that, so there is nothing to undo."""
         return function(*args)
 
+    async def on_database(
+        self, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Call something of a saver's."""
+        return function()
+
     async def wait(self, future: Future[Any]) -> None:
         """Block until a future that has no job is done."""
         _outcome_of(future)

@@ -11,7 +11,8 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import as_completed, entrypoint, gather, task
-from flowfn.hosts import claims, loop, threads
+from flowfn.hosts import claims, commits, threads
+from flowfn.hosts.admission import Admission
 from flowfn.ports import Commit, Lease
 
 from ..worlds import Rendezvous, World
@@ -336,7 +337,7 @@ def test_what_is_committed_beside_a_run_is_committed_where_no_thread_can_be_star
 ) -> None:
     """With `durability="async"` such a process commits in the run, on threads and on an event loop."""
     monkeypatch.setattr(threads, "run_soon", refused)
-    monkeypatch.setattr(loop, "run_soon", refused)
+    monkeypatch.setattr(commits, "run_soon", refused)
     saver = MemorySaver()
 
     @task
@@ -370,14 +371,14 @@ def test_who_waits_for_a_thread_that_cannot_be_started_is_told(monkeypatch: pyte
         def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
             raise AssertionError("no thread has called this")
 
-    monkeypatch.setattr(loop, "run_soon", refused)
+    monkeypatch.setattr(commits, "run_soon", refused)
     monkeypatch.setattr(claims, "run_soon", refused)
 
     async def commit() -> None:
-        await loop.Committer().commit(Slow(), Commit("t"))
+        await commits.Committer(Admission(asyncio.get_running_loop())).commit(Slow(), Commit("t"))
 
     async def claim() -> None:
-        await claims.Claimer().claim(Slow(), "t")
+        await claims.Claimer(Admission(asyncio.get_running_loop())).claim(Slow(), "t")
 
     for waiting in (commit, claim):
         with pytest.raises(RuntimeError, match="new thread"):

@@ -1,0 +1,77 @@
+"""When the runs that are called together on one event loop begin: a few at a time, in the order of their calls.
+
+Rule: a run begins where only few others wait for the database, and one more does whenever a wait for it ends. What
+waits for anything else, such as its own code or an answer, holds up nobody; so nothing can wait for each other here.
+
+Of a thousand that are gathered each would else take its first step before any takes its second. What all of them hold
+would be alive at once, for the garbage collector to look at again and again, which took half of their time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+
+INLINE = 24
+"""How many may wait for a saver that commits on the loop's own thread, where more in a group save little."""
+
+ELSEWHERE = 256
+"""How many may wait for another one, whose groups cost a way to a thread, and to a disk or a server."""
+
+
+class Admission:
+    """Who may begin on one event loop. As a context manager, a wait for the database, for a commit or a lease."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._call_soon = loop.call_soon
+        self._create_future = loop.create_future
+        self._gate: deque[tuple[asyncio.Future[None], int]] = deque()
+        """Those that may not begin yet, each with how many may wait meanwhile."""
+        self._waits = 0
+        self._begun = 0
+        """How many began in this turn of the loop, and have had no time to wait for anything."""
+        self._least = 0
+        """How many begin next, however many wait."""
+        self._looks = False
+        """Whether it is looked soon who may begin."""
+
+    async def turn(self, most: int) -> None:
+        """Suspend until a run may begin that is to have fewer than `most` waits for the database beside it."""
+        if self._gate or self._waits + self._begun >= most:
+            begins = self._create_future()
+            self._gate.append((begins, most))
+            await begins
+        else:
+            self._begun += 1
+            self._look_soon()
+
+    def __enter__(self) -> None:
+        self._waits += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._waits -= 1
+        if self._gate:
+            self._least = 1
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        if not self._looks:
+            self._looks = True
+            self._call_soon(self._look)
+
+    def _look(self) -> None:
+        """Let those begin for whom there is room by now."""
+        self._looks, self._begun, least, self._least = False, 0, self._least, 0
+        while self._gate:
+            begins, most = self._gate[0]
+            if self._begun >= least and self._waits + self._begun >= most:
+                break
+            self._gate.popleft()
+            if not begins.done():  # else it was cancelled
+                begins.set_result(None)
+                self._begun += 1
+        if self._begun:
+            self._look_soon()

@@ -1,0 +1,110 @@
+"""The commits that runs of one event loop want at the same time.
+
+Rule: those that are due in the same turn share one transaction, written in place where the saver is quick (`inline`)
+and free, else on a thread. Who commits again before anybody else has doesn't wait for the turn's end: there is nobody
+to share with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from flowfn.hosts.admission import Admission
+from flowfn.hosts.workers import run_soon
+
+if TYPE_CHECKING:
+    from flowfn.ports import Commit, Saver
+
+
+COMMITS_IN_PLACE = 8
+"""So many commits of one asyncio task in a row, and the loop gets a turn: they take about a millisecond."""
+
+_Due = tuple["Commit", "asyncio.Future[None]"]
+
+
+class Committer:
+    """Gathers the commits that all runs of one event loop have due in one of its turns."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._due: dict[int, tuple[Saver, list[_Due]]] = {}
+        self._last: int | None = None
+        """The id of the asyncio task that committed last."""
+        self._in_place = itertools.count(1)
+
+    async def commit(self, saver: Saver, commit: Commit) -> None:
+        """Make one commit durable, together with others that are due.
+
+        It is made even if whoever waits for it is cancelled meanwhile.
+        """
+        due = self._due.get(id(saver))
+        me, last = id(asyncio.current_task()), self._last
+        self._last = me
+        if me == last and due is None and saver.inline and await self._commit_in_place(saver, commit):
+            return
+        loop = asyncio.get_running_loop()
+        written = loop.create_future()
+        if due is None:
+            self._due[id(saver)] = due = (saver, [])
+            loop.call_soon(self._flush, loop, id(saver))
+        due[1].append((commit, written))
+        with self._admission:
+            await written
+
+    async def _commit_in_place(self, saver: Saver, commit: Commit) -> bool:
+        """Make a commit at once, where nobody else is writing; says whether it is made."""
+        try:
+            (error,) = saver.commit([commit], wait=False)
+        except BlockingIOError:
+            return False
+        if error is not None:
+            raise error
+        if next(self._in_place) % COMMITS_IN_PLACE == 0:
+            await asyncio.sleep(0)
+        return True
+
+    def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
+        """Write what is due: in place where the saver is quick and free, else on a thread."""
+        saver, due = self._due.pop(key)
+        commits = [commit for commit, _ in due]
+        if saver.inline:
+            try:
+                _tell(due, saver.commit(commits, wait=False))
+                return
+            except BlockingIOError:
+                pass
+            except BaseException as error:
+                _tell(due, [error] * len(due))
+                return
+
+        def commit_and_tell() -> None:
+            try:
+                errors: Sequence[BaseException | None] = saver.commit(commits)
+            except BaseException as error:
+                errors = [error] * len(due)
+            call_soon(loop, _tell, due, errors)
+
+        try:
+            run_soon(commit_and_tell)
+        except RuntimeError as error:  # no thread can be started
+            _tell(due, [error] * len(due))
+
+
+def _tell(due: list[_Due], errors: Sequence[BaseException | None]) -> None:
+    for (_, written), error in zip(due, errors, strict=True):
+        if written.done():
+            continue
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)
+
+
+def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> None:
+    """Have the loop call something; if it has ended meanwhile, nobody waits for it any more."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)

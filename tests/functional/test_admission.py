@@ -1,0 +1,165 @@
+"""Runs that are called together on one event loop begin a few at a time; who waits for anything but the database keeps
+nobody from beginning."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flowfn import entrypoint, task
+from flowfn.hosts.admission import ELSEWHERE, INLINE
+from flowfn.ports import Saver
+
+from ..worlds import World
+
+
+@task
+async def one() -> int:
+    """The least that is committed."""
+    return 1
+
+
+def most(saver: Saver) -> int:
+    """How many runs of a saver may wait for it before no other begins."""
+    return INLINE if saver.inline else ELSEWHERE
+
+
+def test_of_many_that_are_gathered_few_are_under_way(async_world: World) -> None:
+    """Those that were called first end before the last begin, and begin in the order of their calls."""
+    begun: list[int] = []
+    alive = peak = 0
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def three(number: int) -> int:
+        nonlocal alive, peak
+        begun.append(number)
+        alive += 1
+        peak = max(peak, alive)
+        found = [await one() for _ in range(3)]
+        alive -= 1
+        return number + sum(found)
+
+    limit = most(async_world.saver)
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(three.ainvoke(number) for number in range(5 * limit)))
+
+    assert asyncio.run(together()) == [number + 3 for number in range(5 * limit)]
+    assert peak < 2 * limit
+    assert begun[0] == 0
+    assert sorted(begun[: limit // 2]) == list(range(limit // 2))
+
+
+def test_runs_that_wait_for_each_other_all_begin(async_world: World) -> None:
+    """However many: the last one lets all others go on."""
+    count, all_here, here = 5 * most(async_world.saver), asyncio.Event(), 0
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def meeting(number: int) -> int:
+        nonlocal here
+        await one()
+        here += 1
+        if here == count:
+            all_here.set()
+        await all_here.wait()
+        return number
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(meeting.ainvoke(number) for number in range(count)))
+
+    assert asyncio.run(together()) == list(range(count))
+
+
+def test_a_run_begins_beside_those_that_do_nothing_but_commit(async_world: World) -> None:
+    """Were they to keep it out, they would go on for ever."""
+    limit, came = 2 * most(async_world.saver), False
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def busy(number: int) -> int:
+        while not came:
+            await one()
+        return number
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def newcomer(number: int) -> int:
+        nonlocal came
+        came = True
+        return number
+
+    async def together() -> list[int]:
+        crowd = [asyncio.create_task(busy.ainvoke(number)) for number in range(limit)]
+        await asyncio.sleep(0)
+        return [await newcomer.ainvoke(limit), *await asyncio.gather(*crowd)]
+
+    assert asyncio.run(together()) == [limit, *range(limit)]
+
+
+def test_who_gives_up_before_its_turn_leaves_nothing(async_world: World) -> None:
+    """It took no lease and left no thread, and the others have their turn."""
+    limit = most(async_world.saver)
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(number: int) -> int:
+        return number + await one()
+
+    async def together() -> list[Any]:
+        runs = [asyncio.create_task(wf.ainvoke(number, thread_id=str(number))) for number in range(3 * limit)]
+        await asyncio.sleep(0)
+        for run in runs[2 * limit : -1]:
+            run.cancel()
+        return await asyncio.gather(*runs, return_exceptions=True)
+
+    ends = asyncio.run(together())
+    assert ends[: 2 * limit] == [number + 1 for number in range(2 * limit)]
+    assert {type(end) for end in ends[2 * limit : -1]} == {asyncio.CancelledError}
+    assert ends[-1] == 3 * limit
+    assert len(list(async_world.saver.threads())) == 2 * limit + 1
+
+
+def test_streams_and_direct_calls_wait_for_their_turn_too(async_world: World) -> None:
+    """They are runs like others."""
+    limit, alive, peak = most(async_world.saver), 0, 0
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(number: int) -> int:
+        nonlocal alive, peak
+        alive += 1
+        peak = max(peak, alive)
+        found = await one()
+        alive -= 1
+        return number + found
+
+    async def stream(number: int) -> int:
+        chunks = [chunk async for chunk in wf.astream(number, stream_mode="values")]
+        assert isinstance(chunks[-1], int)
+        return chunks[-1]
+
+    async def together() -> list[int]:
+        calls = [wf(number) if number % 2 else stream(number) for number in range(5 * limit)]
+        return await asyncio.gather(*calls)
+
+    assert asyncio.run(together()) == [number + 1 for number in range(5 * limit)]
+    assert peak < 2 * limit
+
+
+@pytest.mark.parametrize("inside", ["task", "body"])
+def test_a_run_inside_another_begins_at_once(async_world: World, inside: str) -> None:
+    """Whoever calls it waits for it, however many others wait for the database."""
+    limit = most(async_world.saver)
+
+    @entrypoint
+    async def inner(number: int) -> int:
+        return number + await one()
+
+    @task
+    async def calls(number: int) -> int:
+        return await inner(number)
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def outer(number: int) -> int:
+        return await (calls(number) if inside == "task" else inner(number))
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(outer.ainvoke(number) for number in range(3 * limit)))
+
+    assert asyncio.run(together()) == [number + 1 for number in range(3 * limit)]
