@@ -85,6 +85,10 @@ _LEND = """
         touched = (SELECT max(touched) + 1 FROM thread)
     WHERE key = ?"""
 
+_LEND_NEW = """
+    INSERT INTO thread (id, created_at, updated_at, token, owner, expires, touched)
+    VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM thread))"""
+
 _PARENT = """
     CASE typeof(checkpoint.parent) WHEN 'integer' THEN
         (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
@@ -312,12 +316,24 @@ def add_thread(db: Cursor, id: str) -> int:
     return _last_row(db)
 
 
-def lend(db: Cursor, thread: int, id: str, owner: str, expires: float, *, new: bool = False) -> Lease:
+def lend(db: Cursor, thread: int, id: str, owner: str, expires: float) -> Lease:
     """Give out the next token for a thread."""
+    token = _next_token(db)
+    db.execute(_LEND, (token, owner, expires, now(), thread))
+    return Lease(id, token)
+
+
+def lend_new(db: Cursor, id: str, owner: str, expires: float) -> Lease:
+    """Create a thread for whoever is to have it."""
+    token, time = _next_token(db), now()
+    db.execute(_LEND_NEW, (id, time, time, token, owner, expires))
+    return Lease(id, token, new=True)
+
+
+def _next_token(db: Cursor) -> int:
     db.execute("UPDATE fence SET token = token + 1")
     (token,) = db.execute("SELECT token FROM fence").fetchone()
-    db.execute(_LEND, (token, owner, expires, now(), thread))
-    return Lease(id, token, new)
+    return int(token)
 
 
 def take_back(db: Cursor, lease: Lease) -> None:

@@ -76,15 +76,28 @@ class SqliteSaver(CheckpointSaver):
         try:
             with self._database.writing() as db:
                 found = sqlite_rows.lease_of(db, thread)
-                if found is None:
-                    return self._lend(db, sqlite_rows.add_thread(db, thread), thread, lent, new=True)
-                owner = found.live_owner()
+                owner = None if found is None else found.live_owner()
                 if owner is not None and not force:
                     return Busy(label(owner))
-                return self._lend(db, found.key, thread, lent)
+                return self._lend(db, found, thread, lent)
         except BaseException:
             self._holder.drop_all(lent)
             raise
+
+    def claim_free(self, threads: Sequence[str]) -> list[Lease | None]:
+        """Take the leases of those threads that are new, or that nobody has, in one transaction."""
+        lent: list[Lease] = []
+        try:
+            with self._database.writing() as db:
+                for thread in dict.fromkeys(threads):
+                    found = sqlite_rows.lease_of(db, thread)
+                    if found is None or found.live_owner() is None:
+                        self._lend(db, found, thread, lent)
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
+        leases = {lease.thread: lease for lease in lent}
+        return [leases.pop(thread, None) for thread in threads]
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         with self._database.reading() as db:
@@ -94,7 +107,7 @@ class SqliteSaver(CheckpointSaver):
         try:
             with self._database.writing() as db:
                 found = self._left_over(db, workflow, call)
-                return None if found is None else self._lend(db, found.key, found.thread, lent)
+                return None if found is None else self._lend(db, found, found.thread, lent)
         except BaseException:
             self._holder.drop_all(lent)
             raise
@@ -115,12 +128,14 @@ class SqliteSaver(CheckpointSaver):
         waiting = sqlite_rows.unfinished(db, workflow, call)
         return next((held for held in waiting if held.live_owner() is None), None)
 
-    def _lend(
-        self, db: sqlite3.Cursor, key: int, thread: str, lent: list[Lease], *, new: bool = False
-    ) -> Lease:
-        """Lend a thread; `lent` is for the caller, who drops it if it can't be told of."""
+    def _lend(self, db: sqlite3.Cursor, held: Held | None, thread: str, lent: list[Lease]) -> Lease:
+        """Lend a thread, `held` before or new; `lent` is for the caller, who drops it if it can't be told of."""
         self._heads.leave(thread)
-        lease = sqlite_rows.lend(db, key, thread, self._holder.owner, self._holder.expiry(), new=new)
+        owner, expires = self._holder.owner, self._holder.expiry()
+        if held is None:
+            lease = sqlite_rows.lend_new(db, thread, owner, expires)
+        else:
+            lease = sqlite_rows.lend(db, held.key, thread, owner, expires)
         lent.append(lease)
         self._holder.take(lease)  # before the row can be seen, or it would look abandoned
         return lease

@@ -98,9 +98,10 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
     taken: Lease | Busy | None = None
     try:
         while True:
-            if saver.inline:  # by no other call: Ctrl-C may come between two
+            taken = None if force else await host.claim_free(saver, thread)
+            if taken is None and saver.inline:  # by no other call: Ctrl-C may come between two
                 taken = saver.claim(thread, force=force)
-            elif force or (taken := await host.claim_free(saver, thread)) is None:
+            elif taken is None:
                 taken = await on_saver(saver, host, saver.claim, thread, force=force)
             if isinstance(taken, Lease):
                 return taken

@@ -1,7 +1,8 @@
 """When the runs that are called together on one event loop begin: a few at a time, in the order of their calls.
 
-Rule: a run begins where only few others wait for the database, and one more does whenever a wait for it ends. What
-waits for anything else, such as its own code or an answer, holds up nobody; so nothing can wait for each other here.
+Rule: a run begins where only few others wait for the database, and one does anyhow where such waits have ended in so
+many turns of the loop and none could begin. What waits for anything else, such as its own code or an answer, holds up
+nobody; so nothing can wait for each other here.
 
 Of a thousand that are gathered each would else take its first step before any takes its second. What all of them hold
 would be alive at once, for the garbage collector to look at again and again, which took half of their time.
@@ -20,6 +21,11 @@ ELSEWHERE = 256
 """How many may wait for another one, whose groups cost a way to a thread, and to a disk or a server."""
 
 
+PATIENCE = 16
+"""After so many turns in which waits ended one begins, however many others there are: else those that do nothing but
+commit would keep it out."""
+
+
 class Admission:
     """Who may begin on one event loop. As a context manager, a wait for the database, for a commit or a lease."""
 
@@ -31,8 +37,8 @@ class Admission:
         self._waits = 0
         self._begun = 0
         """How many began in this turn of the loop, and have had no time to wait for anything."""
-        self._least = 0
-        """How many begin next, however many wait."""
+        self._in_vain = 0
+        """In how many turns waits have ended since one could begin."""
         self._looks = False
         """Whether it is looked soon who may begin."""
 
@@ -46,6 +52,11 @@ class Admission:
             self._begun += 1
             self._look_soon()
 
+    @property
+    def crowded(self) -> bool:
+        """Whether several begin in this turn of the loop."""
+        return self._begun > 1
+
     def __enter__(self) -> None:
         self._waits += 1
 
@@ -54,7 +65,6 @@ class Admission:
     ) -> None:
         self._waits -= 1
         if self._gate:
-            self._least = 1
             self._look_soon()
 
     def _look_soon(self) -> None:
@@ -64,14 +74,16 @@ class Admission:
 
     def _look(self) -> None:
         """Let those begin for whom there is room by now."""
-        self._looks, self._begun, least, self._least = False, 0, self._least, 0
+        self._looks, self._begun = False, 0
+        self._in_vain += 1
         while self._gate:
             begins, most = self._gate[0]
-            if self._begun >= least and self._waits + self._begun >= most:
+            if self._waits + self._begun >= most and self._in_vain < PATIENCE:
                 break
             self._gate.popleft()
             if not begins.done():  # else it was cancelled
                 begins.set_result(None)
                 self._begun += 1
+                self._in_vain = 0
         if self._begun:
             self._look_soon()

@@ -1,7 +1,8 @@
 """The leases that runs of one event loop want at the same time.
 
-Rule: those of threads that are free are taken at once, on one worker; who finds somebody there claims by itself, so
-that nobody waits for another's thread. A lease that nobody waits for any more is given back.
+Rule: those of threads that are free are taken at once, in place where the saver is quick (`inline`), else on one
+worker; who finds somebody there claims by itself, so that nobody waits for another's thread. A lease that nobody waits
+for any more is given back.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Protocol
 
 from flowfn.errors import SaverError
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.workers import run_soon
-from flowfn.ports import ClaimsTogether, Lease
+from flowfn.ports import ClaimsTogether, Lease, Saver
 
 _Due = tuple[str, "asyncio.Future[Lease | None]"]
+_Leases = Sequence[Lease | None] | BaseException
+
+
+class _Claims(Saver, ClaimsTogether, Protocol):
+    """A saver that takes many leases at once."""
 
 
 class Claimer:
@@ -24,9 +31,9 @@ class Claimer:
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self._due: dict[int, tuple[ClaimsTogether, list[_Due]]] = {}
+        self._due: dict[int, tuple[_Claims, list[_Due]]] = {}
 
-    async def claim(self, saver: ClaimsTogether, thread: str) -> Lease | None:
+    async def claim(self, saver: _Claims, thread: str) -> Lease | None:
         """The lease of a thread that is free; None where it has to be claimed by itself."""
         loop = asyncio.get_running_loop()
         taken: asyncio.Future[Lease | None] = loop.create_future()
@@ -45,13 +52,12 @@ class Claimer:
 
     def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
         saver, due = self._due.pop(key)
+        if saver.inline:
+            _tell(saver, due, _claimed(saver, due))
+            return
 
         def claim_and_tell() -> None:
-            leases: Sequence[Lease | None] | BaseException
-            try:
-                leases = saver.claim_free([thread for thread, _ in due])
-            except BaseException as error:
-                leases = error
+            leases = _claimed(saver, due)
             try:
                 loop.call_soon_threadsafe(_tell, saver, due, leases)
             except RuntimeError:  # the loop has ended, and nobody waits
@@ -64,7 +70,15 @@ class Claimer:
             _tell(saver, due, error)
 
 
-def _tell(saver: ClaimsTogether, due: list[_Due], leases: Sequence[Lease | None] | BaseException) -> None:
+def _claimed(saver: ClaimsTogether, due: list[_Due]) -> _Leases:
+    """The leases, or why there are none."""
+    try:
+        return saver.claim_free([thread for thread, _ in due])
+    except BaseException as error:
+        return error
+
+
+def _tell(saver: ClaimsTogether, due: list[_Due], leases: _Leases) -> None:
     if isinstance(leases, BaseException):
         for _, taken in due:
             if not taken.done():

@@ -252,8 +252,14 @@ class LoopHost:
             await asyncio.sleep(seconds)
 
     async def claim_free(self, saver: Saver, thread: str) -> Lease | None:
-        """Take a lease together with the others that are due in the same turn of the loop."""
-        return await self._shared.claimer.claim(saver, thread) if isinstance(saver, ClaimsTogether) else None
+        """Take a lease together with the others that are due in the same turn of the loop.
+
+        Where a saver is quick, a run that nobody begins with doesn't wait for others.
+        """
+        shared = self._shared
+        if (saver.inline and not shared.admission.crowded) or not isinstance(saver, ClaimsTogether):
+            return None
+        return await shared.claimer.claim(saver, thread)
 
     def commit(self, saver: Saver, commit: Commit) -> Coroutine[Any, Any, None]:
         return self._shared.committer.commit(saver, commit)
