@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.forking": set(),
     "flowfn.event_loop": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
+    "flowfn.plain": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS | {"flowfn.rendering", "flowfn.report"},
+    "flowfn.identity": NOUNS | {"flowfn.plain", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening"},
-    "flowfn.serde": NOUNS | {"flowfn.ports"},
+    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}

@@ -33,6 +33,7 @@ from flowfn.identity.frames import frame_parts
 from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Kind, Window, in_bytes, in_date, in_float, in_int, in_uuid
+from flowfn.plain import PLAIN
 from flowfn.values import MISSING
 
 __all__ = ["ELEMENT", "Field", "Walk", "pack", "tagged"]
@@ -472,7 +473,7 @@ def _path(walk: Walk, value: PurePath) -> Any:
 def _subclass(base: type) -> _Form:
     """As the plain value that it equals; what an instance carries besides is counted too."""
     plain = _LEAVES.get(base) or _COMPOUNDS[base]
-    convert = _PLAIN[base]
+    convert = PLAIN[base]
 
     def form(walk: Walk, value: Any) -> Any:
         form = plain(walk, convert(value))
@@ -480,24 +481,6 @@ def _subclass(base: type) -> _Form:
         return tagged("subclass", qualified_name(type(value)), form, _dict(walk, more)) if more else form
 
     return form
-
-
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
-    list: lambda value: list.__getitem__(value, slice(None)),
-    tuple: lambda value: tuple.__getitem__(value, slice(None)),
-    dict: dict.copy,
-    OrderedDict: lambda value: OrderedDict(OrderedDict.items(value)),
-    set: lambda value: set(set.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-    deque: lambda value: deque(deque.__iter__(value), deque.maxlen.__get__(value)),
-}
-"""From an instance of a subclass to its plain value, past all that the subclass overrides: a `str` that shows itself as
-`***`, a list that loads its items when they are looked at."""
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -572,7 +555,7 @@ _BASES: tuple[tuple[type, _Form], ...] = (
     (OrderedDict, _subclass(OrderedDict)),
     (PurePath, _path),
     (tzinfo, _reduced),
-    *((base, _subclass(base)) for base in _PLAIN if base is not OrderedDict),
+    *((base, _subclass(base)) for base in PLAIN if base is not OrderedDict),
     *((base, _LEAVES[base]) for base in (datetime, date, time, timedelta, Decimal, UUID)),
 )
 
@@ -585,7 +568,7 @@ def _form_of_record(cls: type) -> _Form | None:
     for mark in ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__"):
         declared = getattr(cls, mark, None)
         if declared is not None:
-            holds_more = issubclass(cls, tuple(_PLAIN))  # than its fields: it is a list or a text as well
+            holds_more = issubclass(cls, tuple(PLAIN))  # than its fields: it is a list or a text as well
             return None if holds_more else _record([getattr(each, "name", each) for each in declared])
     fields = getattr(cls, "_fields", None)
     return _record(fields) if issubclass(cls, tuple) and fields is not None else None
