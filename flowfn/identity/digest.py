@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import ormsgpack
 from ormsgpack import Ext, packb
 
-from flowfn.identity.canonical import Detector, Field, Walk, pack, tagged, text_form, without_addresses
+from flowfn.identity.canonical import Walk
 from flowfn.identity.glance import is_ordinary
+from flowfn.identity.leaves import text_form, without_addresses
 from flowfn.identity.names import qualified_name
-from flowfn.identity.volatile import Kind, Window, in_text
+from flowfn.identity.notation import Field, pack, tagged
+from flowfn.identity.volatile import Detector, Kind, Window, in_text
 from flowfn.rendering import render
 
 __all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
