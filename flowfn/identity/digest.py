@@ -49,7 +49,7 @@ class Digest(NamedTuple):
     `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
     many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
     `weak`: some part of the arguments counts by its type only. `form`: what the exact digest was taken of, or
-    None where that is long; `forms.decoded` reads it.
+    None where that is long; `differences.decoded` reads it.
     """
 
     exact: bytes
