@@ -1,4 +1,4 @@
-"""What commits of the Postgres saver write.
+"""Commits, as the statements that the Postgres saver sends for them.
 
 Rule: a commit is a list of statements, mostly of one, that ask for no answer before the next, so that a whole group of
 commits goes out as one pipeline. The first one locks the thread, and its row count says whether the lease still
@@ -38,7 +38,6 @@ Holds = tuple[str, int | None]
 
 _MOST_VALUES = 16
 """Values that one statement puts: placeholders cost less than arrays, as long as they are few."""
-
 
 _MOST = 1 << 20
 """Bytes of values that one row of writes has, unless a single one is longer."""
