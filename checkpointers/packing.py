@@ -14,7 +14,7 @@ from flowfn.errors import SerializationError
 
 _SHORT, LONG = 96, 4096
 """Bytes of what is deflated: shorter gains nothing, and longer takes more time than writing it."""
-_WINDOW, _MEMORY = -13, 5
+WINDOW, MEMORY = -13, 5
 """For zlib: a window that holds both rows, and tables that are cleared in microseconds."""
 
 
@@ -46,7 +46,7 @@ def packed(data: bytes, other: Other) -> tuple[bytes, int | None]:
 
 def _deflated(data: bytes, other: bytes) -> bytes:
     given = (other,) if other else ()
-    deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, *given)
+    deflating = zlib.compressobj(1, zlib.DEFLATED, WINDOW, MEMORY, zlib.Z_DEFAULT_STRATEGY, *given)
     return deflating.compress(data) + deflating.flush()
 
 
@@ -54,7 +54,7 @@ def _plain(data: bytes, beside: int | None, other: bytes = b"") -> bytes:
     """The bytes that were kept."""
     if beside is None:
         return data
-    inflating = zlib.decompressobj(_WINDOW, other) if other else zlib.decompressobj(_WINDOW)
+    inflating = zlib.decompressobj(WINDOW, other) if other else zlib.decompressobj(WINDOW)
     try:
         plain = inflating.decompress(data, LONG + 1)
     except zlib.error as error:

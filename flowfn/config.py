@@ -149,6 +149,15 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     )
 
 
+def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A config that names a checkpoint, and by its metadata those of the runs around it."""
+    where: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}
+    parents = metadata.get("parents")
+    if namespace and parents:
+        where["checkpoint_map"] = {**parents, namespace: checkpoint}
+    return {"configurable": where}
+
+
 def _thread_id(value: Any) -> str:
     text = str(value)
     if not text:

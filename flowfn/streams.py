@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from flowfn.config import RunConfig
+from flowfn.config import RunConfig, located
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.injection import place_around
 from flowfn.errors import InvalidInput, Signal, Suspended
@@ -334,20 +334,6 @@ def _state_of(event: CheckpointSaved, task: Due) -> dict[str, Any] | None:
         return None
     namespace = nested_namespace(event.namespace, task.name, task.id, "anew")
     return {"configurable": {"thread_id": event.thread, "checkpoint_ns": namespace}}
-
-
-def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A config that names a checkpoint, and those of the runs around it."""
-    config = coordinates(thread, namespace, checkpoint)
-    parents = metadata.get("parents")
-    if namespace and parents:
-        config["configurable"]["checkpoint_map"] = {**parents, namespace: checkpoint}
-    return config
-
-
-def coordinates(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
-    """A config that names a checkpoint."""
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
 
 
 def _debug(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:

@@ -78,3 +78,13 @@ def renamed(
     warn(f"`{old}` is deprecated and will be removed. Please use `{new}` instead.", kind, depth=4)
     given = deprecated.pop(old)
     return given if value is None else value
+
+
+def refuse_others(deprecated: dict[str, Any], where: str) -> None:
+    """Refuse what is left of `deprecated`: arguments that no name has ever been given.
+
+    Raises:
+        TypeError: there are some.
+    """
+    for unknown in deprecated:
+        raise TypeError(f"{where} got an unexpected keyword argument {unknown!r}")

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.forking": set(),
     "flowfn.event_loop": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
+    "flowfn.plain": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS | {"flowfn.rendering", "flowfn.report"},
+    "flowfn.identity": NOUNS | {"flowfn.plain", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening"},
-    "flowfn.serde": NOUNS | {"flowfn.ports"},
+    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
@@ -423,6 +424,18 @@ def cycle(modules: Sources) -> list[str]:
     return []
 
 
+def left_out(modules: Sources) -> list[str]:
+    """Every module that isn't on its room's front page, where that is a map: a list of the files."""
+    found = []
+    for room in sorted(packages_in(modules) & set(modules)):
+        page = ast.get_docstring(ast.parse(modules[room])) or ""
+        if any(line.startswith("- ") for line in page.splitlines()):
+            inside = (name.rpartition(".") for name in sorted(modules))
+            files = [file for around, _, file in inside if around == room]
+            found += [f"{room} leaves out {file}" for file in files if f"`{file}`" not in page]
+    return found
+
+
 # -- the project ------------------------------------------------------------------------------------------
 
 
@@ -458,6 +471,11 @@ def test_no_module_is_a_drawer(project: Sources) -> None:
     assert [name for name in ours if DRAWERS & {part.strip("_") for part in name.split(".")}] == []
 
 
+def test_a_map_of_a_room_shows_all_of_it(project: Sources) -> None:
+    """Where a package's docstring lists its files, it lists every one."""
+    assert left_out(project) == []
+
+
 # -- the checks can fail ----------------------------------------------------------------------------------
 
 
@@ -490,6 +508,18 @@ def test_a_cycle_through_a_function_is_found() -> None:
         "flowfn.caching": "import flowfn.serde",
     }
     assert sorted(set(cycle(modules))) == ["flowfn.caching", "flowfn.serde"]
+
+
+def test_a_file_that_a_map_leaves_out_is_found() -> None:
+    """A page without a list is no map."""
+    room = '"""A room.\n\n- `door`: the way in.\n"""'
+    modules = {
+        "flowfn.room": room,
+        "flowfn.room.door": "",
+        "flowfn.room.window": "",
+        "flowfn": '"""No map."""',
+    }
+    assert left_out(modules) == ["flowfn.room leaves out window"]
 
 
 def test_a_clock_in_the_engine_is_found() -> None:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import ormsgpack
 
+from checkpointers.packing import LONG, MEMORY, WINDOW
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
 from flowfn.errors import SerializationError
 from flowfn.ports import CheckpointRow, WriteRow
@@ -99,10 +100,6 @@ _COMMON = (
 _ARRAY = 0x90 + len(Said._fields)
 """How `said` begins where it isn't deflated: no deflated data begin so, for their block would be of no type."""
 
-_LONG = 4096
-"""Bytes above which `said` isn't deflated: that would take longer than writing it."""
-_WINDOW, _MEMORY = -13, 5
-
 
 def said_bytes(row: CheckpointRow) -> bytes:
     """What a checkpoint says of itself, as it is stored."""
@@ -110,9 +107,9 @@ def said_bytes(row: CheckpointRow) -> bytes:
     parent = None if row.parent is None else _beside(id_bytes(row.parent), id)
     created_at = _since_id(row.created_at, id)
     data = _packed([parent, row.step, row.source, created_at, row.body, row.metadata, names])
-    if len(data) > _LONG:
+    if len(data) > LONG:
         return data
-    deflating = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_FIXED, _COMMON)
+    deflating = zlib.compressobj(1, zlib.DEFLATED, WINDOW, MEMORY, zlib.Z_FIXED, _COMMON)
     short = deflating.compress(data) + deflating.flush()
     return short if len(short) < len(data) else data
 
@@ -165,8 +162,8 @@ def said_of(stored: bytes) -> Said:
     """
     try:
         if stored[0] != _ARRAY:
-            inflating = zlib.decompressobj(_WINDOW, _COMMON)
-            stored = inflating.decompress(stored, _LONG)
+            inflating = zlib.decompressobj(WINDOW, _COMMON)
+            stored = inflating.decompress(stored, LONG)
             if not inflating.eof:
                 raise ValueError("it doesn't end where it should")
         return Said(*ormsgpack.unpackb(stored))

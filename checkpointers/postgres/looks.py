@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from checkpointers.packing import NOTHING
+from checkpointers.postgres.commits import add_writes, locking, merged_items, settling
 from checkpointers.postgres.forms import OWN, ROOM, Places, id_bytes, key_of, places_of, said_bytes, said_of
 from checkpointers.postgres.maps import Heads, Made, keep, mapped, shares_nothing
-from checkpointers.postgres.rows import HOLDS, Statement, add_writes, locking, merged_items, settling
+from checkpointers.postgres.statements import HOLDS, Statement
 from flowfn.ports import CheckpointRow, Commit, Writes
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import to_text

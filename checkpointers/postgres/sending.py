@@ -14,8 +14,8 @@ import psycopg
 
 from checkpointers.postgres import leases as postgres_leases
 from checkpointers.postgres import looks as postgres_looks
+from checkpointers.postgres.commits import Bundle, bundles
 from checkpointers.postgres.maps import Heads
-from checkpointers.postgres.rows import Bundle, bundles
 from flowfn.ports import Commit
 from flowfn.postgres.schema import Connection
 

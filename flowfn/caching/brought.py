@@ -14,7 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.dependencies import Dependencies
-from flowfn.identity.fingerprint import is_project_class, is_project_code
+from flowfn.identity.fingerprint import is_project_code
+from flowfn.identity.project import is_own
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 
@@ -40,9 +41,9 @@ def _definitions(argument: Any) -> Iterator[Any]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if is_project_code(value) or (isinstance(value, type) and is_project_class(value)):
+        if is_project_code(value) or (isinstance(value, type) and is_own(value)):
             yield value
-        elif not isinstance(value, FunctionType | type) and is_project_class(type(value)):
+        elif not isinstance(value, FunctionType | type) and is_own(type(value)):
             yield type(value)
         held = _held(value)
         left -= 1 + len(held)

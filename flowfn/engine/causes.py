@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowfn.engine.sources import edit
-from flowfn.identity.forms import changes
+from flowfn.identity.differences import changes
 from flowfn.report import Change
 
 if TYPE_CHECKING:

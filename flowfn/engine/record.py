@@ -77,7 +77,7 @@ class CallInfo(NamedTuple):
     scope_code: str
     position: int = -1
     form: bytes | None = None
-    """The arguments themselves, unless they are long; see `forms`."""
+    """The arguments themselves, unless they are long; see `identity.differences`."""
     branch: int = 0
     """Which branch of its scope's code made it, in the order in which the branches were made."""
     captured: bytes = b""

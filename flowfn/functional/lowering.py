@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from flowfn.config import RunConfig
@@ -19,7 +19,7 @@ from flowfn.engine.run import PREVIOUS, Hosts, Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
-from flowfn.identity.digest import exact
+from flowfn.functional.shape import START, Shape
 from flowfn.invocation import (
     Order,
     Setup,
@@ -31,7 +31,7 @@ from flowfn.invocation import (
     run_blocking,
 )
 from flowfn.logs import logger
-from flowfn.ports import Begin, Lease
+from flowfn.ports import Lease
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue, Result
@@ -45,7 +45,7 @@ if typing.TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.invocation import Started
 
-START, END = "__start__", "__end__"
+END = "__end__"
 
 
 class Lowered:
@@ -144,110 +144,6 @@ class Lowered:
         given = self.shape.fresh(args, kwargs, self.setup.name)
         order = Order(None, frame.run.config, started=started)
         return (await nest(self.setup, frame, given, order, loop_hosts())).value
-
-
-class Shape:
-    """An entrypoint's parameters: how calls and inputs become the one input that is stored, and back."""
-
-    def __init__(self, definition: Definition) -> None:
-        self.definition = definition
-        self.parameters = definition.parameters
-        self.lone = self.parameters[0].name if len(self.parameters) == 1 else None
-
-    @cached_property
-    def hints(self) -> dict[str, Any]:
-        """The annotations to validate by; empty where they can't be resolved."""
-        try:
-            found = typing.get_type_hints(self.definition.author_function, include_extras=True)
-        except Exception:
-            return {}
-        return {p.name: found[p.name] for p in self.parameters if p.name in found}
-
-    @cached_property
-    def _by_name(self) -> bool:
-        """Whether each parameter can be passed by its name."""
-        return all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in self.parameters)
-
-    @cached_property
-    def variadic(self) -> dict[str, str]:
-        marks = {p.VAR_POSITIONAL: "*" for p in self.parameters} | {
-            p.VAR_KEYWORD: "**" for p in self.parameters
-        }
-        return {p.name: marks[p.kind] for p in self.parameters if p.kind in marks}
-
-    def fresh(self, args: Sequence[Any], kwargs: Mapping[str, Any], workflow: str) -> Fresh:
-        """A direct call as the start of a run."""
-        bound = self.checked(self.definition.bind(args, dict(kwargs)))
-        return Fresh([Write(START, bound)], Begin(workflow, self.digest(bound)))
-
-    def given(self, given: Any) -> tuple[list[Write], str]:
-        """What an `invoke` input writes, and what makes two of them the same call."""
-        bound = self.bound(given)
-        return [Write(START, bound)], self.digest(bound)
-
-    def writes(self, given: Any) -> list[Write]:
-        """What an input writes."""
-        return [Write(START, self.bound(given))]
-
-    def bound(self, given: Any) -> dict[str, Any]:
-        """An input by parameter name: the value of the only parameter, or a mapping of several.
-
-        Raises:
-            InvalidInput: it isn't that, or doesn't fit.
-        """
-        lone = self.lone is not None and self.lone not in self.variadic
-        if given is MISSING:
-            return self.checked(self.definition.bind((), {}))
-        if lone:
-            return self.checked({typing.cast(str, self.lone): given})
-        if not isinstance(given, Mapping):
-            names = ", ".join(p.name for p in self.parameters) or "none"
-            raise InvalidInput(
-                f"{self.definition.name!r} takes {len(self.parameters)} parameters ({names}), so its input is a "
-                f"mapping of them, not {given!r}"
-            )
-        return self.checked(self.definition.bind(*self.spread(given)))
-
-    def spread(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """A mapping of parameters as arguments."""
-        rest = dict(given)
-        if self._by_name:
-            return (), rest
-        args: list[Any] = []
-        for parameter in self.parameters:
-            if parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in rest:
-                args.append(rest.pop(parameter.name))
-            elif parameter.kind is parameter.VAR_POSITIONAL:
-                args = [
-                    rest.pop(p.name)
-                    for p in self.parameters
-                    if p.kind is p.POSITIONAL_OR_KEYWORD and p.name in rest
-                ]
-                args += rest.pop(parameter.name, ())
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                rest.update(rest.pop(parameter.name, {}))
-        return tuple(args), rest
-
-    def checked(self, bound: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as their annotations.
-
-        Raises:
-            ValidationError: one doesn't fit.
-        """
-        if not self.hints:
-            return bound
-        from flowfn.validation import arguments
-
-        return arguments(bound, self.hints, self.variadic)
-
-    def digest(self, bound: Mapping[str, Any]) -> str:
-        """What makes two calls the same call."""
-        held = self.definition.held
-        return exact({**held, **bound} if held else bound).exact.hex()
-
-    def shown(self, given: Mapping[str, Any]) -> Any:
-        """The stored input as streams show it: of one parameter, its value."""
-        return next(iter(given.values())) if len(given) == 1 else given
 
 
 def _output(value: Any) -> list[Write]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import RunConfig
+from flowfn.config import RunConfig, located
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways
@@ -37,7 +37,6 @@ from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, advance, apply
 from flowfn.pregel.plan import due, is_over
 from flowfn.pregel.program import Program
-from flowfn.streams import located
 from flowfn.values import Checkpoint, StateUpdate, Write
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import RunConfig
+from flowfn.config import RunConfig, located
 from flowfn.engine.answers import read_asked
 from flowfn.engine.ids import nested_namespace, node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
@@ -23,7 +23,7 @@ from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
-from flowfn.streams import gathered, located
+from flowfn.streams import gathered
 from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, Write
 
 if TYPE_CHECKING:

@@ -1,15 +1,14 @@
 """The blocking host: waits block the thread that waits, tasks run on cached threads or in place.
 
 A task that was called but not waited for runs on a worker. Waking one costs more than most tasks, so it is done late:
-by `_Waker`, which looks each few milliseconds whether more would help (`pace.py`). Where commits take their time, which
-others could share, and beside an event loop, a second task that is called while the first still waits to be taken wakes
-one at once. Sequential code, which waits at once, never wakes anybody.
+by the waker (`waker.py`), which looks each few milliseconds whether more would help (`pace.py`). Where commits take
+their time, which others could share, and beside an event loop, a second task that is called while the first still waits
+to be taken wakes one at once. Sequential code, which waits at once, never wakes anybody.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -21,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
-from flowfn.forking import after_fork
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
-from flowfn.hosts.pace import Pace, Processor
+from flowfn.hosts.pace import Pace
+from flowfn.hosts.waker import WAKER
 from flowfn.hosts.workers import run_soon
 from flowfn.unlocked import UnlockedFuture
 
@@ -102,7 +101,7 @@ class ThreadHost:
             pending.append(future)
         if self._eager and len(pending) > 1:
             self.add_worker()
-        _waker.watch(self)
+        WAKER.watch(self)
 
     def _trim(self) -> None:
         """Forget what waited last and has been taken meanwhile. Workers take from the other end at any time."""
@@ -259,7 +258,7 @@ class ThreadHost:
 
     def ended(self) -> None:
         """The run has ended that this was made for: nothing will be called any more, and nobody need look after it."""
-        _waker.forget(self)
+        WAKER.forget(self)
 
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
@@ -401,98 +400,3 @@ def _name_of(function: Any) -> str:
 
 def _on_loop(loop: LoopHost | None) -> bool:
     return loop is not None and loop.thread == threading.get_ident()
-
-
-class _Waker:
-    """One thread that looks, while runs call tasks, for tasks that were called and left waiting."""
-
-    TICK, LONGEST_TICK = 0.001, 0.004
-    """Seconds from look to look: first, and at most, where each look finds that what was called has been taken."""
-    QUIET_TICKS = 20
-
-    def __init__(self) -> None:
-        self._hosts: set[ThreadHost] = set()
-        self._awake = False
-        self._fresh = False
-        self._lock = threading.Lock()
-        # No event: written in Python, it stays locked where Ctrl-C comes as it is set, and then for everybody.
-        self._stir = threading.Lock()
-        self._stir.acquire()
-        self._thread: threading.Thread | None = None
-
-    def watch(self, host: ThreadHost) -> None:
-        """Look after `host` until its tasks have been taken."""
-        self._fresh = True
-        if not self._awake or host not in self._hosts:
-            self._rouse(host)
-
-    def forget(self, host: ThreadHost) -> None:
-        """Look after `host` no more, and hold nothing of its run: many may end from one look to the next."""
-        self._hosts.discard(host)
-
-    def _rouse(self, host: ThreadHost) -> None:
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
-                try:
-                    self._thread.start()
-                except RuntimeError:  # no thread can be started: whoever waits for a call runs it
-                    return
-            self._hosts.add(host)
-            self._awake = True
-            if self._stir.locked():
-                self._stir.release()
-
-    def _loop(self) -> None:
-        while True:
-            self._stir.acquire()
-            quiet, tick, processor = 0, self.TICK, Processor()
-            while quiet < self.QUIET_TICKS or not self._dozed_off():
-                self._fresh = False
-                time.sleep(tick)
-                share = processor.share()
-                left = [host for host in self._hosts.copy() if self._look_after(host, share)]
-                quiet = 0 if left or self._fresh else quiet + 1
-                tick = self.TICK if left else min(2 * tick, self.LONGEST_TICK)
-
-    def _look_after(self, host: ThreadHost, share: float) -> bool:
-        """Wake workers for what a host has left waiting; whether anything was. If not, the host is forgotten until it
-        calls a task again: where some run is always calling tasks, hosts of runs that have ended would pile up.
-
-        It is looked at once more after that: `watch` comes after the task is there, so either it finds the host
-        forgotten, or this finds the task.
-        """
-        if host.wake(share):
-            return True
-        with self._lock:
-            self._hosts.discard(host)
-        if not host.wake(share):
-            return False
-        with self._lock:
-            self._hosts.add(host)
-        return True
-
-    def _dozed_off(self) -> bool:
-        """Stop watching, unless somebody calls tasks at this very moment.
-
-        `watch` writes `_fresh` and then reads `_awake`; this writes `_awake` and then reads `_fresh`:
-        so at least one of the two sees the other.
-        """
-        with self._lock:
-            self._awake = False
-            self._awake = self._fresh
-            if not self._awake:
-                self._hosts.clear()
-            return not self._awake
-
-
-_waker = _Waker()
-
-
-def _forget() -> None:
-    """A forked child has none of its parent's threads."""
-    global _waker
-    _waker = _Waker()
-
-
-after_fork(_forget)

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import ormsgpack
 from ormsgpack import Ext, packb
 
-from flowfn.identity.canonical import Detector, Field, Walk, pack, tagged, text_form, without_addresses
+from flowfn.identity.canonical import Walk
 from flowfn.identity.glance import is_ordinary
+from flowfn.identity.leaves import text_form, without_addresses
 from flowfn.identity.names import qualified_name
-from flowfn.identity.volatile import Kind, Window, in_text
+from flowfn.identity.notation import Field, pack, tagged
+from flowfn.identity.volatile import Detector, Kind, Window, in_text
 from flowfn.rendering import render
 
 __all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
@@ -47,7 +49,7 @@ class Digest(NamedTuple):
     `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
     many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
     `weak`: some part of the arguments counts by its type only. `form`: what the exact digest was taken of, or
-    None where that is long; `forms.decoded` reads it.
+    None where that is long; `differences.decoded` reads it.
     """
 
     exact: bytes

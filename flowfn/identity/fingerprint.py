@@ -8,11 +8,9 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 
 from __future__ import annotations
 
-import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial, partialmethod
+from functools import partial, partialmethod
 from hashlib import sha256
 from threading import RLock
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.names import qualified_name
+from flowfn.identity.project import is_own, is_own_module
 
 if TYPE_CHECKING:
     from flowfn.identity.source import Chain, Unit
@@ -28,7 +27,6 @@ __all__ = [
     "Fingerprint",
     "fingerprint",
     "function_of",
-    "is_project_class",
     "is_project_code",
     "reached",
     "read",
@@ -104,12 +102,7 @@ def is_project_code(value: Any) -> bool:
     if not _may_define(value):
         return False
     function = function_of(value)
-    return type(function) is FunctionType and _is_own(function)
-
-
-def is_project_class(value: type) -> bool:
-    """Whether a class is the project's."""
-    return _is_own(value)
+    return type(function) is FunctionType and is_own(function)
 
 
 def resolver(function: FunctionType) -> Callable[[Chain], Any]:
@@ -224,7 +217,7 @@ class _Walk:
             self.opaque.add(qualified_name(value))
         elif _may_define(value):
             definition = _definition(value)
-            if _is_definition(definition) and _is_own(definition):
+            if _is_definition(definition) and is_own(definition):
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
                 self.follow(_attribute(definition, "__wrapped__"))
@@ -348,45 +341,9 @@ def _resolve(value: Any, attributes: Chain) -> Any:
     """Follow attributes through the project's modules and classes, running no code of theirs."""
     for name in attributes:
         if isinstance(value, ModuleType):
-            value = vars(value).get(name) if _is_own_module(value.__name__) else None
-        elif isinstance(value, type) and _is_own(value):
+            value = vars(value).get(name) if is_own_module(value.__name__) else None
+        elif isinstance(value, type) and is_own(value):
             value = next((vars(base)[name] for base in value.__mro__ if name in vars(base)), None)
         else:
             return None
     return value
-
-
-# -- whose code it is -----------------------------------------------------------------------------
-
-
-def _is_own(definition: Any) -> bool:
-    """Whether a function or class is the project's: neither Python's, nor installed, nor flowfn's."""
-    if type(definition) is FunctionType:
-        filename = definition.__code__.co_filename
-        if not filename.startswith("<"):
-            return _is_own_file(filename)
-    return _is_own_module(str(definition.__module__))
-
-
-def _is_own_module(name: str) -> bool:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if file:
-        return _is_own_file(file)
-    return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
-
-
-@lru_cache(maxsize=4096)
-def _is_own_file(filename: str) -> bool:
-    path = os.path.realpath(filename)
-    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
-        return False
-    return not path.startswith(_foreign_folders())
-
-
-@lru_cache(maxsize=1)
-def _foreign_folders() -> tuple[str, ...]:
-    """Python's own library, and the packages of this distribution."""
-    here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-    siblings = (os.path.join(os.path.dirname(here), name) for name in ("checkpointers", "graph_compat"))
-    library = (os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-    return tuple(os.path.join(folder, "") for folder in (here, *siblings, *library))

@@ -1,22 +1,42 @@
 """The form of pandas' frames, series and indexes.
 
 Rule: pandas' own hash is taken where it tells values apart. It takes objects as texts and missing ones as one
-value, looks at no names, and at no category without a cell: what it leaves out is added, where there is any.
+value, looks at no names, and at no category without a cell: what it leaves out is added, where there is any. Loaded
+for a program that has loaded numpy, as pandas does, and never loads either.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["frame_parts"]
+from flowfn.identity.notation import Field, Form, tagged
 
-Walk = Callable[[Any, str], Any]
+if TYPE_CHECKING:
+    from flowfn.identity.canonical import Walk
+
+__all__ = ["form_of"]
+
+Inside = Callable[[Any, str], Any]
 """Gives the form of a value that is found at a step."""
 
 
-def frame_parts(value: Any, walk: Walk) -> list[Any]:
+def form_of(cls: type) -> Form | None:
+    """The form of the instances of a frame's, a series' or an index's class; None for any other class."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return None
+    kinds = (pandas.DataFrame, pandas.Series, pandas.Index)
+    return _frame if issubclass(cls, kinds) else None
+
+
+def _frame(walk: Walk, value: Any) -> Any:
+    parts = _parts(value, lambda item, step: walk.walk(item, Field(step)))
+    return tagged("frame", type(value).__name__, *parts)
+
+
+def _parts(value: Any, walk: Inside) -> list[Any]:
     """The names, types and content of its columns, and its index."""
     columns = getattr(value, "columns", None)
     named = list(columns) if columns is not None else getattr(value, "name", None)
@@ -57,16 +77,16 @@ def _hashes(value: Any, objects: dict[int, Any]) -> bytes:
     return hashes
 
 
-def _cells(walk: Walk, column: Any) -> Any:
+def _cells(walk: Inside, column: Any) -> Any:
     return walk(column.tolist(), "[…]")
 
 
-def _categories(walk: Walk, column: Any) -> list[Any]:
+def _categories(walk: Inside, column: Any) -> list[Any]:
     known = column.dtype
     return [walk(known.categories.tolist(), ".categories"), bool(known.ordered)]
 
 
-def _index(walk: Walk, index: Any) -> list[Any]:
+def _index(walk: Inside, index: Any) -> list[Any]:
     """Its names, and the objects that it holds; nothing of one that has neither."""
     if index is None:
         return []
@@ -75,7 +95,7 @@ def _index(walk: Walk, index: Any) -> list[Any]:
     return [walk(names, ".index.names"), *cells] if cells or names != [None] * len(names) else []
 
 
-def _names(walk: Walk, columns: Any) -> Any:
+def _names(walk: Inside, columns: Any) -> Any:
     """What the levels of the columns are called; nothing where they are not."""
     names = [] if columns is None else list(columns.names)
     return walk(names, ".columns.names") if names != [None] * len(names) else None

@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from flowfn.identity.glance import is_ordinary_text
 from flowfn.identity.wording import DIGITS, looks_random, usual_pairs
 
 __all__ = [
+    "Detector",
     "Kind",
     "Part",
     "Window",
@@ -76,6 +77,10 @@ class Window:
             return self.meets(value.replace(tzinfo=zone).timestamp(), length)  # type: ignore[arg-type]
         except (OverflowError, ValueError, OSError):  # the year 1 or 9999, outside of the platform's epoch
             return False
+
+
+Detector = Callable[[Any, Window], Kind | None]
+"""Says of a value whether it is volatile, and in which way."""
 
 
 # -- whole values ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 from flowfn.errors import CorruptDataError, TypeChangedError
+from flowfn.plain import PLAIN
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
@@ -31,19 +32,12 @@ _OBJECT = mark(Kind.OBJECT)
 _IMMUTABLE_TYPE = 1 << 8
 _TYPING_NOTE = "__orig_class__"
 
-# Each takes an instance of a subclass and gives its value as the exact base, whatever the subclass overrides.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     object: lambda value: None,
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    tuple: lambda value: tuple.__getitem__(value, slice(None)),
-    list: lambda value: list.__getitem__(value, slice(None)),
-    dict: dict.copy,
-    set: lambda value: set(set.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    **{base: PLAIN[base] for base in (str, int, float, bytes, tuple, list, dict, set, frozenset)},
 }
+"""The bases that a registered class may have, with what is stored of them; an object has its attributes alone."""
+
 _FILL: dict[type, Callable[[Any, Any], None]] = {list: list.extend, dict: dict.update, set: set.update}
 
 

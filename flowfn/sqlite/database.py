@@ -1,16 +1,11 @@
-"""The connections to one SQLite file: opening, transactions, forks.
+"""One SQLite file, opened for one owner: its transactions, and what becomes of it around a fork.
 
-Rule: one connection writes, under `lock`; another reads, under a lock of its own, so that no reader
-waits for a writer; a third checkpoints (`wal`). Only SQLite opens the file: POSIX drops all locks that a process
-has on a file as it closes any descriptor of it, and the next process to close the file would delete the log that
-this one writes to. Nor does a connection to a file cross a fork: SQLite would take the locks of its process,
-which it keeps a list of, for those of the child. A file that was deleted or replaced while it was open is neither
-used nor closed: what goes there is lost, and SQLite would delete the log of the file that has its name now.
+Rule: the writing connection is used under `lock`, the reading one under a lock of its own. No connection to a file
+crosses a fork: SQLite would take the locks of its process, which it keeps a list of, for those of the child.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -20,29 +15,28 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
 from operator import methodcaller
-from typing import Literal, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from typing import TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.forking import after_fork, each_around_fork
-from flowfn.sqlite.errors import Damaged, cut_off, damaged, is_busy, typed
+from flowfn.forking import each_around_fork
+from flowfn.sqlite.connections import (
+    FSYNC,
+    LOG,
+    Connections,
+    CutOff,
+    Fsync,
+    abandon,
+    connect,
+    keep_open,
+    open_writer,
+)
+from flowfn.sqlite.errors import Damaged, damaged, is_busy, typed
+from flowfn.sqlite.file import absolute, inherit, prepare
 from flowfn.sqlite.schema import Schema
-from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
-Fsync = Literal["process", "power"]
+__all__ = ["Database", "Fsync"]
 
 T = TypeVar("T")
-
-_PRAGMAS = ("wal_autocheckpoint = 0", "mmap_size = 0")
-
-_FSYNC: dict[str, tuple[str, ...]] = {
-    "process": ("synchronous = NORMAL",),
-    "power": ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1"),
-}
-
-LOG = {"process": 4096, "power": 1024}
-"""Transactions that the log holds. Moving it waits for the disk, which `"process"` hardly does otherwise;
-with `"power"` each commit waits, and for longer as long as the log's file still grows."""
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
@@ -61,20 +55,20 @@ class Database:
     """
 
     def __init__(self, path: str, fsync: Fsync, timeout: float, *, schema: Schema, owner: str) -> None:
-        if fsync not in _FSYNC:
+        if fsync not in FSYNC:
             raise InvalidInput(f'fsync={fsync!r} is not known. Pass fsync="process" or fsync="power".')
         self.path = path
         self._fsync = fsync
         self._schema = schema
         self._owner = owner
         self._timeout = timeout
-        self._file, target = _absolute(path)
-        self._connect = partial(_connect, target, fsync, timeout)
+        self._file, target = absolute(path)
+        self._connect = partial(connect, target, fsync, timeout)
         self.closed = False
         self._lost = False
         self._next_look = 0.0
         self._renew_locks()
-        self._connections: _Connections | None = None
+        self._connections: Connections | None = None
         self.in_memory = False
         _crosses_forks(self)  # now: a fork may come as it is opened
         self.in_memory = self._connected().log is None
@@ -157,7 +151,7 @@ class Database:
                         cursor.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise typed(error, self.path) from error
-            except _CutOff:
+            except CutOff:
                 raise self._given_up() from None
             except _SENSELESS as error:
                 if isinstance(error, FlowError):
@@ -166,7 +160,7 @@ class Database:
 
     # -- opening and closing ----------------------------------------------------------------------
 
-    def _connected(self) -> _Connections:
+    def _connected(self) -> Connections:
         with self._opening:  # writers and readers have no lock in common
             if self._lost:
                 raise _lost(self.path, self._owner)
@@ -178,11 +172,11 @@ class Database:
                 self._connections = self._open()
             return self._connections
 
-    def _open(self) -> _Connections:
-        _prepare(self.path, self._file)
+    def _open(self) -> Connections:
+        prepare(self.path, self._file)
         try:
-            writer = self._patiently(partial(_open_writer, self._connect, self._schema, self.path))
-            connections = _Connections(writer, self._connect, LOG[self._fsync])
+            writer = self._patiently(partial(open_writer, self._connect, self._schema, self.path))
+            connections = Connections(writer, self._connect, LOG[self._fsync])
         except sqlite3.Error as error:
             raise typed(error, self.path) from error
         except UnicodeDecodeError as error:  # SQLite quotes what it stumbles over, bytes of any kind
@@ -196,7 +190,7 @@ class Database:
             self._lost = self.closed = True
             if self._connections is not None:
                 self._finalizer.detach()
-                _keep_open(self._connections)
+                keep_open(self._connections)
                 self._connections = None
         return _lost(self.path, self._owner)
 
@@ -255,79 +249,15 @@ class Database:
         """
         opening = self._opening not in self._held_by_forks.get(threading.get_ident(), [])
         if self._has_file_open() or (opening and self._opening.locked()):
-            if (file := _identity(self._file)) is not None:
-                _inherited.add(file)
+            inherit(self._file)
             if self._connections is not None:
                 self._finalizer.detach()
-                _abandoned.append(self._connections)
+                abandon(self._connections)
                 self._connections = None
         self._renew_locks()
 
     def _has_file_open(self) -> bool:
         return self._connections is not None and self._connections.log is not None
-
-
-class _CutOff(Exception):
-    """A connection would be to another file than those that are open."""
-
-
-class _Connections:
-    """The open connections of one process to one database. `log` is None where it is in memory."""
-
-    def __init__(
-        self, writer: sqlite3.Connection, connect: Callable[[], sqlite3.Connection], log: int
-    ) -> None:
-        file = _file_of(writer)
-        self.file = file
-        self.identity = _identity(file) if file else None
-        self.writer = writer
-        self.cursor = writer.cursor()
-        self.log = WriteAheadLog(file, connect, log) if file else None
-        self._connect = connect
-        self._reader: sqlite3.Connection | None = None
-
-    def are_cut_off(self) -> bool:
-        """Whether the file was deleted, or another one has its name."""
-        try:
-            found = os.stat(self.file) if self.file else None
-        except FileNotFoundError:
-            return True
-        except OSError:  # no reason to think so: a folder that may not be looked into any more
-            return False
-        return found is not None and (found.st_dev, found.st_ino) != self.identity
-
-    def reader(self) -> sqlite3.Cursor:
-        """A cursor for reading; of the writing connection where the database lives in that alone.
-
-        Raises:
-            _CutOff: there would be another file in that one's place.
-        """
-        if self.log is None:
-            return self.cursor
-        if self._reader is None:
-            if self.are_cut_off():
-                raise _CutOff
-            self._reader = self._connect()
-        return self._reader.cursor()
-
-    def close(self) -> None:
-        if self.are_cut_off():
-            _keep_open(self)
-            return
-        if self._reader is not None:
-            self._reader.close()
-        if self.log is not None:
-            self.log.close()
-        self.writer.close()
-
-
-def _keep_open(connections: _Connections) -> None:
-    """Let nobody close them, not even the end of the interpreter, which closes what it collects."""
-    _abandoned.append(connections)
-    with suppress(ImportError):  # a Python that was built without it
-        from ctypes import py_object, pythonapi
-
-        pythonapi.Py_IncRef(py_object(connections))
 
 
 def _lost(path: str, owner: str) -> SaverError:
@@ -338,123 +268,4 @@ def _lost(path: str, owner: str) -> SaverError:
     )
 
 
-def _absolute(path: str) -> tuple[str, str]:
-    """The file that a path or an SQLite URI names, "" if it is in memory; and what SQLite is to open.
-
-    They stay the same as the process changes its folder, as a daemon does after its fork.
-    """
-    if path == ":memory:":
-        return "", path
-    if not path.startswith("file:"):
-        file = os.path.join(os.getcwd(), path)
-        return file, file
-    uri = urlsplit(path)
-    if uri.path == ":memory:" or "mode=memory" in uri.query:
-        return "", path
-    if uri.path.startswith("/"):
-        return unquote(uri.path), path
-    folder = os.path.join(os.getcwd(), "")
-    return folder + unquote(uri.path), f"file:{quote(folder)}{path.removeprefix('file:')}"
-
-
-def _prepare(path: str, file: str) -> None:
-    """See to it that there is a folder, and in it a file that only its owner can read.
-
-    Raises:
-        SaverError: there is none, or the file can't be opened in this process.
-    """
-    if file and _identity(file) in _inherited:
-        raise SaverError(
-            f"{path}: this process was forked while its parent was in the middle of a transaction on the file, so that "
-            "SQLite can't tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
-        )
-    if not file or path.startswith("file:"):
-        return
-    folder = os.path.dirname(file)
-    if not os.path.isdir(folder):
-        raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
-    with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    """Which file it is, by whatever name; None if there is none."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a file that ends within a page. SQLite would read zeros in place of what is gone, as values.
-
-    Where there is a log the page may be in it: a power cut can end the move into the file anywhere.
-
-    Raises:
-        NotADatabase: it does.
-    """
-    file = _file_of(connection)
-    (page,) = connection.execute("PRAGMA page_size").fetchone()
-    try:
-        size = os.stat(file).st_size
-    except OSError:  # there is none: in memory, or SQLite will say so
-        return
-    if size % page == 0 or os.path.exists(file + "-wal"):
-        return
-    try:
-        connection.execute("PRAGMA schema_version")
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:  # a size of its own is no wonder
-            raise
-    raise cut_off(path, size, page)
-
-
-def _file_of(connection: sqlite3.Connection) -> str:
-    """The file that a connection is to, as an absolute path; "" where it is in memory."""
-    return str(connection.execute("PRAGMA database_list").fetchone()[2])
-
-
-def _open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path: str) -> sqlite3.Connection:
-    writer = connect()
-    try:
-        if not schema.check(writer, path):
-            writer.execute("PRAGMA journal_mode = WAL")
-            schema.migrate(writer, path)
-        writer.execute("PRAGMA busy_timeout = 0")
-    except BaseException:
-        writer.close()
-        raise
-    return writer
-
-
-def _connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:
-    """A connection that checkpoints nothing by itself, and waits `timeout` seconds for others."""
-    connection = sqlite3.connect(
-        path, timeout=timeout, isolation_level=None, check_same_thread=False, uri=path.startswith("file:")
-    )
-    try:
-        _refuse_what_was_cut(connection, path)
-        for pragma in (*_PRAGMAS, *_FSYNC[fsync], f"journal_size_limit = {LOG[fsync] * PAGE}"):
-            connection.execute(f"PRAGMA {pragma}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _renew_creating() -> None:
-    global _creating
-    _creating = threading.Lock()
-
-
-_creating = threading.Lock()
-"""Held while this process has a new file open itself: SQLite here has no locks on it until that is closed."""
-
-after_fork(_renew_creating)
 _crosses_forks = each_around_fork(Database.before_fork, Database.after_fork, Database.cross_fork)
-_abandoned: list[_Connections] = []
-"""Connections of a parent, and to files that are gone: kept, because collecting them would close them."""
-
-_inherited: set[tuple[int, int]] = set()
-"""The files of those."""

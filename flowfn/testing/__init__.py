@@ -1,6 +1,6 @@
 """For tests of workflows: crashes wherever there can be one, replay after each call, faults on plan, virtual time.
 
-Nothing of a program imports it. Its fixtures come with pytest (`flowfn.testing.plugin`).
+Nothing of a program imports it. Its fixtures come with pytest (`flowfn.pytest_plugin`).
 """
 
 from flowfn.testing.clock import VirtualClock

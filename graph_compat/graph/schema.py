@@ -17,6 +17,7 @@ from flowfn.values import MISSING
 from graph_compat.channels import BinaryOperatorAggregate, DeltaChannel, LastValue
 from graph_compat.channels.base import BaseChannel
 from graph_compat.constants import ROOT
+from graph_compat.injection import body_of
 from graph_compat.managed import ManagedValue, is_managed_value
 
 AnyChannel = BaseChannel[Any, Any, Any]
@@ -72,6 +73,22 @@ def has_fields(schema: Any) -> bool:
 
 def _inherits_fields(schema: type) -> bool:
     return any(getattr(base, "__annotations__", None) for base in schema.__mro__[1:-1])
+
+
+def inferred_schema(function: Any) -> Any:
+    """What a function's first parameter is annotated with, if that is a class with fields; else None."""
+    body = body_of(function)
+    if not (inspect.isfunction(body) or inspect.ismethod(body)):
+        return None
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = get_type_hints(body)
+    except Exception:
+        return None
+    if not parameters:
+        return None
+    hint = hints.get(parameters[0].name)
+    return hint if isinstance(hint, type) and has_fields(hint) else None
 
 
 def maker(schema: Any) -> Callable[[dict[str, Any]], Any] | None:

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, get_type_hints
+from typing import Any, Generic
 
 from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-from graph_compat.channels import LastValue
-from graph_compat.constants import CONF, END, SENDS, START
+from graph_compat.constants import END, START
 from graph_compat.graph.action import action_of, name_of
 from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
+from graph_compat.graph.checking import check_graph, check_name
 from graph_compat.graph.compiled_state import CompiledStateGraph
+from graph_compat.graph.keys import Keys
 from graph_compat.graph.lowering import lower
 from graph_compat.graph.node import StateNodeSpec
-from graph_compat.graph.schema import AnyChannel, Schema, has_fields, read_schema
-from graph_compat.injection import body_of
-from graph_compat.managed import ManagedValue
+from graph_compat.graph.schema import Schema, inferred_schema
 from graph_compat.types import All, Checkpointer, ensure_valid_checkpointer
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
-from graph_compat.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, renamed
+from graph_compat.warnings import (
+    LangGraphDeprecatedSinceV05,
+    LangGraphDeprecatedSinceV10,
+    refuse_others,
+    renamed,
+)
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
 
 logger = logging.getLogger("graph_compat")
 
 
-_RESERVED = ("|", ":")
 _TOO_LATE = (
     "Adding {} to a graph that has already been compiled. This will not be reflected in the compiled graph."
 )
@@ -109,66 +110,28 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         output_schema = renamed(
             deprecated, "output", "output_schema", output_schema, LangGraphDeprecatedSinceV05
         )
-        _refuse(deprecated, "StateGraph()")
+        refuse_others(deprecated, "StateGraph()")
         self.nodes: dict[str, StateNodeSpec] = {}
         self.edges: set[tuple[str, str]] = set()
         self.branches: defaultdict[str, dict[str, BranchSpec]] = defaultdict(dict)
         self.waiting_edges: set[tuple[tuple[str, ...], str]] = set()
-        self.channels: dict[str, AnyChannel] = {}
-        self.managed: dict[str, type[ManagedValue[Any]]] = {}
-        self.schemas: dict[Any, dict[str, Any]] = {}
+        self._keys = Keys()
+        self.channels = self._keys.channels
+        self.managed = self._keys.managed
+        self.schemas = self._keys.schemas
         self.node_defaults = NodeDefaults()
         self.compiled = False
         self.state_schema = state_schema
         self.input_schema: Any = input_schema if input_schema is not None else state_schema
         self.output_schema: Any = output_schema if output_schema is not None else state_schema
         self.context_schema = context_schema
-        self._read: list[tuple[Any, Schema]] = []
-        self._add_schema(state_schema)
-        self._add_schema(self.input_schema, managed=self.input_schema is state_schema)
-        self._add_schema(self.output_schema, managed=self.output_schema is state_schema)
-
-    # -- schemas --------------------------------------------------------------------------------
+        self._keys.add(state_schema)
+        self._keys.add(self.input_schema, managed=self.input_schema is state_schema)
+        self._keys.add(self.output_schema, managed=self.output_schema is state_schema)
 
     def schema_of(self, schema: Any) -> Schema:
         """A schema of the graph, as it was read."""
-        for known, read in self._read:
-            if known is schema or known == schema:
-                return read
-        return self._add_schema(schema)
-
-    def _add_schema(self, schema: Any, *, managed: bool = True) -> Schema:
-        for known, read in self._read:
-            if known is schema:
-                return read
-        if not isinstance(schema, type) and not has_fields(schema) and not hasattr(schema, "__origin__"):
-            warnings.warn(
-                f"Invalid state_schema: {schema}. Expected a type or Annotated[type, reducer].",
-                UserWarning,
-                stacklevel=4,
-            )
-        read = read_schema(schema)
-        if read.managed and not managed:
-            names = ", ".join(read.managed)
-            where = getattr(schema, "__name__", str(schema))
-            raise ValueError(
-                f"Invalid managed channels detected in {where}: {names}."
-                " Managed channels are not permitted in Input/Output schema."
-            )
-        for key, channel in read.channels.items():
-            self._add_channel(key, channel)
-        for key, kind in read.managed.items():
-            if self.managed.setdefault(key, kind) is not kind:
-                raise ValueError(f"Managed value '{key}' already exists with a different type")
-        self._read.append((schema, read))
-        self.schemas[schema] = {**read.channels, **read.managed}
-        return read
-
-    def _add_channel(self, key: str, channel: AnyChannel) -> None:
-        """The first declaration of a key counts; a later one may say less, or the same, but nothing else."""
-        known = self.channels.setdefault(key, channel)
-        if known is not channel and known != channel and type(channel) is not LastValue:
-            raise ValueError(f"Channel '{key}' already exists with a different type")
+        return self._keys.of(schema)
 
     # -- nodes ----------------------------------------------------------------------------------
 
@@ -208,17 +171,17 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """
         retry_policy = renamed(deprecated, "retry", "retry_policy", retry_policy, LangGraphDeprecatedSinceV05)
         input_schema = renamed(deprecated, "input", "input_schema", input_schema, LangGraphDeprecatedSinceV05)
-        _refuse(deprecated, "add_node()")
+        refuse_others(deprecated, "add_node()")
         name, action = self._named(node, action)
         if self.compiled:
             logger.warning(_TOO_LATE.format("a node"))
-        self._check_name(name)
+        check_name(name, self.nodes)
         looked_at = action_of(action, name)
         schema = input_schema if input_schema is not None else inferred_schema(action)
         if schema is None:
             schema = self.state_schema
         else:
-            self._add_schema(schema)
+            self._keys.add(schema)
         self.nodes[name] = StateNodeSpec(
             runnable=action,
             action=looked_at,
@@ -248,23 +211,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             raise ValueError("Node name must be provided if action is not a function")
         return name, node
 
-    def _check_name(self, name: str) -> None:
-        if name in self.nodes:
-            raise ValueError(f"Node `{name}` already present.")
-        if name in (START, END):
-            raise ValueError(f"Node `{name}` is reserved.")
-        for character in _RESERVED:
-            if character in name:
-                raise ValueError(
-                    f"'{character}' is a reserved character and is not allowed in the node names."
-                )
-
     def _add_handler(self, name: str, handler: Any) -> None:
         if name in self.nodes:
             raise ValueError(f"Auto-generated error handler node `{name}` already exists.")
         schema = inferred_schema(handler)
         if schema is not None:
-            self._add_schema(schema)
+            self._keys.add(schema)
         self.nodes[name] = StateNodeSpec(
             runnable=handler,
             action=action_of(handler, name),
@@ -345,7 +297,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if name in self.branches.get(source, ()):
             raise ValueError(f"Branch with name `{name}` already exists for node `{source}`")
         action, schema = action_of(path, name), inferred_schema(path)
-        read = self._add_schema(schema) if schema is not None else None
+        read = self._keys.add(schema) if schema is not None else None
         self.branches[source][name] = BranchSpec(action, ends_of(path, path_map), read)
         return self
 
@@ -399,32 +351,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             ValueError: one doesn't, nothing leads out of START, `interrupt` names an unknown node, or a name is
                 reserved.
         """
-        if SENDS in self.channels:
-            raise ValueError(f"Channel '{SENDS}' is reserved and cannot be used in the graph")
-        for kind, names in (("Channel", self.channels), ("Node", self.nodes)):
-            if CONF in names:
-                raise ValueError(f"{kind} name '{CONF}' is reserved. Choose another")
-        joined = [(start, end) for starts, end in self.waiting_edges for start in starts]
-        edges = [*self.edges, *joined]
-        for source in {*(start for start, _ in edges), *self.branches}:
-            if source not in self.nodes and source != START:
-                raise ValueError(f"Found edge starting at unknown node '{source}'")
-        if not self.branches.get(START) and not any(start == START for start, _ in edges):
-            raise ValueError(
-                "Graph must have an entrypoint: add at least one edge from START to another node"
-            )
-        for source, branches in self.branches.items():
-            for name, branch in branches.items():
-                for end in branch.ends.values() if branch.ends is not None else ():
-                    if end not in self.nodes and end != END:
-                        raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
-        commanded = [end for spec in self.nodes.values() if not spec.is_error_handler for end in spec.ends]
-        for end in (*(end for _, end in edges), *commanded):
-            if end not in self.nodes and end != END:
-                raise ValueError(f"Found edge ending at unknown node `{end}`")
-        for node in interrupt or ():
-            if node not in self.nodes:
-                raise ValueError(f"Interrupt node `{node}` not found")
+        check_graph(self, interrupt or ())
         self.compiled = True
         return self
 
@@ -473,22 +400,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         )
 
 
-def inferred_schema(function: Any) -> Any:
-    """What a function's first parameter is annotated with, if that is a class with fields; else None."""
-    body = body_of(function)
-    if not (inspect.isfunction(body) or inspect.ismethod(body)):
-        return None
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-        hints = get_type_hints(body)
-    except Exception:
-        return None
-    if not parameters:
-        return None
-    hint = hints.get(parameters[0].name)
-    return hint if isinstance(hint, type) and has_fields(hint) else None
-
-
 def _ends(
     action: Any, destinations: Mapping[str, str] | tuple[str, ...] | None
 ) -> tuple[str, ...] | Mapping[str, str]:
@@ -496,8 +407,3 @@ def _ends(
     if destinations is not None:
         return destinations if isinstance(destinations, Mapping) else tuple(destinations)
     return command_ends(return_hint(action))
-
-
-def _refuse(unknown: Mapping[str, Any], where: str) -> None:
-    if unknown:
-        raise TypeError(f"{where} got an unexpected keyword argument {next(iter(unknown))!r}")

@@ -2,6 +2,13 @@
 
 Importing this loads no LangChain. The marks (`InjectedState`, `InjectedStore`, `ToolRuntime`) do, where it is
 installed: its tools go by them.
+
+- An agent: `chat_agent_executor` puts it together, of `agent_states`, `agent_nodes` and `agent_routes`; `chat_models`
+  and `prompts`: what it asks, and how; `chat`: messages.
+- Tools: `tool_node` answers calls, which `tool_input` reads and `requests` shows to interceptors. `tool` is one, of
+  LangChain's (`langchain_tools`) or a function; `injected` are the parameters that the graph fills, by `marks`;
+  `tool_results` and `tool_errors`: what becomes of what it returns and raises. `tool_validator`: checks alone.
+- `interrupt`: how a program and a human talk of a call.
 """
 
 from __future__ import annotations

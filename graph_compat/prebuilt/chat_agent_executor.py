@@ -8,23 +8,20 @@
 | `tools` | answers calls: in one task (v1), or each in its own (v2) | from the top; the end after `return_direct` |
 | `generate_structured_response` | calls the model once more, for `response_format` | the end |
 
-Rule: with v2 a call is sent without the state, which the node reads when it runs: a superstep of many calls
-stores the messages once.
+Rule: the nodes are put together here, and do their work elsewhere: `agent_nodes` calls the model, `tool_node` the
+tools, and `agent_routes` says where to go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.lazy import lazily
-from flowfn.values import Send
-from graph_compat.constants import END, START
-from graph_compat.graph.action import immediate
-from graph_compat.graph.branch import BranchSpec
+from graph_compat.constants import END
 from graph_compat.graph.state import CompiledStateGraph, StateGraph
 from graph_compat.prebuilt.agent_nodes import CallModel, Choice, Structure, value_of
+from graph_compat.prebuilt.agent_routes import Routes, connect
 from graph_compat.prebuilt.agent_states import (
     AgentState,
     AgentStateWithStructuredResponse,
@@ -33,10 +30,9 @@ from graph_compat.prebuilt.agent_states import (
     pydantic_states,
     with_model_input,
 )
-from graph_compat.prebuilt.chat import calls_of, last_of_model, open_calls_in, role_of, uses_langchain
+from graph_compat.prebuilt.chat import uses_langchain
 from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, is_bound, ready
 from graph_compat.prebuilt.prompts import prompt_action
-from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
 from graph_compat.prebuilt.tool import FunctionTool
 from graph_compat.prebuilt.tool_node import ToolNode
 from graph_compat.types import Checkpointer
@@ -144,21 +140,18 @@ def create_react_agent(
             " `from langchain.agents import create_agent`.",
             LangGraphDeprecatedSinceV10,
         )
-    schema = state_schema
-    if schema is None:
-        schema = default_state(dicts=plain, structured=response_format is not None)
-    check_state(schema, structured=response_format is not None)
-
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema, context_schema)
-    routes = _Routes(
+    structured = response_format is not None
+    schema = default_state(dicts=plain, structured=structured) if state_schema is None else state_schema
+    check_state(schema, structured=structured)
+    routes = Routes(
         version,
         start="agent" if pre_model_hook is None else "pre_model_hook",
-        end=END if response_format is None else "generate_structured_response",
-        direct=frozenset(
-            name for name, tool in node.tools_by_name.items() if getattr(tool, "return_direct", False)
-        ),
+        end="generate_structured_response" if structured else END,
+        direct=_direct(node),
         hooked=post_model_hook is not None,
     )
+
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema, context_schema)
     read = prompt_action(prompt, lambda state: value_of(state, "messages"), as_dict=plain)
     builder.add_node(
         "agent",
@@ -169,16 +162,12 @@ def create_react_agent(
         builder.add_node("tools", node)
     if pre_model_hook is not None:
         builder.add_node("pre_model_hook", pre_model_hook)
-        builder.add_edge("pre_model_hook", "agent")
     if post_model_hook is not None:
         builder.add_node("post_model_hook", post_model_hook)
-        builder.add_edge("agent", "post_model_hook")
-    if response_format is not None:
+    if structured:
         text, form = response_format if isinstance(response_format, tuple) else (None, response_format)
         builder.add_node("generate_structured_response", Structure(choice, form, text, plain))
-        builder.add_edge("generate_structured_response", END)
-    builder.add_edge(START, routes.start)
-    _connect(builder, routes, "agent" if post_model_hook is None else "post_model_hook")
+    connect(builder, routes)
     return builder.compile(
         checkpointer=checkpointer,
         store=store,
@@ -199,54 +188,15 @@ def _tool_node(tools: Sequence[Any] | ToolNode, plain: bool) -> tuple[ToolNode, 
     return ToolNode(ours), [tool for tool in tools if isinstance(tool, dict)]
 
 
+def _direct(node: ToolNode) -> frozenset[str]:
+    """The tools whose answers are the agent's last word."""
+    return frozenset(
+        name for name, tool in node.tools_by_name.items() if getattr(tool, "return_direct", False)
+    )
+
+
 def _model(model: Any, tools: Sequence[Any]) -> Any:
     return model if chooses_model(model) else ready(model, tools)
-
-
-@dataclass(frozen=True)
-class _Routes:
-    """Where an agent goes: `start` begins a turn, `end` closes the last one.
-
-    `hooked` says that a hook follows the model, and may have answered its calls.
-    """
-
-    version: str
-    start: str
-    end: str
-    direct: frozenset[str]
-    hooked: bool
-
-    def after_model(self, state: Any) -> Any:
-        """To the tools for the calls of the last message that nobody has answered; else to the end."""
-        messages = value_of(state, "messages")
-        open_calls = open_calls_in(messages)
-        if not open_calls:
-            return self.start if self.hooked and role_of(messages[-1]) == "tool" else self.end
-        if self.version == "v1" and open_calls == calls_of(last_of_model(messages)):
-            return "tools"
-        return [Send("tools", {"__type": CALL_WITH_CONTEXT, "tool_call": call}) for call in open_calls]
-
-    def after_tools(self, state: Any) -> str:
-        """To the end if one of the last calls is to be returned as it is; else from the top.
-
-        With v2 each call decides by itself, and sees no other call's answer: so the calls count, not the answers.
-        """
-        source = last_of_model(value_of(state, "messages"))
-        calls = () if source is None else calls_of(source)
-        return END if any(call["name"] in self.direct for call in calls) else self.start
-
-
-def _connect(builder: Any, routes: _Routes, last: str) -> None:
-    """The edges out of the model's turn, whose last node is `last`, and out of the tools."""
-    if "tools" not in builder.nodes:
-        builder.add_edge(last, routes.end)
-        return
-    back = [routes.start] if routes.hooked else []
-    _branch(builder, last, routes.after_model, ["tools", *back, routes.end])
-    if routes.direct:
-        _branch(builder, "tools", routes.after_tools, [routes.start, END])
-    else:
-        builder.add_edge("tools", routes.start)
 
 
 def _should_bind_tools(model: Any, tools: Sequence[Any], num_builtin: int = 0) -> bool:
@@ -256,12 +206,6 @@ def _should_bind_tools(model: Any, tools: Sequence[Any], num_builtin: int = 0) -
         ValueError: others are bound.
     """
     return not is_bound(model, tools, num_builtin)
-
-
-def _branch(builder: Any, source: str, path: Callable[[Any], Any], ends: list[str]) -> None:
-    """A conditional edge whose function takes no time."""
-    name = path.__name__
-    builder.branches[source][name] = BranchSpec(immediate(path, name, path), {end: end for end in ends})
 
 
 create_tool_calling_executor: Callable[..., Any] = create_react_agent

@@ -24,7 +24,7 @@ from graph_compat.pregel.lowering import Description, Names, lower, no_input
 from graph_compat.pregel.schemas import model_of_channels
 from graph_compat.types import All, Checkpointer, StreamMode, ensure_valid_checkpointer
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
-from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, refuse_others, renamed
 
 if TYPE_CHECKING:
     from flowfn.drawing import Graph
@@ -80,14 +80,10 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
         stream_transformers: Any = None,
         **deprecated: Any,
     ) -> None:
-        if "config_type" in deprecated:
-            warn(
-                "`config_type` is deprecated and will be removed. Please use `context_schema` instead.",
-                LangGraphDeprecatedSinceV10,
-            )
-            context_schema = deprecated.pop("config_type") if context_schema is None else context_schema
-        for unknown in deprecated:
-            raise TypeError(f"Pregel() got an unexpected keyword argument {unknown!r}")
+        context_schema = renamed(
+            deprecated, "config_type", "context_schema", context_schema, LangGraphDeprecatedSinceV10
+        )
+        refuse_others(deprecated, "Pregel()")
         if stream_transformers:
             raise NotImplementedError(f"stream_transformers is left out: {EVENTS}")
         ensure_valid_checkpointer(checkpointer)

@@ -32,7 +32,7 @@ from checkpointers.postgres.forms import (
 )
 from checkpointers.postgres.looks import _BASE, _LAST, _LOOK
 from checkpointers.postgres.reading import _PLACES_OF_THREAD, _query
-from checkpointers.postgres.rows import _ADD_WRITES_TO
+from checkpointers.postgres.statements import ADD_WRITES_TO
 from flowfn import entrypoint
 from flowfn.errors import LeaseLost, SaverError, SerializationError
 from flowfn.ports import Begin, CheckpointRow, Commit, Versioned, WriteRow
@@ -458,7 +458,7 @@ def test_a_checkpoint_of_an_id_is_not_walked_to(postgres_server: str) -> None:
             planned(_query(("thread", "namespace", "id")), 1, "t", "", b"id", []),
             planned(_LOOK, "t", 1, "", b"id"),
             planned(_BASE, 1, "", b"id"),
-            planned(_ADD_WRITES_TO, "t", 1, "", b"id", b""),
+            planned(ADD_WRITES_TO, "t", 1, "", b"id", b""),
             planned(_PLACES_OF_THREAD, "", b"id", "t"),
         }
         for plan in by_id:

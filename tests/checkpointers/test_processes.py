@@ -292,7 +292,7 @@ import threading
 from flowfn.sqlite import database
 child = os.fork()
 if child == 0:
-    opening, both = database._open_writer, threading.Barrier(2)
+    opening, both = database.open_writer, threading.Barrier(2)
     opened = []
     def open_writer(*args):
         opened.append(opening(*args))
@@ -301,7 +301,7 @@ if child == 0:
         except threading.BrokenBarrierError:
             pass
         return opened[-1]
-    database._open_writer = open_writer
+    database.open_writer = open_writer
     users = [threading.Thread(target=saver.claim, args=["t"]), threading.Thread(target=saver.load, args=["t"])]
     [one.start() for one in users]
     [one.join() for one in users]

@@ -90,6 +90,6 @@ def test_a_folder_that_may_not_be_looked_into_is_no_loss(
     with opened(path) as saver:
         put(saver, checkpoint("c1"))
         with monkeypatch.context() as patched:
-            patched.setattr("flowfn.sqlite.database.os.stat", denied)
+            patched.setattr("flowfn.sqlite.connections.os.stat", denied)
             put(saver, checkpoint("c2", parent="c1"))
         assert loaded(saver).checkpoint.id == "c2"

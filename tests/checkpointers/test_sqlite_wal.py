@@ -8,7 +8,7 @@ from pathlib import Path
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put, write, writes
 from flowfn.ports import Versioned
-from flowfn.sqlite.database import LOG
+from flowfn.sqlite.connections import LOG
 from flowfn.sqlite.wal import PAGE
 
 TRANSACTIONS = LOG["process"]

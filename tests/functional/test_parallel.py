@@ -13,6 +13,7 @@ from checkpointers import MemorySaver
 from flowfn import as_completed, entrypoint, gather, task
 from flowfn.hosts import claims, commits, threads
 from flowfn.hosts.admission import Admission
+from flowfn.hosts.waker import Waker
 from flowfn.ports import Commit, Lease
 
 from ..worlds import Rendezvous, World
@@ -401,8 +402,8 @@ def test_calls_run_where_the_thread_that_looks_after_them_cant_be_started(
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    waker = threads._Waker()
-    monkeypatch.setattr(threads, "_waker", waker)
+    waker = Waker()
+    monkeypatch.setattr(threads, "WAKER", waker)
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
         assert wf.invoke(1) == 2
@@ -414,8 +415,8 @@ def test_calls_run_where_the_thread_that_looks_after_them_cant_be_started(
 
 def test_calls_are_looked_after_where_the_thread_that_did_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another takes its place."""
-    waker = threads._Waker()
-    monkeypatch.setattr(threads, "_waker", waker)
+    waker = Waker()
+    monkeypatch.setattr(threads, "WAKER", waker)
     waker._thread = threading.Thread(target=lambda: None)
     waker._thread.start()
     waker._thread.join()

@@ -37,6 +37,20 @@ async def one_node(t):
     await t.stream(app, {"a": "foo"}, stream_mode="updates")
 
 
+async def an_old_name_of_the_context_schema(t):
+    """It warns, and counts where the new one isn't given."""
+    node = NodeBuilder().subscribe_only("a").do(double).write_to("b").build()
+    given = {
+        "nodes": {"node": node},
+        "channels": {"a": EphemeralValue(str), "b": EphemeralValue(str)},
+        "input_channels": "a",
+        "output_channels": "b",
+    }
+    for schemas in ({"config_type": dict}, {"config_type": dict, "context_schema": list}):
+        app = t.warns(lambda more=schemas: Pregel(**given, **more))
+        t.note("context", app.context_schema)
+
+
 async def channels_by_name(t):
     """A single input or output channel is a plain value."""
     node = NodeBuilder().subscribe_only("a").do(t.node(double)).write_to("b").build()

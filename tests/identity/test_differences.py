@@ -18,8 +18,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flowfn.identity.differences import changes
 from flowfn.identity.digest import digest
-from flowfn.identity.forms import changes
 from flowfn.report import Change
 
 
@@ -141,7 +141,7 @@ def test_no_class_of_the_program_is_needed() -> None:
     """G5: a form is read in a process that has none of its types."""
     found = changes(form(Line("a", Colour.RED)), form(Line("b", Colour.RED)))
     script = (
-        "from flowfn.identity.forms import changes\n"
+        "from flowfn.identity.differences import changes\n"
         f"print([tuple(c) for c in changes({form(Line('a', Colour.RED))!r}, {form(Line('b', Colour.RED))!r})])"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,0 +1,68 @@
+"""What an instance carries: its attributes, in `__dict__` and in slots.
+
+Rule: looking changes nothing, and what an instance only remembers doesn't count: a value that has been asked for
+something is the value that it was before.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from flowfn.values import MISSING
+
+__all__ = ["attributes_of", "own", "own_state"]
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """The attributes of an instance, those in slots included.
+
+    Not by `object.__getstate__`, which leaves a note in the class: looking at a value changes nothing.
+    """
+    cls = type(value)
+    slots = _slots_of.get(cls)
+    if slots is None:
+        slotted = (vars(base).items() for base in cls.__mro__ if "__slots__" in vars(base))
+        members = (item for items in slotted for item in items)
+        slots = _slots_of[cls] = tuple(
+            name for name, each in members if type(each) is types.MemberDescriptorType
+        )
+    found: dict[str, Any] = own(cls, getattr(value, "__dict__", None)) or {}
+    if not slots:
+        return found
+    held = ((name, getattr(value, name, MISSING)) for name in slots)
+    return {**found, **{name: item for name, item in held if item is not MISSING}}
+
+
+_slots_of: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def own(cls: type, attributes: Any) -> Any:
+    """Attributes without those that a `cached_property` made: they are there once somebody has asked for them.
+
+    Nor the note that `typing` makes on what was made by a parametrised class, and the hash that attrs keeps.
+    """
+    computed = _computed_of.get(cls)
+    if computed is None:
+        members = (item for base in cls.__mro__ for item in vars(base).items())
+        cached = (name for name, each in members if _is_cached(each))
+        computed = _computed_of[cls] = frozenset((*cached, "__orig_class__", "_attrs_cached_hash"))
+    if not attributes or computed.isdisjoint(attributes):
+        return attributes
+    return {name: item for name, item in attributes.items() if name not in computed}
+
+
+def own_state(cls: type, state: Any) -> Any:
+    """The same of what `__reduce_ex__` gives: the attributes, with or without those in slots."""
+    if isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], dict):
+        return own(cls, state[0]) or None, state[1]
+    return (own(cls, state) or None) if isinstance(state, dict) and state else state
+
+
+_computed_of: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+
+
+def _is_cached(member: Any) -> bool:
+    """Python's, or a library's of that name."""
+    return any(each.__name__ == "cached_property" for each in type(member).__mro__)

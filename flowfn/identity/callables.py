@@ -1,0 +1,99 @@
+"""The forms of functions, methods, classes and modules.
+
+Rule: they count by name, and so stay the same value when their code is edited. Where functions share a name (lambdas,
+and functions made in functions), their code and what they were made with tell them apart.
+"""
+
+from __future__ import annotations
+
+import types
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.identity.leaves import LEAVES
+from flowfn.identity.names import qualified_name
+from flowfn.identity.notation import Field, Form, tagged
+
+if TYPE_CHECKING:
+    from flowfn.identity.canonical import Walk
+
+__all__ = ["CALLABLES", "by_name", "wrapper_form", "wraps_a_function"]
+
+
+def by_name(walk: Walk, value: Any) -> Any:
+    """What has a name of its own, and is the same under it: a class, a module, a function of a module."""
+    return tagged("name", qualified_name(value))
+
+
+def _partial(walk: Walk, value: partial[Any]) -> Any:
+    parts = (value.func, value.args, value.keywords)
+    steps = (Field(".func"), Field(".args"), Field(".keywords"))
+    return tagged("partial", *map(walk.walk, parts, steps))
+
+
+def _method(walk: Walk, value: Any) -> Any:
+    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
+
+
+def _builtin(walk: Walk, value: Any) -> Any:
+    """A built-in function or method: of a module, or bound to a value."""
+    owner = value.__self__
+    if owner is None or isinstance(owner, types.ModuleType):
+        return by_name(walk, value)
+    return tagged("builtin", value.__qualname__, walk.walk(owner, Field(".__self__")))
+
+
+def _function(walk: Walk, value: types.FunctionType) -> Any:
+    """By name; local functions and lambdas, which share names, also by code and closure."""
+    if "<" not in value.__qualname__:
+        return by_name(walk, value)
+    from flowfn.identity.fingerprint import fingerprint
+
+    captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
+    positional = [_constant(walk, each) for each in value.__defaults__ or ()]
+    named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
+    defaults = [[positional, named]] if positional or named else []
+    return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)
+
+
+def _captured(walk: Walk, cell: types.CellType) -> Any:
+    """What a closure holds."""
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+    return _constant(walk, value)
+
+
+def _constant(walk: Walk, value: Any) -> Any:
+    """A constant that a local function was made with; what can change under it counts by type."""
+    if type(value) in LEAVES:
+        return walk.walk(value, Field("()"))
+    if isinstance(value, types.FunctionType | type):
+        return qualified_name(value)
+    return walk.by_type(value)
+
+
+def wraps_a_function(cls: type) -> bool:
+    """Whether instances stand for a function, and have its name."""
+    return hasattr(cls, "__wrapped__") or hasattr(cls, "cache_info")
+
+
+def wrapper_form(walk: Walk, value: Any) -> Any:
+    """What wraps a function, as the function: one that shares its name counts by its code and closure as well."""
+    function = getattr(value, "__wrapped__", None)
+    return _function(walk, function) if type(function) is types.FunctionType else by_name(walk, value)
+
+
+CALLABLES: dict[type, Form] = {
+    partial: _partial,
+    types.FunctionType: _function,
+    types.MethodType: _method,
+    types.BuiltinFunctionType: _builtin,
+    types.MethodWrapperType: _builtin,
+    types.WrapperDescriptorType: by_name,
+    types.MethodDescriptorType: by_name,
+    types.ClassMethodDescriptorType: by_name,
+    types.ModuleType: by_name,
+}
+"""By the exact type."""

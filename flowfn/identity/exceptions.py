@@ -1,0 +1,53 @@
+"""The form of an exception: its class, what it was made with, and what it has been given since.
+
+Rule: an error that a record gives back is the one that was raised, though what it held that can't be stored came
+back as its `repr`. Where it was raised and what flowfn wrote into it don't count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowfn.errors import RECORDED_AS
+from flowfn.identity.names import qualified_name
+from flowfn.identity.notation import Field, tagged, tuple_of
+
+if TYPE_CHECKING:
+    from flowfn.identity.canonical import Walk
+
+__all__ = ["exception_form"]
+
+
+def exception_form(walk: Walk, value: BaseException) -> Any:
+    """An exception, by its class's name, its arguments and its attributes."""
+    # The `args` of an OSError lack the names of files that it was made with.
+    given = OSError.__reduce__(value)[1] if isinstance(value, OSError) else value.args
+    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(given)]
+    attributes = {**_native(value), **vars(value)}
+    own = {
+        name: item for name, item in attributes.items() if not name.startswith("__") and name not in _ADDED
+    }
+    more = {name: _told(walk, item, Field(f".{name}")) for name, item in own.items()}
+    return tagged("error", qualified_name(type(value)), tuple_of(args), *([more] if more else []))
+
+
+def _native(error: BaseException) -> dict[str, Any]:
+    """Attributes that its C base has, where they are set: an `ImportError` keeps what it is about in them alone."""
+    names = {name for cls, found in _NATIVE.items() if isinstance(error, cls) for name in found}
+    return {name: item for name in sorted(names) if (item := getattr(error, name)) is not None}
+
+
+_NATIVE = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
+
+_ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
+"""What flowfn puts among an exception's attributes."""
+
+
+def _told(walk: Walk, item: Any, step: Field) -> Any:
+    """What an exception was made with, as it comes back from a record: what can't be stored as its `repr`."""
+    was_weak, walk.weak = walk.weak, False
+    form = walk.walk(item, step)
+    if walk.weak or callable(item):
+        form = walk.walk(repr(item), step)
+    walk.weak |= was_weak
+    return form

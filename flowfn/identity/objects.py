@@ -1,0 +1,114 @@
+"""The forms of objects of named classes: enums, paths, records, models, and all that defines equality.
+
+Rule: an object has the form of what a faithful serializer restores from it: its class's name and its state. What a
+class computes, or keeps for itself, is no part of it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from flowfn.identity.attributes import attributes_of, own, own_state
+from flowfn.identity.containers import CONTAINERS, mapping_form
+from flowfn.identity.leaves import LEAVES
+from flowfn.identity.names import qualified_name
+from flowfn.identity.notation import Field, Form, tagged
+from flowfn.plain import PLAIN
+from flowfn.values import MISSING
+
+if TYPE_CHECKING:
+    from flowfn.identity.canonical import Walk
+
+__all__ = ["enum_form", "form_of_record", "path_form", "reduced_form", "subclass_form"]
+
+
+def enum_form(walk: Walk, value: Any) -> Any:
+    """A member of an enumeration, by its name."""
+    return tagged("enum", qualified_name(type(value)), value.name or str(value.value))
+
+
+def path_form(walk: Walk, value: PurePath) -> Any:
+    """A path, with the same separators on every platform."""
+    return tagged("path", walk.walk(value.as_posix(), Field("")))
+
+
+def subclass_form(base: type) -> Form:
+    """As the plain value that it equals; what an instance carries besides is counted too."""
+    plain = LEAVES.get(base) or CONTAINERS[base]
+    convert = PLAIN[base]
+
+    def form(walk: Walk, value: Any) -> Any:
+        form = plain(walk, convert(value))
+        more = attributes_of(value)
+        if not more:
+            return form
+        return tagged("subclass", qualified_name(type(value)), form, mapping_form(walk, more))
+
+    return form
+
+
+def reduced_form(walk: Walk, value: Any) -> Any:
+    """Objects that define equality, by what `pickle` would keep of them."""
+    cls = type(value)
+    reduce = copyreg.dispatch_table.get(cls)
+    reduced: Any = reduce(value) if reduce is not None else value.__reduce_ex__(2)
+    if isinstance(reduced, str):
+        return tagged("name", reduced)
+    make, arguments, *state = reduced
+    if state:
+        state[0] = own_state(cls, state[0])
+    parts = (make, arguments, *(list(each) if hasattr(each, "__next__") else each for each in state))
+    return tagged("reduced", qualified_name(cls), *(walk.walk(part, Field("")) for part in parts))
+
+
+def form_of_record(cls: type) -> Form | None:
+    """Classes that declare their fields: dataclasses, pydantic, attrs, msgspec, named tuples."""
+    for mark in ("__pydantic_fields__", "model_fields"):
+        if hasattr(cls, mark):
+            return _model(hidden={"id"} if _is_message(cls) else set())
+    for mark in ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__"):
+        declared = getattr(cls, mark, None)
+        if declared is not None:
+            holds_more = issubclass(cls, tuple(PLAIN))  # than its fields: it is a list or a text as well
+            return None if holds_more else _record([getattr(each, "name", each) for each in declared])
+    fields = getattr(cls, "_fields", None)
+    return _record(fields) if issubclass(cls, tuple) and fields is not None else None
+
+
+def _is_message(cls: type) -> bool:
+    base = getattr(sys.modules.get("langchain_core.messages.base"), "BaseMessage", None)
+    return base is not None and issubclass(cls, base)
+
+
+def _record(names: Iterable[str]) -> Form:
+    steps = {name: Field(f".{name}") for name in names}
+
+    def form(walk: Walk, value: Any) -> Any:
+        walk.size += len(steps)
+        found = ((name, getattr(value, name, MISSING), step) for name, step in steps.items())
+        fields = {name: walk.walk(item, step) for name, item, step in found if item is not MISSING}
+        more = attributes_of(value)
+        if more.keys() - steps.keys():  # what its `__post_init__` or anybody else has put there
+            others = sorted(more.keys() - steps.keys())
+            fields.update((name, walk.walk(more[name], Field(f".{name}"))) for name in others)
+        return tagged("record", qualified_name(type(value)), fields)
+
+    return form
+
+
+def _model(hidden: set[str]) -> Form:
+    """A pydantic model: its fields, the extra ones that its configuration may allow, and its private attributes."""
+
+    def form(walk: Walk, value: Any) -> Any:
+        fields = dict(own(type(value), vars(value)))
+        for more in ("__pydantic_extra__", "__pydantic_private__"):
+            fields.update(getattr(value, more, None) or {})
+        shown = {key: walk.walk(item, Field(f".{key}")) for key, item in fields.items() if key not in hidden}
+        walk.size += len(shown)
+        return tagged("record", qualified_name(type(value)), shown)
+
+    return form

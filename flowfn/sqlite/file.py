@@ -1,0 +1,87 @@
+"""The file that a database is in: which one a name means, and whether this process may open it.
+
+Rule: nothing but SQLite opens the file, but to create it. POSIX drops all locks that a process has on a file as it
+closes any descriptor of it, and the next process to close the file would delete the log that this one writes to.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from urllib.parse import quote, unquote, urlsplit
+
+from flowfn.errors import SaverError
+from flowfn.forking import after_fork
+
+Identity = tuple[int, int]
+"""A file, by whatever name: its device and its number there."""
+
+
+def absolute(path: str) -> tuple[str, str]:
+    """The file that a path or an SQLite URI names, "" if it is in memory; and what SQLite is to open.
+
+    They stay the same as the process changes its folder, as a daemon does after its fork.
+    """
+    if path == ":memory:":
+        return "", path
+    if not path.startswith("file:"):
+        file = os.path.join(os.getcwd(), path)
+        return file, file
+    uri = urlsplit(path)
+    if uri.path == ":memory:" or "mode=memory" in uri.query:
+        return "", path
+    if uri.path.startswith("/"):
+        return unquote(uri.path), path
+    folder = os.path.join(os.getcwd(), "")
+    return folder + unquote(uri.path), f"file:{quote(folder)}{path.removeprefix('file:')}"
+
+
+def identity_of(file: str) -> Identity | None:
+    """Which file it is, by whatever name; None if there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def prepare(path: str, file: str) -> None:
+    """See to it that there is a folder, and in it a file that only its owner can read.
+
+    Raises:
+        SaverError: there is none, or the file can't be opened in this process.
+    """
+    if file and identity_of(file) in _inherited:
+        raise SaverError(
+            f"{path}: this process was forked while its parent was in the middle of a transaction on the file, so that "
+            "SQLite can't tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
+        )
+    if not file or path.startswith("file:"):
+        return
+    folder = os.path.dirname(file)
+    if not os.path.isdir(folder):
+        raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
+    with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def inherit(file: str) -> None:
+    """Have a file refused from now on: a connection to it has crossed a fork, and can't be closed here."""
+    if (found := identity_of(file)) is not None:
+        _inherited.add(found)
+
+
+_inherited: set[Identity] = set()
+"""Files to which this process has a connection of its parent's."""
+
+
+def _renew_creating() -> None:
+    global _creating
+    _creating = threading.Lock()
+
+
+_creating = threading.Lock()
+"""Held while this process has a new file open itself: SQLite here has no locks on it until that is closed."""
+
+after_fork(_renew_creating)
