@@ -1,8 +1,8 @@
 """When the runs that are called together on one event loop begin: a few at a time, in the order of their calls.
 
-Rule: a run begins where only few others wait for the database, and one does anyhow where such waits have ended in so
-many turns of the loop and none could begin. What waits for anything else, such as its own code or an answer, holds up
-nobody; so nothing can wait for each other here.
+Rule: a run begins where only few others wait for the database, and some do anyhow where such waits have ended in
+several turns of the loop and none could begin. What waits for anything else, such as its own code or an answer, holds
+up nobody; so nothing can wait for each other here.
 
 Of a thousand that are gathered each would else take its first step before any takes its second. What all of them hold
 would be alive at once, for the garbage collector to look at again and again, which took half of their time.
@@ -21,9 +21,9 @@ ELSEWHERE = 256
 """How many may wait for another one, whose groups cost a way to a thread, and to a disk or a server."""
 
 
-PATIENCE = 16
-"""After so many turns in which waits ended one begins, however many others there are: else those that do nothing but
-commit would keep it out."""
+PATIENCE = 4
+"""After so many turns in which waits ended an eighth of those that may wait begins, however many there are: else runs
+that do nothing but commit would keep out all others."""
 
 
 class Admission:
@@ -36,7 +36,7 @@ class Admission:
         """Those that may not begin yet, each with how many may wait meanwhile."""
         self._waits = 0
         self._begun = 0
-        """How many began in this turn of the loop, and have had no time to wait for anything."""
+        """How many began in this turn of the loop; they may have had no time to wait for anything."""
         self._in_vain = 0
         """In how many turns waits have ended since one could begin."""
         self._looks = False
@@ -44,7 +44,7 @@ class Admission:
 
     async def turn(self, most: int) -> None:
         """Suspend until a run may begin that is to have fewer than `most` waits for the database beside it."""
-        if self._gate or self._waits + self._begun >= most:
+        if self._gate or self._waits >= most or self._begun >= most:
             begins = self._create_future()
             self._gate.append((begins, most))
             await begins
@@ -78,12 +78,13 @@ class Admission:
         self._in_vain += 1
         while self._gate:
             begins, most = self._gate[0]
-            if self._waits + self._begun >= most and self._in_vain < PATIENCE:
+            overdue = self._in_vain >= PATIENCE and self._begun <= most // 8
+            if self._waits + self._begun >= most and not overdue:
                 break
             self._gate.popleft()
             if not begins.done():  # else it was cancelled
                 begins.set_result(None)
                 self._begun += 1
-                self._in_vain = 0
         if self._begun:
+            self._in_vain = 0
             self._look_soon()
