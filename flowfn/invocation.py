@@ -430,22 +430,23 @@ def _given(setup: Setup, order: Order) -> Fresh | Resume:
     if order.input is None:
         return Resume(None)
     if isinstance(order.input, Command):
-        return _commanded(setup, order.input)
+        return _commanded(setup, order, order.input)
     if isinstance(order.input, Fresh):
         return order.input
-    return _fresh(setup, order.input)
+    return _fresh(setup, order, order.input)
 
 
-def _fresh(setup: Setup, input: Any) -> Fresh:
+def _fresh(setup: Setup, order: Order, input: Any) -> Fresh:
     writes, call = setup.given(input)
-    return Fresh(writes, Begin(setup.name, call))
+    begin = Begin(setup.name, call)
+    return Fresh(writes, begin if order.config.thread_id is None else begin.on_thread())
 
 
-def _commanded(setup: Setup, command: Command[Any]) -> Resume:
+def _commanded(setup: Setup, order: Order, command: Command[Any]) -> Resume:
     """A command for a stopped run; one that writes may also start a run."""
     if setup.commands is None or command.resume is not MISSING or not (command.update or command.goto):
         return Resume(command, setup.commands)
-    return Resume(command, setup.commands, _fresh(setup, command))
+    return Resume(command, setup.commands, _fresh(setup, order, command))
 
 
 async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:
@@ -453,7 +454,8 @@ async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Ho
     row = await on_saver(saver, host, saver.thread, lease.thread)
     if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
         return given
-    return Resume(None) if (row.workflow, row.call) == given.begin else given
+    begun = Begin(row.workflow, row.call)  # by a direct call, if it isn't a call on the thread
+    return Resume(None) if given.begin in (begun, begun.on_thread()) else given
 
 
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:

@@ -127,11 +127,20 @@ class ThreadRow(NamedTuple):
     updated_at: str
 
 
+_ON_THREAD = "thread/"
+
+
 class Begin(NamedTuple):
     """Names the run that a thread now carries: which workflow, and the digest of its call."""
 
     workflow: str
     call: str
+
+    def on_thread(self) -> Begin:
+        """The call on a thread that its caller names: what is remembered there is for who knows the name, and no direct
+        call goes on with its run."""
+        said = not self.call or self.call.startswith(_ON_THREAD)
+        return self if said else self._replace(call=_ON_THREAD + self.call)
 
 
 @dataclass(slots=True)

@@ -34,7 +34,8 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     """A workflow that is called as its function is. Made by `@entrypoint`.
 
     A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
-    very same call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    very same direct call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    A run on a thread that somebody named is continued by calls on that thread only.
     Inside another run the call is a part of that run.
     """
 

@@ -86,6 +86,7 @@ class Lowered:
     def call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A direct call on a thread that the caller names."""
         given = self.shape.fresh(args, kwargs, self.setup.name)
+        given = given._replace(begin=given.begin.on_thread())
         order = Order(given, RunConfig(thread), goes_on=True)
         if self.definition.is_async:
             return self._await_on(order)

@@ -144,6 +144,56 @@ def test_two_workflows_do_not_share_runs(world: World) -> None:
     assert world.call(two, 1) == "two 1 True"
 
 
+def remembering(world: World) -> Any:
+    """A workflow that returns its messages so far, and fails at "hi" once."""
+    failures = ["hi"]
+
+    @world.entrypoint
+    async def chat(message: str, *, previous: list[str] | None = None) -> list[str]:
+        if message in failures:
+            failures.remove(message)
+            raise ConnectionError("lost")
+        return [*(previous or []), message]
+
+    return chat
+
+
+@pytest.mark.parametrize("way", ["call", "invoke"])
+def test_a_run_on_a_named_thread_is_not_gone_on_with(world: World, way: str) -> None:
+    """G2: a direct call isn't a call on somebody's thread, gets nothing that is remembered there, and leaves it alone."""
+    chat = remembering(world)
+    ada = chat.thread("ada")
+    assert world.call(ada, "a secret") == ["a secret"]
+    with pytest.raises(ConnectionError):
+        world.call(ada, "hi") if way == "call" else world.invoke(chat, "hi", thread_id="ada")
+    assert world.call(chat, "hi") == ["hi"]
+    assert world.call(ada, "hi") == ["a secret", "hi"]
+    assert ada.state.values == ["a secret", "hi"]
+
+
+def test_a_fork_is_not_gone_on_with(world: World) -> None:
+    """A fork was made by somebody who has its name: the same direct call goes on with the run that it began."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    fork = wf.thread(row.id).fork(thread_id="fork")
+    assert [world.call(wf, 1), world.call(wf, 1)] == [3, 3]
+    assert world.ran == [1, 2, 1, 2]
+    assert world.call(fork, 1) == 3
+    assert world.ran == [1, 2, 1, 2, 2]
+
+
+def test_a_call_on_a_thread_goes_on_with_what_a_direct_call_began(world: World) -> None:
+    """Who has the id of a direct call's thread may go on with its run by the same call on it."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    assert world.call(wf.thread(row.id), 1) == 3
+    assert world.ran == [1, 2]
+
+
 def test_a_cancelled_run_is_not_gone_on_with(world: World) -> None:
     """A run that was cancelled is left alone by direct calls; its thread's handle can still resume it."""
     wf = flaky(world)
