@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.lazy": set(),
     "flowfn.forking": set(),
     "flowfn.event_loop": set(),
+    "flowfn.began": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS | {"flowfn.rendering", "flowfn.report"},
+    "flowfn.identity": NOUNS | {"flowfn.began", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -80,7 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.forking", "flowfn.unlocked"},
+    | {"flowfn.began", "flowfn.forking", "flowfn.unlocked"},
     # What a caller sees.
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS

@@ -160,7 +160,7 @@ def remembering(world: World) -> Any:
 
 @pytest.mark.parametrize("way", ["call", "invoke"])
 def test_a_run_on_a_named_thread_is_not_gone_on_with(world: World, way: str) -> None:
-    """G2: a direct call isn't a call on somebody's thread, gets nothing that is remembered there, and leaves it alone."""
+    """G2: a direct call isn't one on somebody's thread: it gets nothing of what is remembered there."""
     chat = remembering(world)
     ada = chat.thread("ada")
     assert world.call(ada, "a secret") == ["a secret"]
