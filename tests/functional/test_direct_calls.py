@@ -184,6 +184,16 @@ def test_a_fork_is_not_gone_on_with(world: World) -> None:
     assert world.ran == [1, 2, 1, 2, 2]
 
 
+def test_a_call_on_a_copy_goes_on_with_its_run(world: World) -> None:
+    """G1: what was finished when a thread was copied is finished in the copy."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf.thread("t"), 1)
+    world.saver.copy_thread("t", "copy")  # type: ignore[attr-defined]
+    assert world.call(wf.thread("copy"), 1) == 3
+    assert world.ran == [1, 2]
+
+
 def test_a_call_on_a_thread_goes_on_with_what_a_direct_call_began(world: World) -> None:
     """Who has the id of a direct call's thread may go on with its run by the same call on it."""
     wf = flaky(world)
