@@ -65,7 +65,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     def _self_setup(self) -> Setup:
         return self._self_lowering.setup
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self._self_lowering.call(args, kwargs, sys._getframe(1))
         return result
 
