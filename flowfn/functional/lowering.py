@@ -19,6 +19,7 @@ from flowfn.engine.run import PREVIOUS, Hosts, Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
+from flowfn.identity.captured import is_local
 from flowfn.identity.digest import exact
 from flowfn.invocation import Order, Setup, blocking_hosts, loop_hosts, nest, run_awaiting, run_blocking
 from flowfn.logs import logger
@@ -232,10 +233,16 @@ class Shape:
 
         return arguments(bound, self.hints, self.variadic)
 
+    @cached_property
+    def _brought(self) -> dict[str, Any]:
+        """What the function brings to each call: what a partial or a bound method holds, and what a local function was
+        made with, as a factory makes many of one name."""
+        made_with = self.definition.made_with if is_local(self.definition.author_function) else {}
+        return {**made_with, **self.definition.held}
+
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
-        held = self.definition.held
-        return exact({**held, **bound} if held else bound).exact.hex()
+        return exact({**self._brought, **bound} if self._brought else bound).exact.hex()
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""
