@@ -234,15 +234,15 @@ class Shape:
         return arguments(bound, self.hints, self.variadic)
 
     @cached_property
-    def _brought(self) -> dict[str, Any]:
-        """What the function brings to each call: what a partial or a bound method holds, and what a local function was
-        made with, as a factory makes many of one name."""
+    def _made_with(self) -> str:
+        """What tells a local function's calls from those of another one of its name: a factory makes many."""
         made_with = self.definition.made_with if is_local(self.definition.author_function) else {}
-        return {**made_with, **self.definition.held}
+        return f"/{exact(made_with).exact.hex()}" if made_with else ""
 
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
-        return exact({**self._brought, **bound} if self._brought else bound).exact.hex()
+        held = self.definition.held
+        return exact({**held, **bound} if held else bound).exact.hex() + self._made_with
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""
