@@ -148,7 +148,7 @@ class Housekeeping(ABC):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread under another id: all checkpoints, with their ids and writes. Nothing, if there is none.
 
-        No direct call goes on with the copy: its run is gone on with by its id.
+        No direct call goes on with the copy: its run is gone on with on its thread.
 
         Raises:
             InvalidInput: there is a thread of the other id.
@@ -199,7 +199,7 @@ def add_thread(saver: Housekeeping, id: str, row: ThreadRow, items: list[Item]) 
     try:
         if saver.places(id):  # it came to be meanwhile
             raise _taken(id)
-        begin = Begin(row.workflow, "") if row.workflow else None
+        begin = Begin(row.workflow, row.call).on_thread() if row.workflow else None
         (refusal,) = saver.commit([Commit(id, lease, items, begin, row.status)])
         if refusal is not None:
             raise refusal

@@ -81,7 +81,7 @@ def tell(commit: Commit) -> None:
 def lease_lost(thread: str) -> LeaseLost:
     """Why a commit was refused."""
     return LeaseLost(
-        f"Another run took over thread {thread!r}, and this one may write no more."
+        f"Another run took over thread {thread!r}, or somebody deleted it: this run may write no more."
         " Read its state with `workflow.get_state(...)`, or call the workflow again."
     )
 

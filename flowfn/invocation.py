@@ -469,7 +469,8 @@ async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Ho
     row = await on_saver(saver, host, saver.thread, lease.thread)
     if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
         return given
-    return Resume(None) if (row.workflow, row.call) == given.begin else given
+    is_same = Begin(row.workflow, row.call).on_thread() == given.begin.on_thread()
+    return Resume(None) if is_same else given
 
 
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:

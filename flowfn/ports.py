@@ -127,11 +127,20 @@ class ThreadRow(NamedTuple):
     updated_at: str
 
 
+_ON_THREAD = "thread/"
+
+
 class Begin(NamedTuple):
     """Names the run that a thread now carries: which workflow, and the digest of its call."""
 
     workflow: str
     call: str
+
+    def on_thread(self) -> Begin:
+        """The same call on a thread that has a past, or is a copy: no direct call goes on with its run, as what is
+        remembered there is for who names the thread."""
+        said = not self.call or self.call.startswith(_ON_THREAD)
+        return self if said else self._replace(call=_ON_THREAD + self.call)
 
 
 @dataclass(slots=True)

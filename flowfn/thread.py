@@ -36,7 +36,7 @@ class Thread(Generic[P, R]):
 
     # -- running --------------------------------------------------------------------------------
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the workflow on this thread, going on with an unfinished run of the very same call.
 
         Raises:

@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.lazy": set(),
     "flowfn.forking": set(),
     "flowfn.event_loop": set(),
+    "flowfn.began": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.plain": set(),
     "flowfn.unlocked": set(),
@@ -34,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS | {"flowfn.plain", "flowfn.rendering", "flowfn.report"},
+    "flowfn.identity": NOUNS | {"flowfn.began", "flowfn.plain", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -81,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.forking", "flowfn.unlocked"},
+    | {"flowfn.began", "flowfn.forking", "flowfn.unlocked"},
     # What a caller sees.
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
@@ -162,7 +163,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
-    | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
+    | {
+        "flowfn.began",
+        "flowfn.workflow",
+        "flowfn.invocation",
+        "flowfn.engine",
+        "flowfn.hosts",
+        "flowfn.pregel",
+    }
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}

@@ -134,7 +134,7 @@ class World:
                 stream.close()
         return self._runner.run(_first(workflow.astream(*args, **kwargs)))
 
-    def call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A direct call; of an async function, awaited."""
         if not self.asyncio:
             return function(*args, **kwargs)

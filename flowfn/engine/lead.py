@@ -233,7 +233,7 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise
     if isinstance(given, Fresh):
-        journal.begin(given.begin)
+        journal.begin(given.begin if loaded is None else given.begin.on_thread())
         await run.take_input(given.writes)
         return
     if loaded is None:

@@ -284,7 +284,7 @@ def _report_weak(call: Call, reused: Record | None) -> None:
 def _report_in_doubt(call: Call, record: Record) -> None:
     settled = {"rerun": "runs again", "ask": "a human is asked"}
     next_step = settled.get(str(call.definition.in_doubt), "it is verified")
-    reason = f"it had started when the process died: {next_step}"
+    reason = f"it had started, and had not finished: {next_step}"
     call.run.root.report.add("in_doubt", _summary(record), call.summary, reason)
 
 

@@ -34,7 +34,8 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     """A workflow that is called as its function is. Made by `@entrypoint`.
 
     A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
-    very same call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    very same direct call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    A run on a thread that has a past, or is a fork, is continued by calls on that thread only.
     Inside another run the call is a part of that run.
     """
 
@@ -64,7 +65,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     def _self_setup(self) -> Setup:
         return self._self_lowering.setup
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self._self_lowering.call(args, kwargs, sys._getframe(1))
         return result
 

@@ -6,15 +6,18 @@ calls are the same one if these are equal, however they were written.
 
 from __future__ import annotations
 
+import time
 import typing
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from flowfn.began import BEGAN
 from flowfn.definition import Definition
 from flowfn.engine.lead import Fresh
 from flowfn.errors import InvalidInput
-from flowfn.identity.digest import exact
+from flowfn.identity.digest import digest, exact
+from flowfn.identity.factories import given_to_factory
 from flowfn.ports import Begin
 from flowfn.values import MISSING, Write
 
@@ -118,10 +121,19 @@ class Shape:
 
         return arguments(bound, self.hints, self.variadic)
 
+    @cached_property
+    def _of_factory(self) -> str:
+        """What tells its calls from those of another one that the same factory made; empty if no factory made it."""
+        given = given_to_factory(self.definition.author_function)
+        if not given:
+            return ""
+        found = digest(given, since=BEGAN, now=time.time)
+        return f"/{(found.skeleton or found.exact).hex()}"
+
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
         held = self.definition.held
-        return exact({**held, **bound} if held else bound).exact.hex()
+        return exact({**held, **bound} if held else bound).exact.hex() + self._of_factory
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""

@@ -45,7 +45,7 @@ class Task(Wrapper[P, R]):
         # Not in the class: annotations of its own would hide those of the function.
         self._self_definition: Definition = definition
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         return call_task(self._self_definition, args, kwargs, sys._getframe(1))
 
     @property
@@ -64,7 +64,7 @@ class Task(Wrapper[P, R]):
         """What is kept of its results: `task.cache.explain(...)`, `task.cache.clear()`."""
         return _cache_of(self._self_definition)
 
-    def map(self, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
+    def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
         """Call the task once per item (of several iterables: per row, the shortest decides)."""
         site = sys._getframe(1)
         return [call_task(self._self_definition, row, kwargs, site) for row in zip(*iterables, strict=False)]
@@ -134,10 +134,10 @@ class BoundTask(BoundWrapper[P, R]):
         owner = getattr(self.__wrapped__, "__self__", None)
         return args if owner is None else (owner, *args)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         return call_task(self._self_definition, self._bound(args), kwargs, sys._getframe(1))
 
-    def map(self, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
+    def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
         """Call the method once per item (of several iterables: per row, the shortest decides)."""
         site = sys._getframe(1)
         rows = zip(*iterables, strict=False)

@@ -137,7 +137,7 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
         raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
     saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
     old = saver.thread(loaded.thread)
-    begin = None if old is None else Begin(old.workflow, old.call)
+    begin = None if old is None else Begin(old.workflow, old.call).on_thread()
     status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
     writes = loaded.writes
     if before is not None:

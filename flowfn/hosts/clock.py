@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from threading import Event
 from typing import Final
 
+from flowfn.began import BEGAN
+
 _YOUNG: Final = 60.0
 """Seconds for which a run may use what its process has read off the clock before it, as a script does at its top."""
-
-
-def _process_began() -> float:
-    """When this process began, in seconds since the epoch; where nothing says so, now."""
-    with suppress(OSError, AttributeError, ValueError, IndexError):
-        with open("/proc/self/stat", "rb") as file:
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-        return time.time() - age
-    return time.time()
-
-
-_BEGAN: Final = _process_began()
 
 
 class Clock:
@@ -38,7 +25,7 @@ class Clock:
         Not from before the process: a file that came a moment before it has a time in its name, and is an item.
         """
         now = time.time()
-        return _BEGAN if now - _YOUNG <= _BEGAN <= now else now
+        return BEGAN if now - _YOUNG <= BEGAN <= now else now
 
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock on the wall is set to."""

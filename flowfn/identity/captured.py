@@ -20,7 +20,7 @@ from weakref import ref
 
 from flowfn.identity.names import qualified_name
 
-__all__ = ["Namesake", "Namesakes", "captured", "is_local", "join", "part"]
+__all__ = ["Namesake", "Namesakes", "captured", "function_of", "is_local", "join", "part"]
 
 _MAX_PARTS = 1000
 """Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
@@ -39,7 +39,7 @@ def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
 
     `ours` are names that the engine fills: under them a closure has what belongs to one run.
     """
-    target = _function(function)
+    target = function_of(function)
     if target is None:
         return {}
     return {name: _kept(value) for name, value in _values(target) if name not in ours}
@@ -47,7 +47,7 @@ def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
 
 def is_local(function: Any) -> bool:
     """Whether it is a lambda or was made inside another function, so that others may share its name."""
-    target = _function(function)
+    target = function_of(function)
     return target is not None and "<" in target.__qualname__
 
 
@@ -64,7 +64,8 @@ def _values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _function(function: Any) -> FunctionType | None:
+def function_of(function: Any) -> FunctionType | None:
+    """The function behind partials and bound methods; None where that isn't one of Python's."""
     while isinstance(function, partial | MethodType):
         function = function.func if isinstance(function, partial) else function.__func__
     return function if type(function) is FunctionType else None
@@ -135,7 +136,7 @@ class Namesake:
     """A function as those of its name know it, for as long as it lives: its code, and what it was made with."""
 
     def __init__(self, function: Any, made_with: Mapping[str, Any]) -> None:
-        self._function = ref(_function(function) or _nothing)
+        self._function = ref(function_of(function) or _nothing)
         self._made_with = made_with
 
     @property
@@ -144,14 +145,14 @@ class Namesake:
 
     def is_other(self, function: Any) -> bool:
         """Whether it is another function, which lives. One of a module that has other code is an older version."""
-        own, target = self._function(), _function(function)
+        own, target = self._function(), function_of(function)
         if own is None or target is None or own is target or own is _nothing:
             return False
         return is_local(own) or own.__code__ == target.__code__
 
     def is_known(self, function: Any, named: frozenset[Any]) -> bool:
         """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
-        return self._function() in named or _function(function) not in named
+        return self._function() in named or function_of(function) not in named
 
     @cached_property
     def parts(self) -> tuple[str, bytes]:

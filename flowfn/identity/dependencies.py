@@ -39,6 +39,9 @@ _ASSIGNING = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF")
 _Place = tuple[Any, str]
 """A namespace or cell, and the name in it."""
 
+_Named = tuple[FunctionType, Any, frozenset[tuple[str, ...]]]
+"""A function, where it finds its names, and which names it has."""
+
 
 class Dependencies:
     """The code and the constants behind a function.
@@ -55,20 +58,12 @@ class Dependencies:
         self.constants: dict[str, str] = {}
         self.ignored: list[str] = []
         self._digests: set[bytes] = set()
-        places: dict[tuple[int, str], _Place] = {}
-        assigned, stored = _assignments(walk)
-        for each, scope, chains in walk.scopes:
-            if each is not function:
-                self._count_defaults(each)
-            for chain in sorted(chains):
-                holder = scope.holder(chain[0])
-                if holder is not None and (id(holder), chain[0]) in assigned:
-                    continue
-                for place in _places(scope, chain):
-                    places[id(place[0]), place[1]] = place
-                if len(chain) == 1 or chain[-1] not in stored:
-                    self._count(".".join(chain), scope.resolve(chain), len(chain) == 1 and holder is not None)
-        self._places = list(places.values())
+        self._at: dict[tuple[int, str], _Place] = {}
+        scopes = [*walk.scopes, *walk.methods]
+        assigned = _assigned(scopes)
+        self._look(function, walk.scopes, assigned, _stored(walk.scopes))
+        self._look(function, walk.methods, assigned, _stored(scopes))
+        self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
         text = b"\0".join([code.encode(), *sorted(self._digests)])
         self.digest = sha256(text).hexdigest()[:32]
@@ -84,6 +79,25 @@ class Dependencies:
         """Whether every name still means the object that was looked at."""
         return all(map(is_, _contents(self._places), self._seen))
 
+    def _look(
+        self, function: Any, scopes: list[_Named], assigned: set[tuple[int, str]], stored: set[str]
+    ) -> None:
+        """Count the constants that functions name, and note where their names lead."""
+        for each, scope, chains in scopes:
+            if each is not function:
+                self._count_defaults(each)
+            for chain in sorted(chains):
+                holder = scope.holder(chain[0])
+                if holder is not None and (id(holder), chain[0]) in assigned:
+                    continue
+                for place in _places(scope, chain):
+                    self._at[id(place[0]), place[1]] = place
+                if len(chain) == 1 or chain[-1] not in stored:
+                    found, is_root = scope.resolve(chain), len(chain) == 1 and holder is not None
+                    self._count(
+                        ".".join(chain), found, is_root, of="" if each is function else qualified_name(each)
+                    )
+
     def _count_defaults(self, function: FunctionType) -> None:
         """Count what a helper is given where its caller says nothing; the function's own are arguments."""
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -94,30 +108,33 @@ class Dependencies:
         for name, value in given.items():
             self._count(f"{qualified_name(function)}({name})", value, False)
 
-    def _count(self, name: str, value: Any, is_root: bool) -> None:
-        """Note what a name stands for, if that is a constant."""
+    def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> None:
+        """Note what a name stands for, if that is a constant; `of` says in whose code, as each has names of its own."""
         if is_constant(value):
             if value is None and not is_root:  # nothing of the project's
                 return
             self.constants[name] = render({name: value}).partition("=")[2]
             found = exact({name: value})
-            self._digests.add(name.encode() + found.exact)
+            self._digests.add(f"{of}:{name}".encode() + found.exact)
         elif is_root and not (isinstance(value, FunctionType | type | ModuleType) or callable(value)):
             self.ignored.append(name)
 
 
-def _assignments(walk: Any) -> tuple[set[tuple[int, str]], set[str]]:
-    """What the code gives other values itself: names by what holds them, and the names of attributes."""
-    assigned: set[tuple[int, str]] = set()
-    stored: set[str] = set()
-    for _, scope, _ in walk.scopes:
+def _assigned(scopes: list[_Named]) -> set[tuple[int, str]]:
+    """The names that the code gives other values itself, by what holds them."""
+    found: set[tuple[int, str]] = set()
+    for _, scope, _ in scopes:
         for instruction in _instructions(scope.code):
             name = instruction.argval
             if instruction.opname in _ASSIGNING and (holder := scope.holder(name)) is not None:
-                assigned.add((id(holder), name))
-            elif instruction.opname == "STORE_ATTR":
-                stored.add(name)
-    return assigned, stored
+                found.add((id(holder), name))
+    return found
+
+
+def _stored(scopes: list[_Named]) -> set[str]:
+    """The names of the attributes that the code gives other values itself."""
+    instructions = (each for _, scope, _ in scopes for each in _instructions(scope.code))
+    return {each.argval for each in instructions if each.opname == "STORE_ATTR"}
 
 
 def _places(scope: Any, chain: tuple[str, ...]) -> Iterator[_Place]:

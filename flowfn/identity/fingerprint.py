@@ -186,6 +186,8 @@ class _Walk:
         self.opaque: set[str] = set()
         self.scopes: list[tuple[FunctionType, _Scope, frozenset[Chain]]] = []
         """Of each function: where it finds its names, and which names it has."""
+        self.methods: list[tuple[FunctionType, _Scope, frozenset[Chain]]] = []
+        """Likewise of the methods of each class, if tasks and workflows are opened: its text has theirs."""
         self._waiting: list[Any] = []
         self._opens = opens
 
@@ -267,7 +269,7 @@ class _Walk:
         self.follow(_attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:
-        from flowfn.identity.source import class_unit
+        from flowfn.identity.source import class_unit, code_unit
 
         members = vars(cls)
         unit = self.units[cls] = class_unit(
@@ -275,6 +277,10 @@ class _Walk:
         )
         for base in cls.__bases__:
             self.follow(base)
+        if self._opens:
+            for method in self._methods(cls):
+                names = code_unit(method.__code__, method.__code__.co_filename).names
+                self.methods.append((method, _Scope(method, cls), names))
         if unit is None:
             for member in list(members.values()):
                 self.follow(member)
@@ -282,6 +288,19 @@ class _Walk:
         module = vars(sys.modules[cls.__module__])
         for chain in unit.names:
             self.follow(_resolve(module.get(chain[0]), chain[1:]))
+
+    def _methods(self, cls: type) -> Iterator[FunctionType]:
+        """The project's own methods of a class, inherited ones too."""
+        for base in filter(is_own, cls.__mro__):
+            for member in list(vars(base).values()):
+                if _is_opaque(member) and not self._enters(member):
+                    continue
+                for face in (
+                    (member.fget, member.fset, member.fdel) if type(member) is property else (member,)
+                ):
+                    found = _definition(_attribute(face, "func") or face)
+                    if type(found) is FunctionType:
+                        yield found
 
 
 def _may_define(value: Any) -> bool:
@@ -296,13 +315,13 @@ def _may_define(value: Any) -> bool:
 class _Scope:
     """Where a function finds the values of its names."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, owner: type | None = None) -> None:
         self.code = code = function.__code__
         self._globals = function.__globals__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
         self._locals = set(code.co_varnames) | set(code.co_cellvars)
         self._self = code.co_varnames[0] if code.co_argcount else None
-        self._owner = self._class_of(function.__qualname__) if self._self else None
+        self._owner = (owner or self._class_of(function.__qualname__)) if self._self else None
 
     def _class_of(self, qualname: str) -> Any:
         """The class whose body defines the function, where the module still shows it."""

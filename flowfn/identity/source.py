@@ -2,18 +2,23 @@
 
 Rule: decorators, docstrings, comments, annotations and layout don't count; the annotations of a class
 body do, as they make the fields of dataclasses and models. Files are parsed whole and once, so that a
-function is found by its position in the tree and never by guessing where its text ends.
+function is found by its position in the tree and never by guessing where its text ends. A file that was
+changed while the process ran needn't be what the process runs: of such a file only that counts which is
+compiled to the very code.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from types import CodeType
-from typing import Any, NamedTuple
+from types import CodeType, FunctionType
+from typing import Any, Final, NamedTuple
+
+from flowfn.began import BEGAN
 
 __all__ = ["Unit", "class_unit", "code_unit"]
 
@@ -21,6 +26,9 @@ Chain = tuple[str, ...]
 """A dotted name: `helpers.clean` is `("helpers", "clean")`."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_SLACK: Final = 1.0
+"""Seconds by which the clock of a file system may be behind."""
 
 
 class Unit(NamedTuple):
@@ -44,10 +52,10 @@ def code_unit(code: CodeType, filename: str) -> Unit:
 
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
     """The unit of a class without the members that `skip` names; None where no source is found."""
-    filename = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    filename: str = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
     index = _index(filename) if filename else None
     node = index.classes.get(cls.__qualname__) if index is not None else None
-    if node is None:
+    if index is None or node is None or not index.has(cls, filename):
         return None
     methods = (member.name for member in node.body if isinstance(member, _Function))
     return _unit_without(node, frozenset(filter(skip, methods)))
@@ -87,9 +95,13 @@ def _chain(node: ast.AST) -> Chain:
 
 
 class _Index(ast.NodeVisitor):
-    """Where the functions, lambdas and classes of a file are."""
+    """Where the functions, lambdas and classes of a file are.
 
-    def __init__(self, tree: ast.Module) -> None:
+    `codes` is what the file compiles to, by what describes it; None if it is what the process loaded.
+    """
+
+    def __init__(self, tree: ast.Module, codes: dict[str, list[CodeType]] | None) -> None:
+        self._codes = codes
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
@@ -98,10 +110,22 @@ class _Index(ast.NodeVisitor):
 
     def find(self, code: CodeType) -> ast.AST | None:
         """The node that the code was compiled from, or None if the file no longer has it."""
+        if self._codes is not None:
+            same = self._codes.get(_describe_code(code))
+            if same is None:
+                return None
+            line = code.co_firstlineno
+            code = min(same, key=lambda each: abs(each.co_firstlineno - line))
         if code.co_name == "<lambda>":
             return self._find_lambda(code)
         node = self.functions.get((code.co_firstlineno, code.co_name))
         return node if node is not None and _parameters(node.args) == _parameters_of_code(code) else None
+
+    def has(self, cls: type, filename: str) -> bool:
+        """Whether the class may be the one that the file defines: its methods are there."""
+        codes = [member.__code__ for member in vars(cls).values() if type(member) is FunctionType]
+        own = (code for code in codes if code.co_filename == filename)
+        return self._codes is None or all(_describe_code(code) in self._codes for code in own)
 
     def _find_lambda(self, code: CodeType) -> ast.Lambda | None:
         """Several lambdas may share a line; instructions know their columns."""
@@ -170,18 +194,43 @@ def _index(filename: str) -> _Index | None:
     lines = linecache.getlines(filename)
     known = _indexes.get(filename)
     if known is None or known[0] is not lines:
-        known = _indexes[filename] = (lines, _parse(lines))
+        known = _indexes[filename] = (lines, _parse(filename, lines))
     return known[1]
 
 
-def _parse(lines: list[str]) -> _Index | None:
+def _parse(filename: str, lines: list[str]) -> _Index | None:
+    text = "".join(lines)
     try:
-        tree = ast.parse("".join(lines))
+        tree = ast.parse(text)
+        now = compile(text, filename, "exec", dont_inherit=True) if _changed_lately(filename) else None
     except (SyntaxError, ValueError):
         return None
-    index = _Index(tree)  # before decorators go: the first of them is where a function begins
+    index = _Index(
+        tree, None if now is None else _codes(now)
+    )  # before decorators go: the first of them is where a function begins
     _Reducer().visit(tree)
     return index
+
+
+def _changed_lately(filename: str) -> bool:
+    """Whether a file was written, or took another one's place, while this process ran."""
+    try:
+        found = os.stat(filename)
+    except (OSError, ValueError):
+        return False
+    return max(found.st_mtime, found.st_ctime) > BEGAN - _SLACK
+
+
+def _codes(module: CodeType) -> dict[str, list[CodeType]]:
+    """All code inside a module's, by what describes it."""
+    found: dict[str, list[CodeType]] = {}
+    waiting = [module]
+    while waiting:
+        inside = [each for each in waiting.pop().co_consts if isinstance(each, CodeType)]
+        waiting += inside
+        for code in inside:
+            found.setdefault(_describe_code(code), []).append(code)
+    return found
 
 
 # -- reducing -------------------------------------------------------------------------------------

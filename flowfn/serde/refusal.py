@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import partial
 from io import IOBase
 from reprlib import repr as short_repr
@@ -123,6 +124,8 @@ def cycle(value: Any) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Enum):  # stored by its name, whatever it holds
+        return
     if type(value).__module__.partition(".")[0] == "pandas":
         yield from frames.parts(value)
         return

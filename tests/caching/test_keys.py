@@ -57,23 +57,31 @@ class Shop:
 def halved(x):
     return x // 2
 
+TAX = 1
+
 @dataclass
 class Order:
     lines: int
 
     def sum(self):
-        return self.lines * 11
+        return self.lines * 11 * TAX
 
 @task(cache_policy=CachePolicy())
 def apply(to, x):
     return to[0](x)
 
+FEE = 2
+FACTOR = 1
+
 class Base:
+    factor = 0
+
     def parsed(self, x):
-        return x * 5
+        return x * 5 * self.factor + FEE
 
 class Client(Base):
     opened = []
+    factor = FACTOR
 
     def sent(self, x):
         return self.parsed(x) - 6
@@ -92,10 +100,11 @@ def send(x):
 
 HELPERS = """
 STEP = 1
+RATE = 1
 UNUSED = 1
 
 def offset(x, k=1):
-    return x + STEP + k
+    return x + STEP + k * RATE
 """
 
 
@@ -166,6 +175,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         ("seen = 0", "seen = 1", {"total"}),
         ("k=1", "k=2", {"price", "outer"}),
         ("x * 5", "x * 50", {"send"}),
+        ("FEE = 2", "FEE = 3", {"send"}),
+        ("FACTOR = 1", "FACTOR = 2", {"send"}),
+        ("TAX = 1", "TAX = 2", {"method"}),
         ("- 6", "- 60", {"send"}),
         ("x + 8", "x + 80", {"send"}),
         ("x // 2", "x // 3", {"apply"}),
@@ -199,6 +211,18 @@ def test_a_patched_helper_counts_at_once(project: Project) -> None:
     module = sys.modules["shop"]
     module.clean = lambda x: x  # type: ignore[attr-defined]
     assert _key(module.price, 5) != before
+
+
+def test_constants_of_one_name_are_told_apart(project: Project) -> None:
+    """Two modules have a constant each under one name: if they swap their values, what names both gets another key."""
+    project.keys()
+    shop, helpers = sys.modules["shop"], sys.modules["helpers"]
+
+    def key(of_shop: int, of_helpers: int) -> str:
+        shop.RATE, helpers.RATE = of_shop, of_helpers  # type: ignore[attr-defined]
+        return _key(shop.price, 5)
+
+    assert key(1, 2) != key(2, 1)
 
 
 def test_another_process_has_the_same_keys(project: Project, tmp_path: Path, run_python: Any) -> None:

@@ -144,6 +144,106 @@ def test_two_workflows_do_not_share_runs(world: World) -> None:
     assert world.call(two, 1) == "two 1 True"
 
 
+def remembering(world: World) -> Any:
+    """A workflow that returns its messages so far, and fails at "hi" once."""
+    failures = ["hi"]
+
+    @world.entrypoint
+    async def chat(message: str, *, previous: list[str] | None = None) -> list[str]:
+        if message in failures:
+            failures.remove(message)
+            raise ConnectionError("lost")
+        return [*(previous or []), message]
+
+    return chat
+
+
+@pytest.mark.parametrize("way", ["call", "invoke"])
+def test_the_first_run_of_a_named_thread_is_gone_on_with(world: World, way: str) -> None:
+    """Section 3: it is an unfinished run of the same call, and nothing is remembered on its thread."""
+    chat = remembering(world)
+    ada = chat.thread("ada")
+    with pytest.raises(ConnectionError):
+        world.call(ada, "hi") if way == "call" else world.invoke(chat, "hi", thread_id="ada")
+    assert world.call(chat, "hi") == ["hi"]
+    assert ada.state.values == ["hi"]
+
+
+@pytest.mark.parametrize("way", ["call", "invoke"])
+def test_a_run_on_a_thread_with_a_past_is_not_gone_on_with(world: World, way: str) -> None:
+    """G2: a direct call isn't one on somebody's thread: it gets nothing of what is remembered there."""
+    chat = remembering(world)
+    ada = chat.thread("ada")
+    assert world.call(ada, "a secret") == ["a secret"]
+    with pytest.raises(ConnectionError):
+        world.call(ada, "hi") if way == "call" else world.invoke(chat, "hi", thread_id="ada")
+    assert world.call(chat, "hi") == ["hi"]
+    assert world.call(ada, "hi") == ["a secret", "hi"]
+    assert ada.state.values == ["a secret", "hi"]
+
+
+def test_a_fork_is_not_gone_on_with(world: World) -> None:
+    """A fork was made by somebody who has its name: the same direct call goes on with the run that it began."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    fork = wf.thread(row.id).fork(thread_id="fork")
+    assert [world.call(wf, 1), world.call(wf, 1)] == [3, 3]
+    assert world.ran == [1, 2, 1, 2]
+    assert world.call(fork, 1) == 3
+    assert world.ran == [1, 2, 1, 2, 2]
+
+
+def test_a_call_on_a_copy_goes_on_with_its_run(world: World) -> None:
+    """G1: what was finished when a thread was copied is finished in the copy."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf.thread("t"), 1)
+    world.saver.copy_thread("t", "copy")  # type: ignore[attr-defined]
+    assert world.call(wf.thread("copy"), 1) == 3
+    assert world.ran == [1, 2]
+
+
+def test_a_call_on_a_thread_goes_on_with_what_a_direct_call_began(world: World) -> None:
+    """Who has the id of a direct call's thread may go on with its run by the same call on it."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf, 1)
+    (row,) = world.saver.threads()
+    assert world.call(wf.thread(row.id), 1) == 3
+    assert world.ran == [1, 2]
+
+
+def test_workflows_of_a_factory_do_not_share_runs(world: World) -> None:
+    """G2: of a factory's workflows each goes on with its own runs, and gets no answer that was given to another one."""
+
+    @world.task
+    async def lose() -> None:
+        world.ran.append("lost")
+        if len(world.ran) == 1:
+            raise ConnectionError("lost")
+
+    def pipeline(tenant: str) -> Any:
+        @world.entrypoint
+        async def wf(day: int) -> Any:
+            answer = interrupt("load it?")
+            await world.value(lose())
+            return tenant, answer
+
+        return wf
+
+    first = pipeline("first")
+    with pytest.raises(Interrupted) as asked_of_first:
+        world.call(first, 1)
+    with pytest.raises(ConnectionError):
+        world.do(first.thread(asked_of_first.value.thread_id), "resume", "yes")
+    with pytest.raises(Interrupted) as asked_of_second:
+        world.call(pipeline("second"), 1)
+    assert asked_of_second.value.thread_id != asked_of_first.value.thread_id
+    assert world.call(first, 1) == ("first", "yes")
+
+
 def test_a_cancelled_run_is_not_gone_on_with(world: World) -> None:
     """A run that was cancelled is left alone by direct calls; its thread's handle can still resume it."""
     wf = flaky(world)
@@ -220,3 +320,58 @@ def test_a_call_on_a_thread_decides_once_it_has_the_thread(
             be_late(method)
     assert world.call(wf.thread("t"), 1) == 3
     assert world.ran == [1, 2]
+
+
+def counting(world: World) -> Any:
+    """A task that returns its argument, and notes it."""
+
+    @world.task
+    async def step(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    return step
+
+
+def test_what_a_factory_was_given_may_be_a_flag(world: World) -> None:
+    """A flag says how to run, and not what: `build(fail=False)(1)` goes on with what `build(fail=True)(1)` began."""
+    step = counting(world)
+
+    def build(fail: bool) -> Any:
+        @world.entrypoint
+        async def wf(x: int) -> int:
+            value = await world.value(step(x))
+            if fail:
+                raise ConnectionError("lost")
+            return int(value)
+
+        return wf
+
+    with pytest.raises(ConnectionError):
+        world.call(build(True), 1)
+    assert world.call(build(False), 1) == 1
+    assert world.ran == [1]
+
+
+def test_what_a_factory_keeps_may_be_a_state(world: World) -> None:
+    """A list that a workflow fills, and a number that code beside it counts up, tell nothing of whose run it is."""
+    step = counting(world)
+
+    def build(seen: list[int], tries: int) -> Any:
+        @world.entrypoint
+        async def wf(x: int) -> int:
+            nonlocal tries
+            tries += 1
+            value = await world.value(step(x))
+            seen.append(value)
+            if len(seen) == 1:
+                raise ConnectionError("lost")
+            return tries
+
+        return wf
+
+    seen: list[int] = []
+    with pytest.raises(ConnectionError):
+        world.call(build(seen, 0), 1)
+    assert world.call(build(seen, 1), 1) == 2
+    assert world.ran == [1]

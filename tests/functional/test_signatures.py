@@ -68,6 +68,23 @@ def test_a_direct_call_takes_the_functions_arguments(world: World, name: str) ->
     assert world.call(world.entrypoint(function), *args, **kwargs) == expected
 
 
+def test_a_keyword_may_have_any_name(world: World) -> None:
+    """What `**kwargs` takes may be called what flowfn's own parameters are called, too."""
+    named = {"self": 1, "function": 2, "args": 3, "kwargs": 4}
+
+    @world.task
+    async def step(**fields: int) -> dict[str, int]:
+        return fields
+
+    @world.entrypoint
+    async def wf(**fields: int) -> list[dict[str, int]]:
+        mapped = step.map([], **fields)
+        return [fields, await world.value(step(**fields)), *mapped]
+
+    assert world.call(wf, **named) == [named, named]
+    assert world.call(wf.thread("t"), **named) == [named, named]
+
+
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_invoke_takes_a_value_or_a_mapping(world: World, name: str) -> None:
     """`invoke` takes the value of a lone parameter, and a mapping of several."""

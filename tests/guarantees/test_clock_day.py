@@ -207,6 +207,6 @@ def test_a_time_from_before_the_process_was_not_read_for_the_run(
     monkeypatch: pytest.MonkeyPatch, age: float, since: float
 ) -> None:
     """What a script reads off the clock at its top counts, unless that was long ago or the clock was set back."""
-    monkeypatch.setattr(clock, "_BEGAN", 1000.0 - age)
+    monkeypatch.setattr(clock, "BEGAN", 1000.0 - age)
     monkeypatch.setattr(clock.time, "time", lambda: 1000.0)
     assert clock.SYSTEM.since() == 1000.0 + since

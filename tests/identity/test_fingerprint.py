@@ -134,6 +134,44 @@ class TestOwnCode:
         assert [each is found[0] for each in found] == [True] * 8
 
 
+class TestEditedFiles:
+    """A file that is edited while the process runs what it had before."""
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [("text.strip()", "text.lstrip()"), ("found[:limit]", "found[limit:]")],
+        ids=["helper", "own"],
+    )
+    def test_the_edit_is_not_what_runs(self, project: Project, old: str, new: str) -> None:
+        """G2: neither a function nor its helper counts as what the file says by now: nothing has loaded that."""
+        module, edited = project(BASE), BASE.replace(old, new)
+        Path(str(module.__file__)).write_text(edited)
+        assert fingerprint(module.work).digest != digest_of(project, edited)
+
+    def test_a_method_of_a_class_counts_as_it_runs(self, project: Project) -> None:
+        """G2: a class whose methods the file no longer has isn't the one that it has."""
+        text = (
+            "class Shop:\n    def price(self):\n        return 1\n\ndef work():\n    return Shop().price()\n"
+        )
+        edited = text.replace("1", "2")
+        module = project(text)
+        Path(str(module.__file__)).write_text(edited)
+        assert fingerprint(module.work).digest != digest_of(project, edited)
+
+    def test_an_edit_elsewhere_changes_nothing(self, project: Project) -> None:
+        """G9: a function is found where the edit has moved it."""
+        module = project(BASE)
+        Path(str(module.__file__)).write_text(f"def new():\n    return 1\n\n{BASE}")
+        assert fingerprint(module.work) == fingerprint(project(BASE).work)
+
+    def test_what_was_loaded_anew_counts_as_the_file_says(self, project: Project) -> None:
+        """G9: who reloads an edited module runs the edit."""
+        module, edited = project(BASE), BASE.replace("text.strip()", "text.lstrip()")
+        Path(str(module.__file__)).write_text(edited)
+        exec(compile(edited, str(module.__file__), "exec", dont_inherit=True), vars(module))
+        assert fingerprint(module.work) == fingerprint(project(edited).work)
+
+
 class TestHelpers:
     """The project's own functions and classes that it names."""
 

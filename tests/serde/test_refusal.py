@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from enum import Enum
 from functools import partial
 from typing import Annotated, Any, Literal, NewType, Optional, Protocol, TextIO, TypedDict, TypeVar, Union
 
@@ -115,6 +116,13 @@ def test_the_error_ends_with_the_remedy(value: Any, remedy: str) -> None:
     """Section 3: errors say what to write instead."""
     with pytest.raises(SerializationError, match=remedy):
         DEFAULT.dumps([value])
+
+
+def test_a_member_of_a_local_enumeration_is_named_itself() -> None:
+    """What Python keeps inside a member is no part of the value."""
+    error = _refused([Enum("Local", ["A"], qualname="test.<locals>.Local").A])
+    assert error.path == "[0]"
+    assert "its class is made inside a function" in str(error)
 
 
 def test_a_coroutine_is_refused() -> None:

@@ -1,0 +1,22 @@
+"""When this process began: what is older is as the process found it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import Final
+
+
+def _began() -> float:
+    """Seconds since the epoch; where nothing says when it was, now."""
+    with suppress(OSError, AttributeError, ValueError, IndexError):
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        return time.time() - age
+    return time.time()
+
+
+BEGAN: Final = _began()
+"""Seconds since the epoch."""
