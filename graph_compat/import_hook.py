@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import PackageNotFoundError, PackagePath, files
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.metadata import PackagePath
 
 __all__ = ["install"]
 
@@ -138,6 +140,8 @@ def _modules_of_langgraph() -> frozenset[str]:
 
 
 def _files(distribution: str) -> Sequence[PackagePath]:
+    from importlib.metadata import PackageNotFoundError, files
+
     try:
         return files(distribution) or ()
     except PackageNotFoundError:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
-
-from graph_compat.left_out import stand_in
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 ERROR = "__error__"
 SCHEDULED = "__scheduled__"
@@ -36,4 +34,7 @@ class ChannelProtocol(Protocol[ValueT_co, UpdateT_contra, StoredT_co]):
     def update(self, values: Sequence[UpdateT_contra]) -> bool: ...
 
 
-_DeltaSnapshot: Any = stand_in(__name__, "_DeltaSnapshot", "a DeltaChannel is stored as every channel is")
+class _DeltaSnapshot(NamedTuple):
+    """What LangGraph keeps of a `DeltaChannel` now and then; for savers that look for it: nothing makes one here."""
+
+    value: Any
