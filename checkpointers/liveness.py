@@ -17,6 +17,8 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
+from flowfn.forking import after_fork
+
 _NEVER_STARTED = ""
 """The start time where the system doesn't tell it."""
 
@@ -43,7 +45,7 @@ class Owner(NamedTuple):
     def new(cls) -> Owner:
         """A name for a saver that this process opens now."""
         pid = os.getpid()
-        return cls(pid, start_of(pid), os.urandom(6).hex(), _machine(), _host())
+        return cls(pid, _own_start(pid), os.urandom(6).hex(), _machine(), _host())
 
     @property
     def label(self) -> str:
@@ -55,7 +57,7 @@ class Owner(NamedTuple):
         return self.machine == _machine() and self.host == _host()
 
     def is_this_process(self) -> bool:
-        return self.is_here() and self.pid == os.getpid() and self.start == start_of(self.pid)
+        return self.is_here() and self.pid == os.getpid() and self.start == _own_start(self.pid)
 
     def lives(self) -> bool | None:
         """Whether its process lives; None where only the expiry can tell."""
@@ -110,3 +112,17 @@ def _machine() -> str:
         return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return ""
+
+
+@cache
+def _own_start(pid: int) -> str:
+    """When this process started, whose pid this is: that doesn't change, and so is read once."""
+    return start_of(pid)
+
+
+# A forked child may have the pid that a process before it had.
+after_fork(_own_start.cache_clear)
+
+# Now, and not as a saver is made: that may be on an event loop, where reading a file counts as blocking.
+_machine()
+_own_start(os.getpid())

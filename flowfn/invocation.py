@@ -25,7 +25,7 @@ from flowfn.hosts.threads import ThreadHost
 from flowfn.identity.captured import part
 from flowfn.logs import logger
 from flowfn.options import check_option
-from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
+from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver, configurable_here
 from flowfn.pregel.program import Program
 from flowfn.pregel.view import view
 from flowfn.serde import DEFAULT
@@ -330,7 +330,7 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
         raise refused_async(setup.program.name)
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
-    token = current_frame.set(None)
+    token, said = current_frame.set(None), configurable_here.set(order.config.configurable)
     try:
         saver = setup.saver
         journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
@@ -358,6 +358,7 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
             if run.root.report:
                 logger.warning("thread %s differs from its record: %s", run.thread, run.root.report.line)
     finally:
+        configurable_here.reset(said)
         current_frame.reset(token)
 
 

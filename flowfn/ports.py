@@ -15,13 +15,32 @@ The contract of a saver, beyond the signatures (`checkpointers/conformance/` tes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Status = Literal["running", "interrupted", "failed", "cancelled", "done"]
 """Of a thread's last run. `running` with no live owner means: it was killed."""
 
 UNFINISHED: tuple[Status, ...] = ("running", "interrupted", "failed")
+
+configurable_here: ContextVar[Mapping[str, Any]] = ContextVar(
+    "flowfn.configurable", default=MappingProxyType({})
+)
+"""What the call under way says in `configurable` beside the thread and the checkpoint: a saver that somebody else
+wrote may go by it, to tell tenants apart, say."""
+
+
+@contextmanager
+def with_configurable(said: Mapping[str, Any]) -> Iterator[None]:
+    """Have `configurable_here` say this."""
+    token = configurable_here.set(said)
+    try:
+        yield
+    finally:
+        configurable_here.reset(token)
 
 
 class WriteRow(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Config, RunConfig, read_config
 from flowfn.errors import EmptyUpdate, InvalidInput, NoCheckpointer, ThreadBusy
+from flowfn.ports import with_configurable
 from flowfn.values import StateSnapshot, StateUpdate
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class Stateful:
         """
         from flowfn.history.state import snapshot
 
-        return snapshot(self._self_setup, self._saver(), self._coordinates(config, thread_id), subgraphs)
+        where = self._coordinates(config, thread_id)
+        with with_configurable(where.configurable):
+            return snapshot(self._self_setup, self._saver(), where, subgraphs)
 
     async def aget_state(
         self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
@@ -70,7 +73,9 @@ class Stateful:
 
         end = None if before is None else read_config(before).checkpoint_id
         where = self._coordinates(config, thread_id)
-        return history(self._self_setup, self._saver(), where, filter, end, limit)
+        with with_configurable(where.configurable):
+            found = history(self._self_setup, self._saver(), where, filter, end, limit)
+        return _each_with(where.configurable, found)
 
     async def aget_state_history(
         self, config: Config | None = None, **options: Any
@@ -134,9 +139,10 @@ class Stateful:
         if not all(supersteps):
             raise EmptyUpdate("No updates provided. Each superstep is a list of one StateUpdate or more")
         try:
-            for updates in supersteps:
-                named = apply_updates(setup, saver, where, updates)
-                where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
+            with with_configurable(where.configurable):
+                for updates in supersteps:
+                    named = apply_updates(setup, saver, where, updates)
+                    where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
         except Exception as error:
             raise setup.translated(error) from error.__cause__
         return named
@@ -191,3 +197,12 @@ class Stateful:
 
             await left_streams_end()
             return await attempt()
+
+
+def _each_with(configurable: Mapping[str, Any], found: Iterator[StateSnapshot]) -> Iterator[StateSnapshot]:
+    """What an iterator finds, each with `configurable_here` saying this: whoever reads it goes on in between."""
+    while True:
+        with with_configurable(configurable):
+            if (one := next(found, None)) is None:
+                return
+        yield one

@@ -1,8 +1,10 @@
 """`install()`: from then on, `import langgraph…` is answered by graph_compat.
 
 Rule: a module of LangGraph's is graph_compat's of the same path, one object under both names, so that classes, errors
-and `isinstance` agree; `_ELSEWHERE` has the paths whose names are in another module here. Any other path is an
-ImportError that names it, even where LangGraph is installed: a program made of halves of both would run on neither.
+and `isinstance` agree; `_ELSEWHERE` has the paths whose names are in another module here. What other distributions
+have put below LangGraph's name, such as savers for other databases, is taken from where they are installed, and gets
+graph_compat's modules in turn. Any other path is an ImportError that names it, even where LangGraph is installed: a
+program made of halves of both would run on neither.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ import importlib
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.metadata import PackagePath
 
 __all__ = ["install"]
 
@@ -28,9 +34,19 @@ _ELSEWHERE: Final = {
     "_internal._constants": "constants",
     "_internal._runnable": "utils.runnable",
     "_internal._typing": "typing",
+    "store.base.embed": "store.base",
     **dict.fromkeys(("stream.run_stream", "stream.stream_channel", "stream.transformers"), "stream"),
 }
 """Paths of LangGraph's, private ones too, that libraries import from, and the module that has their names here."""
+
+_DISTRIBUTIONS: Final = (
+    "langgraph",
+    "langgraph-checkpoint",
+    "langgraph-checkpoint-postgres",
+    "langgraph-checkpoint-sqlite",
+    "langgraph-prebuilt",
+)
+"""LangGraph itself."""
 
 
 def install() -> None:
@@ -71,12 +87,14 @@ class _Finder(MetaPathFinder):
         if top != _THEIRS:
             return None
         ours = f"{_OURS}.{_ELSEWHERE.get(below, below)}".rstrip(".")
-        if not _is_there(ours):
-            raise ModuleNotFoundError(
-                f"No module named {fullname!r}: graph_compat answers for {_THEIRS}, and has no {ours!r}",
-                name=fullname,
-            )
-        return ModuleSpec(fullname, _Loader(ours))
+        if _is_there(ours):
+            return ModuleSpec(fullname, _Loader(ours))
+        if fullname not in _modules_of_langgraph() and (spec := _installed(fullname)) is not None:
+            return spec
+        raise ModuleNotFoundError(
+            f"No module named {fullname!r}: graph_compat answers for {_THEIRS}, and has no {ours!r}",
+            name=fullname,
+        )
 
 
 class _Loader(Loader):
@@ -95,3 +113,36 @@ def _is_there(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def _installed(module: str) -> ModuleSpec | None:
+    """Where Python finds a module without us; what is around it isn't imported for that."""
+    spec = None
+    places: Sequence[str] | None = None
+    names = module.split(".")
+    for depth in range(1, len(names) + 1):
+        spec = PathFinder.find_spec(".".join(names[:depth]), places)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations or ()
+    return spec
+
+
+@cache
+def _modules_of_langgraph() -> frozenset[str]:
+    """The modules that LangGraph itself has installed, and the packages around them."""
+    found: set[str] = set()
+    for distribution in _DISTRIBUTIONS:
+        for file in _files(distribution):
+            parts = file.with_suffix("").parts
+            found.update(".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    return frozenset(found)
+
+
+def _files(distribution: str) -> Sequence[PackagePath]:
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        return files(distribution) or ()
+    except PackageNotFoundError:
+        return ()

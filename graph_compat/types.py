@@ -17,7 +17,6 @@ from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, default_ret
 from flowfn.pregel import INTERRUPT
 from flowfn.runtime import StreamWriter
 from flowfn.values import (
-    Command,
     Interrupt,
     Overwrite,
     PregelTask,
@@ -27,6 +26,7 @@ from flowfn.values import (
 )
 from graph_compat.asking import interrupt
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
+from graph_compat.langchain.tool_output import Command
 from graph_compat.typing import StateT
 from graph_compat.warnings import LangGraphDeprecatedSinceV11, warn
 

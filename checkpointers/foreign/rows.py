@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from checkpointers.rules import merged
 from checkpointers.tuples import FORMAT, config_of
 from flowfn.errors import CorruptDataError, InvalidInput
-from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow
+from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow, configurable_here
 from flowfn.serde import DEFAULT
 
 RECORD = "__flowfn__"
@@ -198,7 +198,7 @@ def run_of(found: Any, serde: Serializer) -> Run:
 
 
 def foreign_config(thread: str, namespace: str | None, checkpoint: str | None) -> dict[str, Any]:
-    """The config that points there; what is None isn't said."""
-    given = config_of(thread, "", "")["configurable"]
+    """The config that points there, with what the call under way says besides; what is None isn't said."""
+    given = {**configurable_here.get(), **config_of(thread, "", "")["configurable"]}
     given |= {"checkpoint_ns": namespace, "checkpoint_id": checkpoint}
     return {"configurable": {name: value for name, value in given.items() if value is not None}}

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
@@ -56,6 +56,8 @@ from flowfn.ports import (
     Serializer,
     ThreadRow,
     Writes,
+    configurable_here,
+    with_configurable,
 )
 
 METHODS = ("put", "put_writes", "get_tuple", "list")
@@ -102,13 +104,18 @@ def adapted(saver: Any) -> ForeignSaver:
 
 @dataclass(slots=True)
 class _Thread:
-    """What is known of a thread while somebody holds or writes it; `heads` are the last checkpoints that were put."""
+    """What is known of a thread while somebody holds or writes it.
+
+    `heads` are the last checkpoints that were put. `said` is what its holder's call said in `configurable`: a commit
+    may be made where another call is under way, or none.
+    """
 
     owner: str | None = None
     token: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
     run: Run | None = None
     heads: dict[str, Stored] = field(default_factory=dict)
+    said: Mapping[str, Any] | None = None
 
     def forget(self) -> None:
         """Read anew what another process may have changed."""
@@ -173,6 +180,7 @@ class ForeignSaver(CheckpointSaver):
             if not force and (owner := self._live_owner(thread, known)) is not None:
                 return Busy(label(owner))
             known.owner, known.token = self._holder.owner, next(self._tokens)
+            known.said = configurable_here.get()
             lease = Lease(thread, known.token)
             self._holder.take(lease)
             _holding.add(self)
@@ -228,7 +236,8 @@ class ForeignSaver(CheckpointSaver):
             with known.lock:  # whoever takes the thread by force waits for it after that
                 if lease is not None and not self._still_holds(lease, known):
                     return lease_lost(commit.thread)
-                self._write(known, commit)
+                with with_configurable(configurable_here.get() if known.said is None else known.said):
+                    self._write(known, commit)
         except Exception as error:
             known.forget()
             return error

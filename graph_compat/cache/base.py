@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from flowfn.serde import DEFAULT
+from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 __all__ = ["BaseCache", "FullKey", "Namespace", "ValueT"]
 
@@ -26,7 +26,7 @@ class BaseCache(ABC, Generic[ValueT]):
     `serde` has LangGraph's `dumps_typed` and `loads_typed`, or flowfn's `dumps` and `loads`.
     """
 
-    serde: Any = DEFAULT
+    serde: Any = JsonPlusSerializer()
 
     def __init__(self, *, serde: Any = None) -> None:
         self.serde = self.serde if serde is None else serde

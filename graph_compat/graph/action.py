@@ -15,8 +15,13 @@ from typing import Any, Protocol, runtime_checkable
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
 from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked
+from graph_compat.runtime import Runtime
+from graph_compat.typing import ContextT, NodeInputT
 
 Form = Callable[[Any], Any]
+
+StateNode = Callable[[NodeInputT], Any] | Callable[[NodeInputT, Runtime[ContextT]], Any]
+"""What a program gives as a node, for its annotations."""
 
 
 @dataclass(frozen=True)

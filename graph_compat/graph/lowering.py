@@ -120,6 +120,7 @@ def _nodes(builder: AnyStateGraph) -> dict[str, Node]:
             builder.schema_of(spec.input_schema),
             tuple(edges[name]),
             tuple(builder.branches.get(name, {}).values()),
+            spec.trace_policy,
         )
         nodes[name] = _node(builder, name, spec, step, joins[name])
     return nodes

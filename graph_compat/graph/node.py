@@ -34,6 +34,8 @@ from graph_compat.pushing import pushes
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
+    from graph_compat.types import TracePolicy
+
 
 @dataclass(frozen=True, kw_only=True)
 class StateNodeSpec:
@@ -49,19 +51,23 @@ class StateNodeSpec:
     defer: bool = False
     error_handler: Any = None
     timeout: float | timedelta | TimeoutPolicy | None = None
-    trace_policy: Any = None
+    trace_policy: TracePolicy | None = None
     is_error_handler: bool = False
 
 
 @dataclass(frozen=True)
 class Step:
-    """What runs when a node does, in a context of its own; `edges` are the writes of its plain edges and joins."""
+    """What runs when a node does, in a context of its own.
+
+    `edges` are the writes of its plain edges and joins; `trace_policy` says what tracers are told of it.
+    """
 
     action: Action
     writer: Writer
     schema: Schema
     edges: Sequence[Write] = ()
     branches: Sequence[BranchSpec] = ()
+    trace_policy: TracePolicy | None = None
 
     @property
     def needs_loop(self) -> bool:
@@ -83,7 +89,7 @@ class Step:
 
     def run(self, state: Any) -> list[Write]:
         """The node's writes, for a blocking run."""
-        run = node_run(self.action.name, state)
+        run = node_run(self.action.name, state, self.trace_policy)
         if run is None:
             return self._run(state, None)
         with run as watched:
@@ -114,7 +120,7 @@ class Step:
 
     async def run_on_loop(self, state: Any) -> list[Write]:
         """`run` for asyncio."""
-        run = node_run_on_loop(self.action.name, state)
+        run = node_run_on_loop(self.action.name, state, self.trace_policy)
         if run is None:
             return await self._run_on_loop(state, None)
         async with run as watched:

@@ -66,6 +66,7 @@ __getattr__, __dir__ = lazily(
         "BaseStore": "graph_compat.store.base",
         **dict.fromkeys(("Command", "Send", "TracePolicy"), "graph_compat.types"),
         "NodeInputT": "graph_compat.typing",
+        "StateNode": "graph_compat.graph.action",
     },
 )
 

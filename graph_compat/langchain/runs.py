@@ -28,6 +28,7 @@ from graph_compat.langchain.tokens import shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
+    from graph_compat.types import TracePolicy
 
 
 class Result:
@@ -264,24 +265,29 @@ def streaming(handlers: Iterable[Any]) -> list[Any]:
     ]
 
 
-def node_run(name: str, given: Any) -> AbstractContextManager[NodeRun] | None:
-    """A node's run, for a blocking graph; None where nobody is told of it, as almost always."""
+def node_run(name: str, given: Any, policy: TracePolicy | None) -> AbstractContextManager[NodeRun] | None:
+    """A node's run, for a blocking graph; None where nobody is told of it, as almost always.
+
+    `policy` says what tracers are told.
+    """
     frame = current_frame.get()
     if name == START or frame is None:
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
-    return _chain_run(frame, name, given) if _is_told(frame) else None
+    return _chain_run(frame, name, given, policy) if _is_told(frame) else None
 
 
-def node_run_on_loop(name: str, given: Any) -> AbstractAsyncContextManager[NodeRun] | None:
+def node_run_on_loop(
+    name: str, given: Any, policy: TracePolicy | None
+) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` for asyncio."""
     frame = current_frame.get()
     if name == START or frame is None:
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
-    return _chain_run_on_loop(frame, name, given) if _is_told(frame) else None
+    return _chain_run_on_loop(frame, name, given, policy) if _is_told(frame) else None
 
 
 def task_run(frame: Frame, given: Callable[[], Any]) -> AbstractContextManager[NodeRun] | None:
@@ -311,9 +317,9 @@ def is_heard(frame: Frame) -> bool:
 
 
 @contextmanager
-def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[NodeRun]:
+def _chain_run(frame: Frame, name: str, given: Any, policy: TracePolicy | None = None) -> Iterator[NodeRun]:
     """The run of a node, or of a task in one, as a chain of LangChain's."""
-    config, run = _begun(frame, name, given, on_loop=False)
+    config, run = _begun(frame, name, given, policy, on_loop=False)
     with Chain(config, run, "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
         try:
@@ -332,9 +338,11 @@ def _chain_run(frame: Frame, name: str, given: Any) -> Iterator[NodeRun]:
 
 
 @asynccontextmanager
-async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterator[NodeRun]:
+async def _chain_run_on_loop(
+    frame: Frame, name: str, given: Any, policy: TracePolicy | None = None
+) -> AsyncIterator[NodeRun]:
     """`_chain_run` for asyncio."""
-    config, begun = _begun(frame, name, given, on_loop=True)
+    config, begun = _begun(frame, name, given, policy, on_loop=True)
     run = None if begun is None else await begun
     with Chain(config, run, "seq:step:1") as chain:
         watched = Watched(frame, given, chain)
@@ -353,7 +361,9 @@ async def _chain_run_on_loop(frame: Frame, name: str, given: Any) -> AsyncIterat
         await _settled(chain.ended(watched.value))
 
 
-def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[str, Any], Any]:
+def _begun(
+    frame: Frame, name: str, given: Any, policy: TracePolicy | None, *, on_loop: bool
+) -> tuple[dict[str, Any], Any]:
     """The configuration of a node or a task, and its run, which on an event loop has to be awaited."""
     config, parent = config_of(frame), _parent(frame)
     if parent is None:
@@ -364,6 +374,11 @@ def _begun(frame: Frame, name: str, given: Any, *, on_loop: bool) -> tuple[dict[
         inheritable_metadata=config["metadata"],
     )
     config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata
+    if policy is not None:
+        from graph_compat.langchain.tracing import discreet
+
+        # Not those that are inherited: what runs inside the node is shown as it is.
+        manager.handlers = [discreet(handler, policy) for handler in manager.handlers]
     return config, manager.on_chain_start(None, given, name=name) if manager.handlers else None
 
 

@@ -172,7 +172,7 @@ def tool_of(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A tool, what the graph fills of its parameters, what runs it, and where its code is (file:line).
+    """A tool, what the graph fills of its parameters, and where its code is (file:line).
 
     `direct` runs it without LangChain, which takes fifty times as long: a tool that isn't LangChain's always, one that
     is where nobody listens.
@@ -180,7 +180,6 @@ class Prepared:
 
     tool: Any
     wanted: Mapping[str, Injection]
-    runner: Any
     site: str
     direct: FunctionTool | None = None
 
@@ -194,18 +193,14 @@ class Prepared:
         direct = self._direct(config)
         if direct is not None and (direct is self.tool or not direct.is_async):  # LangChain refuses its own
             return direct.invoke(arguments, filled)
-        from graph_compat.prebuilt.langchain_tools import delivered, request_of
-
-        return delivered(self.runner.invoke(request_of(call, arguments, filled), told_of(config)))
+        return self.tool.invoke(_request_of(call, arguments, filled), told_of(config))
 
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
         _check_object(call, arguments)
         if (direct := self._direct(config)) is not None:
             return await direct.ainvoke(arguments, filled)
-        from graph_compat.prebuilt.langchain_tools import delivered, request_of
-
-        return delivered(await self.runner.ainvoke(request_of(call, arguments, filled), told_of(config)))
+        return await self.tool.ainvoke(_request_of(call, arguments, filled), told_of(config))
 
     def _direct(self, config: Any) -> FunctionTool | None:
         return self.direct if self.direct is self.tool or isinstance(config, NodeConfig) else None
@@ -219,6 +214,11 @@ def told_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**_SAID, **config}
 
 
+def _request_of(call: ToolCall, arguments: Mapping[str, Any], filled: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as LangChain's tools take it, so that they answer with a message."""
+    return {**call, "args": {**arguments, **filled}, "type": "tool_call"}
+
+
 def _check_object(call: ToolCall, arguments: Any) -> None:
     if not isinstance(arguments, Mapping):
         from graph_compat.prebuilt.marks import ToolInvocationError
@@ -229,16 +229,14 @@ def _check_object(call: ToolCall, arguments: Any) -> None:
 def prepared(tool: Any) -> Prepared:
     """A tool, looked at."""
     if isinstance(tool, FunctionTool):
-        return Prepared(tool, tool.injections, tool, _site(tool.func), tool)
-    from graph_compat.prebuilt.langchain_tools import carrying
-
+        return Prepared(tool, tool.injections, _site(tool.func), tool)
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
     is_whole = not wanted and _is_plain(tool) and _is_all(tool.args_schema, function)
     direct = _Same(function, tool.args_schema) if is_whole else None
-    return Prepared(tool, theirs, carrying(tool), _site(function), direct)
+    return Prepared(tool, theirs, _site(function), direct)
 
 
 class _Same(FunctionTool):

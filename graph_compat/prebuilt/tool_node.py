@@ -153,6 +153,11 @@ class ToolNode(AsRunnable):
         self._any_task = self._task(name)
 
     @property
+    def _handle_tool_errors(self) -> Handling:
+        """`handle_tool_errors=`, under the name by which libraries copy it to a node of their own."""
+        return self._errors.handling
+
+    @property
     def tools_by_name(self) -> dict[str, Any]:
         """The tools."""
         return self._tools

@@ -6,6 +6,7 @@ import asyncio
 import operator
 import signal
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
@@ -461,6 +462,66 @@ def test_a_thread_that_langgraph_wrote_is_refused() -> None:
     with pytest.raises(InvalidInput, match="import-langgraph"):
         entrypoint(checkpointer=saver)(lambda n: n).invoke(1, ONE)
     assert open_saver(saver).threads() == []
+
+
+class OfTenants(OwnSaver):
+    """Keeps the threads of each tenant apart, and takes no call that doesn't name one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tenants: defaultdict[str, OwnSaver] = defaultdict(OwnSaver)
+
+    def _of(self, config: Any) -> OwnSaver:
+        return self.tenants[config["configurable"]["tenant"]]
+
+    def put(self, config: Any, *rest: Any) -> Any:
+        return self._of(config).put(config, *rest)
+
+    def put_writes(self, config: Any, *rest: Any) -> None:
+        self._of(config).put_writes(config, *rest)
+
+    def get_tuple(self, config: Any) -> Any:
+        return self._of(config).get_tuple(config)
+
+    def list(self, config: Any, **rest: Any) -> Any:
+        return self._of(config).list(config, **rest)
+
+
+def _of_tenant(tenant: str) -> Any:
+    return {"configurable": {"thread_id": "1", "tenant": tenant}}
+
+
+def _counting(saver: Any) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("count", lambda state: {"xs": ["counted"]})
+    builder.add_edge(START, "count")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_saver_sees_what_the_call_says_beside_the_thread(durability: Any) -> None:
+    """Runs, states, histories and updates of one thread id are each tenant's own."""
+    graph = _counting(OfTenants())
+    a, b = _of_tenant("a"), _of_tenant("b")
+    graph.invoke({"xs": ["a"]}, a, durability=durability)
+    graph.invoke({"xs": ["b"]}, b, durability=durability)
+    graph.update_state(a, {"xs": ["more"]})
+    assert graph.get_state(a).values["xs"] == ["a", "counted", "more"]
+    assert next(graph.get_state_history(b)).values["xs"] == ["b", "counted"]
+
+
+async def test_a_saver_sees_it_in_asyncio_too() -> None:
+    """Also where commits of calls that are under way at once go together."""
+    graph = _counting(OfTenants())
+    configs = [_of_tenant(name) | {"tags": [name]} for name in "abc"]
+    for number, config in enumerate(configs):
+        config["configurable"]["thread_id"] = str(number)
+    await asyncio.gather(*(graph.ainvoke({"xs": [*config["tags"]]}, config) for config in configs))
+    states = [await graph.aget_state(config) for config in configs]
+    assert [state.values["xs"][0] for state in states] == ["a", "b", "c"]
+    await graph.aupdate_state(configs[0], {"xs": ["more"]})
+    history = [found async for found in graph.aget_state_history(configs[0])]
+    assert history[0].values["xs"] == ["a", "counted", "more"]
 
 
 def test_an_unfinished_run_is_found_by_its_call(foreign: Any) -> None:

@@ -72,6 +72,40 @@ def test_a_lease_of_a_saver_that_is_gone_is_free() -> None:
     assert not is_alive(owner, "t", 1, LASTING)
 
 
+def test_a_saver_in_memory_reads_no_file(run_python: Any) -> None:
+    """It may be made on an event loop, and used there: what has to be known of this process is known by then."""
+    program = """
+import sys
+from checkpointers import MemorySaver
+
+MemorySaver().close()
+opened = []
+sys.addaudithook(lambda event, arguments: event == "open" and opened.append(arguments[0]))
+saver = MemorySaver()
+first, second = saver.claim("1"), saver.claim("1")
+print(type(second).__name__, opened)
+"""
+    assert run_python("-c", program).stdout == "Busy []\n"
+
+
+def test_a_forked_process_is_another_owner(run_python: Any) -> None:
+    """What is known of this process isn't taken over by its children."""
+    program = """
+import os
+from checkpointers.liveness import Owner, start_of
+
+mine = Owner.new()
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    new = Owner.new()
+    print(new.pid == os.getpid(), new.start == start_of(os.getpid()), mine.is_this_process(), flush=True)
+    os._exit(0)
+"""
+    assert run_python("-c", program).stdout == "True True False\n"
+
+
 def test_a_lease_of_another_process_here_counts_while_that_lives() -> None:
     """However old its expiry is: a process that was stopped for an hour is not dead."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -152,3 +152,13 @@ def test_a_cache_that_fails_is_a_miss(caplog: pytest.LogCaptureFixture) -> None:
 
     assert flow.invoke(1) == 2
     assert "Broken.get: RuntimeError('down')" in caplog.text
+
+
+def test_a_cache_of_ones_own_has_a_serializer_with_tags() -> None:
+    """What LangGraph gives such a cache: its methods call `dumps_typed` and `loads_typed`."""
+
+    class Own(Broken):
+        """A cache that somebody else wrote."""
+
+    serde = Own().serde
+    assert serde.loads_typed(serde.dumps_typed({"a": (1, 2)})) == {"a": (1, 2)}

@@ -23,6 +23,7 @@ INSTEAD = {
     # A question and its answer are calls with an identity of their own, not writes of the task that asked.
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
     Name("savers", "classes_made_inside_functions"): "seen: ['Point', 'Pair', 'Colour']",
+    Name("savers", "subclasses_of_builtin_types"): "Replacing and cannot be stored",
     Name("savers", "sqlite_has_two_colours"): "answers: None",
     Name("pregel", "two_writes_to_one_value"): "At key 'c': Can receive only one value per step",
     Name("functional", "children_of_a_retried_entrypoint"): "ran: [1, 'wf', 'wf', 'wf']",

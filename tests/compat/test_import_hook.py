@@ -134,6 +134,58 @@ except ImportError as error:
     assert second.startswith("cannot import name 'absent' from 'graph_compat.graph'")
 
 
+OTHERS = """
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from .rows import ROWS
+
+class ElsewhereSaver(BaseCheckpointSaver[str]):
+    rows = ROWS
+"""
+
+
+def test_what_others_put_below_langgraphs_name_is_theirs(tmp_path: Path) -> None:
+    """A saver for another database has its own package there; what it imports of LangGraph is graph_compat's."""
+    package = tmp_path / "langgraph/checkpoint/elsewhere"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(OTHERS)
+    (package / "rows.py").write_text("ROWS = 3\n")
+    program = """
+from langgraph.checkpoint.elsewhere import ElsewhereSaver
+import langgraph.checkpoint, langgraph.checkpoint.elsewhere.rows
+assert langgraph.checkpoint.elsewhere.ElsewhereSaver is ElsewhereSaver
+print(ElsewhereSaver.__module__, ElsewhereSaver.__base__.__module__, langgraph.checkpoint.elsewhere.rows.ROWS)
+"""
+    told = installed(program, tmp_path)
+    assert told == "langgraph.checkpoint.elsewhere graph_compat.checkpoint.base.saver 3\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("langgraph.checkpoint.base", "RunnableConfig"),
+        ("langgraph.checkpoint.base", "V"),
+        ("langgraph.checkpoint.serde.types", "_DeltaSnapshot"),
+        ("langgraph.graph.state", "StateNode"),
+        ("langgraph.store.base", "_ensure_ttl"),
+        ("langgraph.store.base.embed", "get_text_at_path"),
+    ],
+)
+def test_names_that_libraries_take_from_inside_are_there(module: str, name: str, tmp_path: Path) -> None:
+    """Libraries import them, though LangGraph doesn't call them public."""
+    assert installed(f"from {module} import {name}\nprint({name!r})", tmp_path) == f"{name}\n"
+
+
+def test_types_of_savers_and_nodes_take_their_parameters(tmp_path: Path) -> None:
+    """Annotations that libraries evaluate, of channels and of nodes, have as many as LangGraph's."""
+    program = """
+from langgraph.checkpoint.serde.types import ChannelProtocol
+from langgraph.graph.state import StateNode
+print(len(ChannelProtocol.__parameters__), len(StateNode.__parameters__))
+"""
+    assert installed(program, tmp_path) == "3 2\n"
+
+
 def test_installing_late_is_refused(tmp_path: Path) -> None:
     """Where LangGraph has been imported there would be two of each class."""
     done = python("-c", "import langgraph.types, graph_compat; graph_compat.install()", cwd=tmp_path)

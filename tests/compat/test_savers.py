@@ -84,6 +84,13 @@ def test_no_run_goes_on_from_a_version_of_another_saver() -> None:
         entrypoint(checkpointer=saver)(lambda n: n).invoke(1, ONE)
 
 
+def test_a_saver_of_ones_own_reads_by_tags() -> None:
+    """Its serializer is LangGraph's kind, which goes by the tag, also of what older versions wrote."""
+    serde = BaseCheckpointSaver[int]().serde
+    assert serde.loads_typed(serde.dumps_typed((1, 2))) == (1, 2)
+    assert serde.loads_typed(("json", b'{"a": 1}')) == {"a": 1}
+
+
 def test_the_history_of_a_channel() -> None:
     """Writes since the channel was last stored whole, the oldest first, without those at the end itself."""
     saver = InMemorySaver()

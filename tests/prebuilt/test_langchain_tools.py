@@ -1,12 +1,13 @@
 """LangChain's tools in a ToolNode: what LangChain would turn into text passes, and what it marks is filled."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from typing_extensions import TypedDict
 
 pytest.importorskip("langchain_core")
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
 
@@ -55,9 +56,35 @@ def test_a_command_passes_through_a_tool_written_as_a_class(caller: Caller) -> N
 
 
 def test_the_tools_that_a_program_sees_are_its_own() -> None:
-    """The copies that run are nobody's business."""
+    """A node wraps none of them."""
     rename = Rename()
     assert ToolNode([rename]).tools_by_name["rename"] is rename
+
+
+def test_a_command_of_a_tool_that_is_called_by_hand_is_one() -> None:
+    """A node of the program's own may call a tool, and return what it got."""
+
+    @tool
+    def rename(user: str) -> Command[Any]:
+        """Rename."""
+        return Command(update={"user": user})
+
+    call = {"name": "rename", "args": {"user": "bob"}, "id": "1", "type": "tool_call"}
+    assert rename.invoke(call) == Command(update={"user": "bob"})
+
+
+def test_listeners_are_told_of_the_command_itself() -> None:
+    """`on_tool_end` gets what the tool returned."""
+
+    class Told(BaseCallbackHandler):
+        outputs: ClassVar[list[Any]] = []
+
+        def on_tool_end(self, output: Any, **rest: Any) -> None:
+            self.outputs.append(output)
+
+    graph = node_graph(ToolNode([Rename()]), State)
+    graph.invoke(asks(("rename", {"user": "bob"})), {"callbacks": [Told()]})
+    assert [type(output) for output in Told.outputs] == [Command]
 
 
 def test_commands_of_finished_calls_survive_a_question(caller: Caller) -> None:

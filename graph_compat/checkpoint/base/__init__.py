@@ -5,7 +5,7 @@ from __future__ import annotations
 from flowfn.errors import EmptyChannelError
 from flowfn.lazy import lazily
 from graph_compat.checkpoint.base.id import uuid6
-from graph_compat.checkpoint.base.saver import BaseCheckpointSaver
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, V
 from graph_compat.checkpoint.base.values import (
     EXCLUDED_METADATA_KEYS,
     WRITES_IDX_MAP,
@@ -43,6 +43,7 @@ __all__ = [
     "EmptyChannelError",
     "PendingWrite",
     "SerializerProtocol",
+    "V",
     "copy_checkpoint",
     "create_checkpoint",
     "empty_checkpoint",
@@ -58,4 +59,10 @@ ERROR, INTERRUPT, RESUME, SCHEDULED = "__error__", "__interrupt__", "__resume__"
 """The names of what a task writes beside its channels."""
 
 # What programs also import from here.
-__getattr__, __dir__ = lazily(__name__, {"JsonPlusSerializer": "graph_compat.checkpoint.serde.jsonplus"})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "JsonPlusSerializer": "graph_compat.checkpoint.serde.jsonplus",
+        "RunnableConfig": "langchain_core.runnables",
+    },
+)

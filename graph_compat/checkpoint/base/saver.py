@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequen
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from flowfn.serde import DEFAULT
 from graph_compat.checkpoint.base.values import (
     ChannelVersions,
     Checkpoint,
@@ -17,6 +16,7 @@ from graph_compat.checkpoint.base.values import (
     DeltaChannelHistory,
 )
 from graph_compat.checkpoint.serde.base import maybe_add_typed_methods
+from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 V = TypeVar("V", int, float, str)
 Config = Mapping[str, Any]
@@ -28,7 +28,7 @@ class BaseCheckpointSaver(Generic[V]):
     `serde` turns values to bytes and back.
     """
 
-    serde: Any = DEFAULT
+    serde: Any = JsonPlusSerializer()
 
     def __init__(self, *, serde: Any = None) -> None:
         self.serde = maybe_add_typed_methods(serde or self.serde)

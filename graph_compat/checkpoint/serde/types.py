@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 ERROR = "__error__"
 SCHEDULED = "__scheduled__"
 INTERRUPT = "__interrupt__"
 RESUME = "__resume__"
 TASKS = "__pregel_tasks"
+
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+UpdateT_contra = TypeVar("UpdateT_contra", contravariant=True)
+StoredT_co = TypeVar("StoredT_co", covariant=True)
 
 
 @runtime_checkable
@@ -19,11 +24,17 @@ class SendProtocol(Protocol):
     arg: Any
 
 
-class ChannelProtocol(Protocol):
-    """What a channel can be asked."""
+class ChannelProtocol(Protocol[ValueT_co, UpdateT_contra, StoredT_co]):
+    """What a channel can be asked: its value, what is stored of it, and to take what was written."""
 
-    def get(self) -> Any: ...
+    def get(self) -> ValueT_co: ...
 
-    def checkpoint(self) -> Any: ...
+    def checkpoint(self) -> StoredT_co: ...
 
-    def update(self, values: Any) -> bool: ...
+    def update(self, values: Sequence[UpdateT_contra]) -> bool: ...
+
+
+class _DeltaSnapshot(NamedTuple):
+    """What LangGraph keeps of a `DeltaChannel` now and then; for savers that look for it: nothing makes one here."""
+
+    value: Any

@@ -58,3 +58,10 @@ def validate_op_namespace(op: Op) -> None:
         InvalidNamespaceError: says which.
     """
     checked(op.namespace_prefix if isinstance(op, SearchOp) else getattr(op, "namespace", ()))
+
+
+def _ensure_ttl(config: TTLConfig | None, ttl: float | NotProvided | None) -> float | None:
+    """The minutes that an item lives, for stores that others wrote: as given, else as the store says."""
+    if isinstance(ttl, NotProvided):
+        return None if config is None else config.get("default_ttl")
+    return ttl

@@ -5,13 +5,14 @@ from typing import Annotated, Any, TypedDict
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.tracers import BaseTracer, Run
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Send, StreamWriter
+from langgraph.types import Send, StreamWriter, TracePolicy, omit_payload
 from langgraph.utils.runnable import RunnableCallable
 from pydantic import BaseModel
 
@@ -222,6 +223,59 @@ async def callbacks_add_up(t: Trace) -> None:
         (call,) = given if isinstance(given, list) else given.handlers[:1]
         t.note("bound", bound.starts)
         t.note("call", call.starts)
+
+
+class Traced(BaseTracer):
+    """Notes what a tracer sees of the node and of what runs in it."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def _persist_run(self, run: Run) -> None:
+        """Keep nothing."""
+
+    def _on_chain_end(self, run: Run) -> None:
+        if run.name in ("node", "inside"):
+            self.seen.append((run.name, run.inputs, run.outputs))
+
+
+class Told(BaseCallbackHandler):
+    """Notes what any other handler is told of the node's start."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, name: str | None = None, **rest: Any) -> None:
+        if name == "node":
+            self.seen.append(inputs)
+
+
+async def what_tracers_are_told(t: Trace) -> None:
+    """A trace policy is for tracers and for the node alone; one that raises leaves what they see as it is."""
+
+    def node(state: State) -> State:
+        inside = RunnableLambda(lambda seen: f"{seen}!").with_config(run_name="inside")
+        return {"seen": inside.invoke(state["seen"])}
+
+    def raises(value: Any) -> Any:
+        raise ValueError("no")
+
+    policies = [
+        TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload),
+        TracePolicy(process_inputs=lambda value: "text", process_outputs=lambda value: {"had": value}),
+        TracePolicy(process_inputs=raises, process_outputs=raises),
+    ]
+    for policy in policies:
+        builder = StateGraph(State)
+        builder.add_node("node", node, trace_policy=policy)
+        builder.add_edge(START, "node")
+        traced, told = Traced(), Told()
+        await t.call(builder.compile(), "invoke", {"seen": "it"}, {"callbacks": [traced, told]})
+        t.note("seen", traced.seen)
+        t.note("told", told.seen)
 
 
 async def names_with_suffixes(t: Trace) -> None:

@@ -3,7 +3,7 @@
 import operator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -297,6 +297,26 @@ async def sqlite_has_two_colours(t):
         except StopIteration as answer:
             t.note("answers", answer.value)
     t.raises(saver.get_tuple, config())
+
+
+class Replacing(list):
+    """A list that a reducer would know from others."""
+
+
+@differs("a subclass of a builtin type isn't flattened")
+async def subclasses_of_builtin_types(t):
+    """A state that holds one, written in one step and read in the next, and again from where it is kept."""
+
+    class Kept(TypedDict):
+        values: Any
+
+    builder = StateGraph(Kept)
+    builder.add_node("write", t.node(lambda state: {"values": Replacing(["a"])}))
+    builder.add_node("read", t.node(lambda state: {"values": type(state["values"]).__name__}))
+    builder.add_edge(START, "write").add_edge("write", "read")
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["read"])
+    await t.invoke(graph, {"values": []}, THREAD)
+    await t.invoke(graph, None, THREAD)
 
 
 @differs("a class that is made inside a function")

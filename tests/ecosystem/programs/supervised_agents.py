@@ -6,7 +6,7 @@ from acting import actor, calls, show
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import create_react_agent
+from langgraph.prebuilt import ToolNode, create_react_agent
 from langgraph.types import Command, interrupt
 from langgraph_supervisor import create_handoff_tool, create_supervisor
 from langgraph_supervisor.handoff import create_forward_message_tool
@@ -108,6 +108,20 @@ def nested():
     show(outer.invoke({"messages": "Go."})["messages"], "nested")
 
 
+def tools_of_a_node():
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("no luck")
+
+    app = create_supervisor(
+        [create_react_agent(actor("leaf"), [], name="leaf")],
+        model=actor(calls(("fail", {})), "I tried."),
+        tools=ToolNode([fail], handle_tool_errors="It failed."),
+    ).compile()
+    show(app.invoke({"messages": "Go."})["messages"], "tools of a node")
+
+
 memory()
 asyncio.run(awaited())
 nested()
+tools_of_a_node()
