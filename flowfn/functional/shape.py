@@ -10,6 +10,7 @@ import time
 import typing
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MethodType
 from typing import Any
 
 from flowfn.began import BEGAN
@@ -17,7 +18,7 @@ from flowfn.definition import Definition
 from flowfn.engine.lead import Fresh
 from flowfn.errors import InvalidInput
 from flowfn.identity.digest import digest, exact
-from flowfn.identity.factories import given_to_factory
+from flowfn.identity.factories import given_to_factory, given_to_object
 from flowfn.ports import Begin
 from flowfn.values import MISSING, Write
 
@@ -122,9 +123,13 @@ class Shape:
         return arguments(bound, self.hints, self.variadic)
 
     @cached_property
-    def _of_factory(self) -> str:
-        """What tells its calls from those of another one that the same factory made; empty if no factory made it."""
-        given = given_to_factory(self.definition.author_function)
+    def _given_before(self) -> str:
+        """What tells its calls from those of another one that the same factory made, or of another object's method;
+        empty if neither a factory nor an object is behind it."""
+        function = self.definition.author_function
+        given = given_to_factory(function)
+        if isinstance(function, MethodType):
+            given["self"] = given_to_object(function.__self__)
         if not given:
             return ""
         found = digest(given, since=BEGAN, now=time.time)
@@ -133,7 +138,7 @@ class Shape:
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""
         held = self.definition.held
-        return exact({**held, **bound} if held else bound).exact.hex() + self._of_factory
+        return exact({**held, **bound} if held else bound).exact.hex() + self._given_before
 
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""

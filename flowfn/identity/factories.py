@@ -1,8 +1,9 @@
-"""What a factory was given tells the workflows that it makes from each other.
+"""What a factory was given tells the workflows that it makes from each other; so does what an object was made with.
 
-Rule: of what a workflow captured only that counts which can't change in place, and flags don't: they say how to run,
-not what. Nor does what code beside it assigns (`nonlocal`), which is a state, nor a time or a random token. A function
-without parameters is no factory: what it makes is told by its code alone, which may be edited.
+Rule: of what a workflow captured, or the object of a method has, only that counts which can't change in place, and
+flags don't: they say how to run, not what. Nor does what code beside it assigns (`nonlocal`; for an object, methods
+other than `__init__`), which is a state. A function without parameters is no factory: what it makes is told by its code
+alone, which may be edited.
 """
 
 from __future__ import annotations
@@ -11,16 +12,21 @@ import dis
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from types import CodeType, FunctionType
+from functools import cached_property, lru_cache
+from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
 from flowfn.identity.captured import function_of, is_local
 from flowfn.identity.dependencies import is_constant
+from flowfn.identity.names import qualified_name
 
-__all__ = ["given_to_factory"]
+__all__ = ["given_to_factory", "given_to_object"]
 
 _VARIADIC = 0x04 | 0x08
 """The flags of code that takes `*args` or `**kwargs`."""
+
+_MAKING = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__setstate__")
+"""The methods that make an object."""
 
 
 def given_to_factory(function: Any) -> dict[str, Any]:
@@ -43,11 +49,62 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     for name, cell in zip(target.__code__.co_freevars, target.__closure__, strict=True):
         with suppress(ValueError):  # not assigned yet
             value = cell.cell_contents
-            if is_constant(value) and not isinstance(value, bool | None) and name not in states:
+            if _tells(value) and name not in states:
                 found[name] = value
             elif type(value) is FunctionType and (inner := _given(value, (*around, target))):
                 found[name] = inner
     return found
+
+
+def given_to_object(value: Any) -> dict[str, Any]:
+    """What tells the object of a method from others: its class, and by name what it was made with. Of a class method,
+    the class."""
+    if isinstance(value, type):
+        return {"class": qualified_name(value)}
+    cls: Any = type(value)
+    found: dict[str, Any] = {"class": qualified_name(cls)}
+    if is_constant(value):
+        return {**found, "value": value}
+    states, attributes = _states_of(cls), _attributes_of(value)
+    return {**found, **{f".{name}": attributes[name] for name in sorted(attributes.keys() - states)}}
+
+
+def _attributes_of(value: Any) -> dict[str, Any]:
+    """What may tell an object from others, in slots too; no code of its class is run."""
+    attributes = getattr(value, "__dict__", None)
+    found = dict(attributes) if isinstance(attributes, dict) else {}
+    for base in type(value).__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, MemberDescriptorType):
+                with suppress(AttributeError):  # not assigned yet
+                    found[name] = member.__get__(value)
+    return {name: part for name, part in found.items() if _tells(part)}
+
+
+@lru_cache(maxsize=256)
+def _states_of(cls: Any) -> frozenset[str]:
+    """The names of attributes that its methods assign once it is made, or that they keep what they found in."""
+    found: set[str] = set()
+    for name, member in ((name, member) for base in cls.__mro__ for name, member in vars(base).items()):
+        if isinstance(member, cached_property):
+            found.add(name)
+        for face in (member.fget, member.fset) if isinstance(member, property) else (member,):
+            function = function_of(getattr(face, "__wrapped__", getattr(face, "__func__", face)))
+            if function is not None and name not in _MAKING:
+                found.update(_assigned_attributes(function.__code__))
+    return frozenset(found)
+
+
+def _assigned_attributes(code: CodeType) -> Iterator[str]:
+    steps = dis.get_instructions(code)
+    yield from (step.argval for step in steps if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+    for each in _inside(code):
+        yield from _assigned_attributes(each)
+
+
+def _tells(value: Any) -> bool:
+    """Whether a value may tell one from another: it can't change, and is no flag."""
+    return is_constant(value) and not isinstance(value, bool | None)
 
 
 def _makers(function: FunctionType) -> Iterator[CodeType]:

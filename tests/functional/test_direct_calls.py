@@ -2,6 +2,7 @@
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -375,3 +376,31 @@ def test_what_a_factory_keeps_may_be_a_state(world: World) -> None:
         world.call(build(seen, 0), 1)
     assert world.call(build(seen, 1), 1) == 2
     assert world.ran == [1]
+
+
+def test_methods_of_two_objects_do_not_share_runs(world: World) -> None:
+    """G2: an object goes on with the runs of one that was made with the same, whatever its state and its flags."""
+    step = counting(world)
+
+    class Pipeline:
+        def __init__(self, tenant: str, *, fails: bool = False) -> None:
+            self.tenant, self.fails, self.tries, self.lock = tenant, fails, 0, Lock()
+
+        def attempt(self) -> None:
+            self.tries += 1
+
+        @world.entrypoint
+        async def run(self, day: int) -> str:
+            value = await world.value(step(day))
+            if self.fails:
+                raise ConnectionError("lost")
+            return f"{self.tenant}: {value}"
+
+    failing = Pipeline("first", fails=True)
+    failing.attempt()
+    with pytest.raises(ConnectionError):
+        world.call(failing.run, 1)
+    assert world.call(Pipeline("second").run, 1) == "second: 1"
+    assert world.ran == [1, 1]
+    assert world.call(Pipeline("first").run, 1) == "first: 1"
+    assert world.ran == [1, 1]

@@ -2,13 +2,15 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
 
-from flowfn.identity.factories import given_to_factory
+from flowfn.identity.factories import given_to_factory, given_to_object
 
 
 def factory(given: Any, *, derived: str = "", flag: bool | None = None) -> Callable[[], Any]:
@@ -114,3 +116,73 @@ def test_what_a_decorator_is_around_counts() -> None:
         return around
 
     assert given_to_factory(decorated("acme")) == {"inner": {"given": "acme"}}
+
+
+class Client:
+    """An object with all that objects have."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.retries, self.is_open, self.sent, self.lock, self.seen = url, 3, True, 0, Lock(), [1]
+        self.last = ""
+
+    def send(self) -> None:
+        """Change the state."""
+
+        def sent() -> None:
+            self.sent += 1
+
+        sent()
+
+    @property
+    def message(self) -> str:
+        """The last message."""
+        return self.last
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self.last = text
+
+    @functools.cached_property
+    def size(self) -> int:
+        """What is kept when it was first asked for."""
+        return 7
+
+
+class Special(Client):
+    """One of a class below it."""
+
+    def __init__(self) -> None:
+        super().__init__("special")
+        self.kind = "x"
+
+
+@dataclass(slots=True)
+class Point:
+    """An object without a dict."""
+
+    x: int
+    tags: list[str]
+
+
+HERE = __name__
+
+
+def test_an_object_is_told_by_what_it_was_made_with() -> None:
+    """By its class, and by what can't change and no method of its class, or of one above it, assigns."""
+    client = Client("a")
+    assert client.size == 7
+    assert given_to_object(client) == {"class": f"{HERE}.Client", ".retries": 3, ".url": "a"}
+    special = {"class": f"{HERE}.Special", ".kind": "x", ".retries": 3, ".url": "special"}
+    assert given_to_object(Special()) == special
+
+
+def test_an_object_may_be_without_a_dict() -> None:
+    """It has slots, or is a value that can't change."""
+    assert given_to_object(Point(1, ["a"])) == {"class": f"{HERE}.Point", ".x": 1}
+    assert given_to_object(Path("a")) == {"class": "pathlib.PosixPath", "value": Path("a")}
+    assert given_to_object(object()) == {"class": "builtins.object"}
+
+
+def test_a_class_method_is_told_by_its_class() -> None:
+    """Which may be one below that of the method."""
+    assert given_to_object(Special) == {"class": f"{HERE}.Special"}
