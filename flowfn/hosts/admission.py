@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 
 INLINE = 24
@@ -27,11 +28,12 @@ that do nothing but commit would keep out all others."""
 
 
 class Admission:
-    """Who may begin on one event loop. As a context manager, a wait for the database, for a commit or a lease."""
+    """Who may begin on one event loop, which it doesn't keep alive.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._call_soon = loop.call_soon
-        self._create_future = loop.create_future
+    As a context manager it is a wait for the database, for a commit or a lease.
+    """
+
+    def __init__(self) -> None:
         self._gate: deque[tuple[asyncio.Future[None], int]] = deque()
         """Those that may not begin yet, each with how many may wait meanwhile."""
         self._waits = 0
@@ -45,7 +47,7 @@ class Admission:
     async def turn(self, most: int) -> None:
         """Suspend until a run may begin that is to have fewer than `most` waits for the database beside it."""
         if self._gate or self._waits >= most or self._begun >= most:
-            begins = self._create_future()
+            begins: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._gate.append((begins, most))
             await begins
         else:
@@ -69,8 +71,9 @@ class Admission:
 
     def _look_soon(self) -> None:
         if not self._looks:
-            self._looks = True
-            self._call_soon(self._look)
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+                asyncio.get_running_loop().call_soon(self._look)
+                self._looks = True
 
     def _look(self) -> None:
         """Let those begin for whom there is room by now."""

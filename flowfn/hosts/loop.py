@@ -322,8 +322,8 @@ def _running(frame: Frame) -> list[Future[Any]]:
 class Shared:
     """What all runs of one event loop share."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.admission = admission = Admission(loop)
+    def __init__(self) -> None:
+        self.admission = admission = Admission()
         self.committer = Committer(admission)
         self.claimer = Claimer(admission)
         self.jobs_in_place = itertools.count(1)
@@ -335,7 +335,7 @@ _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.
 
 def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     """What all runs of this loop share."""
-    return _shared.get(loop) or _shared.setdefault(loop, Shared(loop))
+    return _shared.get(loop) or _shared.setdefault(loop, Shared())
 
 
 async def _settle(future: Future[Any], job: Job) -> None:

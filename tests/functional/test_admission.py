@@ -2,6 +2,8 @@
 nobody from beginning."""
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -163,3 +165,21 @@ def test_a_run_inside_another_begins_at_once(async_world: World, inside: str) ->
         return await asyncio.gather(*(outer.ainvoke(number) for number in range(3 * limit)))
 
     assert asyncio.run(together()) == [number + 1 for number in range(3 * limit)]
+
+
+def test_an_event_loop_that_has_ended_is_forgotten(async_world: World) -> None:
+    """Also where runs of it were waiting for their turn."""
+    limit = most(async_world.saver)
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(number: int) -> int:
+        return number + await one()
+
+    async def together() -> weakref.ref[asyncio.AbstractEventLoop]:
+        runs = [asyncio.create_task(wf.ainvoke(number)) for number in range(2 * limit)]
+        await runs[0]
+        return weakref.ref(asyncio.get_running_loop())
+
+    loop = asyncio.run(together())
+    gc.collect()
+    assert loop() is None

@@ -32,11 +32,6 @@ class Quick:
         return [self.refuses] * len(commits)
 
 
-def new_committer() -> Committer:
-    """One for the running event loop."""
-    return Committer(Admission(asyncio.get_running_loop()))
-
-
 def committing(saver: Any, *authors: Sequence[str]) -> Quick:
     """Have each author, in an asyncio task of its own, make its commits one after another."""
 
@@ -45,7 +40,7 @@ def committing(saver: Any, *authors: Sequence[str]) -> Quick:
             await committer.commit(saver, Commit(thread))
 
     async def together() -> None:
-        committer = new_committer()
+        committer = Committer(Admission())
         await asyncio.gather(*(author(committer, threads) for threads in authors))
 
     asyncio.run(together())
@@ -57,7 +52,7 @@ def test_who_commits_alone_does_not_wait_for_a_turn() -> None:
     turns: list[int] = []
 
     async def alone() -> None:
-        committer, saver = new_committer(), Quick()
+        committer, saver = Committer(Admission()), Quick()
         ticking = asyncio.create_task(tick(saver))
         for number in range(3 * COMMITS_IN_PLACE + 1):
             await committer.commit(saver, Commit(str(number)))  # type: ignore[arg-type]
@@ -91,7 +86,7 @@ def test_a_refused_commit_is_refused_to_who_made_it() -> None:
         committing(Quick(refuses=KeyError("no")), ["1"])
 
     async def second() -> None:
-        committer, saver = new_committer(), Quick()
+        committer, saver = Committer(Admission()), Quick()
         await committer.commit(saver, Commit("1"))  # type: ignore[arg-type]
         saver.refuses = KeyError("no")
         with pytest.raises(KeyError, match="no"):
