@@ -257,7 +257,7 @@ async def hosts_in_turn(setup: Setup) -> Hosts:
         from flowfn.hosts.admission import ELSEWHERE, INLINE
         from flowfn.hosts.loop import shared
 
-        await shared(get_running_loop()).admission.turn(INLINE if saver.inline else ELSEWHERE)
+        await shared(get_running_loop()).admission_to(saver).turn(INLINE if saver.inline else ELSEWHERE)
     return loop_hosts()
 
 

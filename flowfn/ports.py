@@ -371,7 +371,7 @@ class Host(Protocol):
         If whoever waits is cancelled, it goes on, and `undo`, which must not raise, gets what it returns.
         """
 
-    async def on_database(self, function: Any, undo: Any = None) -> Any:
+    async def on_saver(self, saver: Saver, function: Any, undo: Any = None) -> Any:
         """`blocking` for what a saver does. While many wait for it no further runs begin; see `hosts/admission.py`."""
 
     async def wait(self, future: Any) -> None:

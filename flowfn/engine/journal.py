@@ -109,7 +109,7 @@ class Journal:
         """What is stored, and what is to be written later with it."""
         await self.catch_up(host)
         try:
-            loaded: Loaded | None = find() if self.saver.inline else await host.on_database(find)
+            loaded: Loaded | None = find() if self.saver.inline else await host.on_saver(self.saver, find)
         except Exception as error:
             self.ends(error)
             raise

@@ -138,7 +138,7 @@ async def on_saver(saver: Saver, host: Host, method: Callable[..., Any], *args: 
             with suppress(SaverError):
                 saver.release(taken)
 
-    return await host.on_database(lambda: method(*args, **kwargs), undo=give_back)
+    return await host.on_saver(saver, lambda: method(*args, **kwargs), undo=give_back)
 
 
 async def lead(run: Run, given: Fresh | Resume) -> Ending:

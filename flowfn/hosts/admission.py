@@ -28,9 +28,9 @@ that do nothing but commit would keep out all others."""
 
 
 class Admission:
-    """Who may begin on one event loop, which it doesn't keep alive.
+    """Who may begin with one saver on one event loop, neither of which it keeps alive.
 
-    As a context manager it is a wait for the database, for a commit or a lease.
+    As a context manager it is a wait for the saver's database: for a commit, a lease or a look.
     """
 
     def __init__(self) -> None:

@@ -29,11 +29,10 @@ class _Claims(Saver, ClaimsTogether, Protocol):
 class Claimer:
     """Gathers the claims that all runs of one event loop have due in one of its turns."""
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
+    def __init__(self) -> None:
         self._due: dict[int, tuple[_Claims, list[_Due]]] = {}
 
-    async def claim(self, saver: _Claims, thread: str) -> Lease | None:
+    async def claim(self, saver: _Claims, thread: str, admission: Admission) -> Lease | None:
         """The lease of a thread that is free; None where it has to be claimed by itself."""
         loop = asyncio.get_running_loop()
         taken: asyncio.Future[Lease | None] = loop.create_future()
@@ -43,7 +42,7 @@ class Claimer:
             loop.call_soon(self._flush, loop, id(saver))
         due[1].append((thread, taken))
         try:
-            with self._admission:
+            with admission:
                 return await taken
         except asyncio.CancelledError:
             if taken.done() and not taken.cancelled() and taken.exception() is None:

@@ -29,14 +29,13 @@ _Due = tuple["Commit", "asyncio.Future[None]"]
 class Committer:
     """Gathers the commits that all runs of one event loop have due in one of its turns."""
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
+    def __init__(self) -> None:
         self._due: dict[int, tuple[Saver, list[_Due]]] = {}
         self._last: int | None = None
         """The id of the asyncio task that committed last."""
         self._in_place = itertools.count(1)
 
-    async def commit(self, saver: Saver, commit: Commit) -> None:
+    async def commit(self, saver: Saver, commit: Commit, admission: Admission) -> None:
         """Make one commit durable, together with others that are due.
 
         It is made even if whoever waits for it is cancelled meanwhile.
@@ -52,7 +51,7 @@ class Committer:
             self._due[id(saver)] = due = (saver, [])
             loop.call_soon(self._flush, loop, id(saver))
         due[1].append((commit, written))
-        with self._admission:
+        with admission:
             await written
 
     async def _commit_in_place(self, saver: Saver, commit: Commit) -> bool:

@@ -56,6 +56,9 @@ class LoopHost:
         self.elapsed = clock.elapsed
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._shared = shared(self.loop)
+        self._saver: Saver | None = None
+        self._admission = Admission()
+        """That of the saver, once there is one."""
         self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
         """The tasks of ours that run jobs."""
@@ -256,13 +259,19 @@ class LoopHost:
 
         Where a saver is quick, a run that nobody begins with doesn't wait for others.
         """
-        shared = self._shared
-        if (saver.inline and not shared.admission.crowded) or not isinstance(saver, ClaimsTogether):
+        admission = self._admission_to(saver)
+        if (saver.inline and not admission.crowded) or not isinstance(saver, ClaimsTogether):
             return None
-        return await shared.claimer.claim(saver, thread)
+        return await self._shared.claimer.claim(saver, thread, admission)
 
     def commit(self, saver: Saver, commit: Commit) -> Coroutine[Any, Any, None]:
-        return self._shared.committer.commit(saver, commit)
+        return self._shared.committer.commit(saver, commit, self._admission_to(saver))
+
+    def _admission_to(self, saver: Saver) -> Admission:
+        """Who may begin with this saver; a run has one."""
+        if saver is not self._saver:
+            self._saver, self._admission = saver, self._shared.admission_to(saver)
+        return self._admission
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
@@ -296,11 +305,11 @@ class LoopHost:
             raise
         return result.result(0)
 
-    async def on_database(
-        self, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
+    async def on_saver(
+        self, saver: Saver, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
     ) -> Any:
         """Call something of a saver's on a thread; whoever waits for it counts among those that the next runs heed."""
-        with self._shared.admission:
+        with self._admission_to(saver):
             return await self.blocking(function, undo=undo)
 
     async def wait(self, future: Future[Any]) -> None:
@@ -323,11 +332,15 @@ class Shared:
     """What all runs of one event loop share."""
 
     def __init__(self) -> None:
-        self.admission = admission = Admission()
-        self.committer = Committer(admission)
-        self.claimer = Claimer(admission)
+        self._admissions: weakref.WeakKeyDictionary[Saver, Admission] = weakref.WeakKeyDictionary()
+        self.committer = Committer()
+        self.claimer = Claimer()
         self.jobs_in_place = itertools.count(1)
         """Counts the jobs that ran in the task that awaited them."""
+
+    def admission_to(self, saver: Saver) -> Admission:
+        """Who may begin with a saver."""
+        return self._admissions.get(saver) or self._admissions.setdefault(saver, Admission())
 
 
 _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.WeakKeyDictionary()

@@ -333,8 +333,8 @@ class ThreadHost:
         """Call something that may block for a while; nobody cancels that, so there is nothing to undo."""
         return function(*args)
 
-    async def on_database(
-        self, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
+    async def on_saver(
+        self, saver: Saver, function: Callable[[], Any], undo: Callable[[Any], None] | None = None
     ) -> Any:
         """Call something of a saver's."""
         return function()

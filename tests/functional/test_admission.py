@@ -3,11 +3,13 @@ nobody from beginning."""
 
 import asyncio
 import gc
+import threading
 import weakref
 from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import entrypoint, task
 from flowfn.hosts.admission import ELSEWHERE, INLINE
 from flowfn.ports import Saver
@@ -183,3 +185,34 @@ def test_an_event_loop_that_has_ended_is_forgotten(async_world: World) -> None:
     loop = asyncio.run(together())
     gc.collect()
     assert loop() is None
+
+
+def test_runs_of_one_saver_do_not_wait_for_another_savers(async_world: World) -> None:
+    """A database that gives no answers keeps out those alone that need it."""
+
+    class Stuck(MemorySaver):
+        inline = False
+
+        def claim(self, thread: str, *, force: bool = False) -> Any:
+            assert answers.wait(60)
+            return super().claim(thread, force=force)
+
+    answers = threading.Event()
+
+    @entrypoint(checkpointer=Stuck())
+    async def stuck(number: int) -> int:
+        return number
+
+    @entrypoint(checkpointer=async_world.saver)
+    async def wf(number: int) -> int:
+        return number + await one()
+
+    async def together() -> tuple[int, list[int]]:
+        stuck_ones = asyncio.gather(*(stuck.ainvoke(number) for number in range(ELSEWHERE + 2)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        found = await wf.ainvoke(1)
+        answers.set()
+        return found, await stuck_ones
+
+    assert asyncio.run(together()) == (2, list(range(ELSEWHERE + 2)))

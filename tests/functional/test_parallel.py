@@ -376,10 +376,10 @@ def test_who_waits_for_a_thread_that_cannot_be_started_is_told(monkeypatch: pyte
     monkeypatch.setattr(claims, "run_soon", refused)
 
     async def commit() -> None:
-        await commits.Committer(Admission()).commit(Slow(), Commit("t"))
+        await commits.Committer().commit(Slow(), Commit("t"), Admission())
 
     async def claim() -> None:
-        await claims.Claimer(Admission()).claim(Slow(), "t")
+        await claims.Claimer().claim(Slow(), "t", Admission())
 
     for waiting in (commit, claim):
         with pytest.raises(RuntimeError, match="new thread"):

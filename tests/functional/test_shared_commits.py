@@ -37,10 +37,10 @@ def committing(saver: Any, *authors: Sequence[str]) -> Quick:
 
     async def author(committer: Committer, threads: Sequence[str]) -> None:
         for thread in threads:
-            await committer.commit(saver, Commit(thread))
+            await committer.commit(saver, Commit(thread), Admission())
 
     async def together() -> None:
-        committer = Committer(Admission())
+        committer = Committer()
         await asyncio.gather(*(author(committer, threads) for threads in authors))
 
     asyncio.run(together())
@@ -52,10 +52,10 @@ def test_who_commits_alone_does_not_wait_for_a_turn() -> None:
     turns: list[int] = []
 
     async def alone() -> None:
-        committer, saver = Committer(Admission()), Quick()
+        committer, saver = Committer(), Quick()
         ticking = asyncio.create_task(tick(saver))
         for number in range(3 * COMMITS_IN_PLACE + 1):
-            await committer.commit(saver, Commit(str(number)))  # type: ignore[arg-type]
+            await committer.commit(saver, Commit(str(number)), Admission())  # type: ignore[arg-type]
         ticking.cancel()
 
     async def tick(saver: Quick) -> None:
@@ -86,11 +86,11 @@ def test_a_refused_commit_is_refused_to_who_made_it() -> None:
         committing(Quick(refuses=KeyError("no")), ["1"])
 
     async def second() -> None:
-        committer, saver = Committer(Admission()), Quick()
-        await committer.commit(saver, Commit("1"))  # type: ignore[arg-type]
+        committer, saver = Committer(), Quick()
+        await committer.commit(saver, Commit("1"), Admission())  # type: ignore[arg-type]
         saver.refuses = KeyError("no")
         with pytest.raises(KeyError, match="no"):
-            await committer.commit(saver, Commit("2"))  # type: ignore[arg-type]
+            await committer.commit(saver, Commit("2"), Admission())  # type: ignore[arg-type]
 
     asyncio.run(second())
 
