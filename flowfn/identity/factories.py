@@ -57,16 +57,18 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
 
 
 def given_to_object(value: Any) -> dict[str, Any]:
-    """What tells the object of a method from others: its class, and by name what it was made with. Of a class method,
-    the class."""
+    """What tells the object of a method from others: its class, and by name what it was made with.
+
+    Of one that can't change, its value; of a class method's, the class.
+    """
     if isinstance(value, type):
         return {"class": qualified_name(value)}
-    cls: Any = type(value)
-    found: dict[str, Any] = {"class": qualified_name(cls)}
     if is_constant(value):
-        return {**found, "value": value}
+        return {"value": value}
+    cls: Any = type(value)
     states, attributes = _states_of(cls), _attributes_of(value)
-    return {**found, **{f".{name}": attributes[name] for name in sorted(attributes.keys() - states)}}
+    parts = {f".{name}": attributes[name] for name in sorted(attributes.keys() - states)}
+    return {"class": qualified_name(cls), **parts}
 
 
 def _attributes_of(value: Any) -> dict[str, Any]:
