@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 _IDLE, _BUSY = 0.3, 0.8
@@ -34,25 +35,26 @@ _PATIENCE = 100
 """After how many looks at calls of which none was taken, while more came, the next one counts like one at the same."""
 
 
-class Processor:
-    """How much this process computes."""
+def _times() -> tuple[float, float]:
+    return time.monotonic(), time.process_time()
 
-    def __init__(self) -> None:
-        self._looks: deque[tuple[float, float]] = deque([_times()])
+
+class Processor:
+    """How much this process computes; `times` tells the seconds that have passed, and those that it computed."""
+
+    def __init__(self, times: Callable[[], tuple[float, float]] = _times) -> None:
+        self._times = times
+        self._looks: deque[tuple[float, float]] = deque([times()])
 
     def share(self) -> float:
         """How much of the last `_WINDOW` it had a processor; more than 1 if it had several. 1 while it is too early."""
-        passed, spent = now = _times()
+        passed, spent = now = self._times()
         looks = self._looks
         looks.append(now)
         while passed - looks[1][0] >= _WINDOW:
             looks.popleft()
         since, before = looks[0]
         return (spent - before) / (passed - since) if passed - since >= _WINDOW else 1.0
-
-
-def _times() -> tuple[float, float]:
-    return time.monotonic(), time.process_time()
 
 
 class Pace:

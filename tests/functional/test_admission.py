@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checkpointers import MemorySaver
+from checkpointers import MemorySaver, SqliteSaver
 from flowfn import entrypoint, task
 from flowfn.hosts.admission import ELSEWHERE, INLINE
 from flowfn.ports import Saver
@@ -169,11 +169,11 @@ def test_a_run_inside_another_begins_at_once(async_world: World, inside: str) ->
     assert asyncio.run(together()) == [number + 1 for number in range(3 * limit)]
 
 
-def test_an_event_loop_that_has_ended_is_forgotten(async_world: World) -> None:
+def test_an_event_loop_that_has_ended_is_forgotten(sqlite_saver: SqliteSaver) -> None:
     """Also where runs of it were waiting for their turn."""
-    limit = most(async_world.saver)
+    limit = most(sqlite_saver)
 
-    @entrypoint(checkpointer=async_world.saver)
+    @entrypoint(checkpointer=sqlite_saver)
     async def wf(number: int) -> int:
         return number + await one()
 
