@@ -163,14 +163,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
-    | {
-        "flowfn.began",
-        "flowfn.workflow",
-        "flowfn.invocation",
-        "flowfn.engine",
-        "flowfn.hosts",
-        "flowfn.pregel",
-    }
+    | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}

@@ -6,18 +6,16 @@ calls are the same one if these are equal, however they were written.
 
 from __future__ import annotations
 
-import time
 import typing
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MethodType
 from typing import Any
 
-from flowfn.began import BEGAN
 from flowfn.definition import Definition
 from flowfn.engine.lead import Fresh
 from flowfn.errors import InvalidInput
-from flowfn.identity.digest import digest, exact
+from flowfn.identity.digest import exact
 from flowfn.identity.factories import given_to_factory, given_to_object
 from flowfn.ports import Begin
 from flowfn.values import MISSING, Write
@@ -130,10 +128,7 @@ class Shape:
         given = given_to_factory(function)
         if isinstance(function, MethodType):
             given["self"] = given_to_object(function.__self__)
-        if not given:
-            return ""
-        found = digest(given, since=BEGAN, now=time.time)
-        return f"/{(found.skeleton or found.exact).hex()}"
+        return f"/{exact(given).exact.hex()}" if given else ""
 
     def digest(self, bound: Mapping[str, Any]) -> str:
         """What makes two calls the same call."""

@@ -1,24 +1,30 @@
 """What a factory was given tells the workflows that it makes from each other; so does what an object was made with.
 
-Rule: of what a workflow captured, or the object of a method has, only that counts which can't change in place, and
-flags don't: they say how to run, not what. Nor does what code beside it assigns (`nonlocal`; for an object, methods
-other than `__init__`), which is a state. A function without parameters is no factory: what it makes is told by its code
-alone, which may be edited.
+Rule: of what a workflow captured, or the object of a method has, only that counts which can't change in place. Flags
+don't, which say how to run and not what; nor does a moment that was read off the clock since the process began; nor
+what code beside it assigns (`nonlocal`; for an object, methods other than `__init__`), which is a state. A function
+without parameters is no factory: what it makes is told by its code alone, which may be edited.
+
+A text counts as it is: an id that looks random, or the date of today, may be the very thing that tells two apart.
 """
 
 from __future__ import annotations
 
 import dis
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property, lru_cache
 from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
+from flowfn.began import BEGAN
 from flowfn.identity.captured import function_of, is_local
 from flowfn.identity.dependencies import is_constant
 from flowfn.identity.names import qualified_name
+from flowfn.identity.volatile import Window, in_date, in_float
 
 __all__ = ["given_to_factory", "given_to_object"]
 
@@ -105,8 +111,15 @@ def _assigned_attributes(code: CodeType) -> Iterator[str]:
 
 
 def _tells(value: Any) -> bool:
-    """Whether a value may tell one from another: it can't change, and is no flag."""
-    return is_constant(value) and not isinstance(value, bool | None)
+    """Whether a value may tell one from another: it can't change, and is neither a flag nor the present moment."""
+    return is_constant(value) and not isinstance(value, bool | None) and not _is_moment(value)
+
+
+def _is_moment(value: Any) -> bool:
+    window = Window(BEGAN, time.time)
+    if isinstance(value, float):
+        return in_float(value, window) == "clock"
+    return isinstance(value, datetime) and in_date(value, window) == "clock"
 
 
 def _makers(function: FunctionType) -> Iterator[CodeType]:

@@ -1,12 +1,16 @@
 """What tells the workflows that one factory makes from each other: what it was given, as far as they keep that."""
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from random import random
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -66,6 +70,21 @@ def test_what_can_not_change_counts(given: Any) -> None:
 def test_what_can_change_and_flags_do_not_count(given: Any) -> None:
     """Nor does what code beside the function assigns, which is a state."""
     assert given_to_factory(factory(given, flag=True)) == {"text": ""}
+
+
+@pytest.mark.parametrize("now", [time.time, lambda: datetime.now(UTC), datetime.now])
+def test_a_moment_does_not_count(now: Callable[[], Any]) -> None:
+    """It was read off the clock since the process began, and is another one on the next attempt."""
+    assert given_to_factory(factory(now())) == {"text": ""}
+
+
+@pytest.mark.parametrize(
+    "make", [uuid4, lambda: str(uuid4()), date.today, lambda: date.today().isoformat(), random]
+)
+def test_what_looks_as_if_it_were_another_on_each_run_counts(make: Callable[[], Any]) -> None:
+    """G2: a customer's id looks random, and a nightly job is given the date: they tell two workflows apart."""
+    given = make()
+    assert given_to_factory(factory(given)) == {"given": given, "text": ""}
 
 
 def test_a_function_without_parameters_is_no_factory() -> None:
