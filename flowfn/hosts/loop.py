@@ -57,7 +57,7 @@ class LoopHost:
         self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
         self._shared = shared(self.loop)
         self._saver: Saver | None = None
-        self._admission = Admission()
+        self._admission: Admission
         """That of the saver, once there is one."""
         self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
@@ -332,7 +332,8 @@ class Shared:
     """What all runs of one event loop share."""
 
     def __init__(self) -> None:
-        self._admissions: weakref.WeakKeyDictionary[Saver, Admission] = weakref.WeakKeyDictionary()
+        self._admissions: dict[int, Admission] = {}
+        """By the id of the saver, of which nothing else is asked. Who gets the id later finds nobody waiting."""
         self.committer = Committer()
         self.claimer = Claimer()
         self.jobs_in_place = itertools.count(1)
@@ -340,7 +341,7 @@ class Shared:
 
     def admission_to(self, saver: Saver) -> Admission:
         """Who may begin with a saver."""
-        return self._admissions.get(saver) or self._admissions.setdefault(saver, Admission())
+        return self._admissions.get(id(saver)) or self._admissions.setdefault(id(saver), Admission())
 
 
 _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.WeakKeyDictionary()

@@ -216,3 +216,19 @@ def test_runs_of_one_saver_do_not_wait_for_another_savers(async_world: World) ->
         return found, await stuck_ones
 
     assert asyncio.run(together()) == (2, list(range(ELSEWHERE + 2)))
+
+
+def test_a_saver_need_not_be_hashable() -> None:
+    """Somebody's own may be a dataclass with slots: nothing but the methods of a saver is asked of it."""
+
+    class Unhashable(MemorySaver):
+        __hash__ = None  # type: ignore[assignment]
+
+    @entrypoint(checkpointer=Unhashable())
+    async def wf(number: int) -> int:
+        return number + await one()
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(wf.ainvoke(number) for number in range(2 * INLINE)))
+
+    assert asyncio.run(together()) == [number + 1 for number in range(2 * INLINE)]
