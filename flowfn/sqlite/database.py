@@ -44,6 +44,9 @@ _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 _LOOK = 0.05
 """Seconds between two looks whether the file is still there, while a run writes; it costs as much as a small row."""
 
+_LAST_WAIT = 1.0
+"""Seconds for which the end of the interpreter waits for a thread's transaction."""
+
 _SENSELESS = (TypeError, ValueError, LookupError)
 """What reading raises on rows that nobody wrote like that: values missing, of another type, or cut off."""
 
@@ -181,7 +184,7 @@ class Database:
             raise typed(error, self.path) from error
         except UnicodeDecodeError as error:  # SQLite quotes what it stumbles over, bytes of any kind
             raise damaged(error, self.path) from error
-        self._finalizer = weakref.finalize(self, connections.close)
+        self._finalizer = weakref.finalize(self, _close_at_end, connections, self.lock, self._reading_lock)
         return connections
 
     def _given_up(self) -> SaverError:
@@ -217,7 +220,8 @@ class Database:
         if self._connections is not None:
             if self._connections.log is not None and not self._connections.are_cut_off():
                 self._connections.log.checkpoint(self._connections.writer)
-            self._finalizer()
+            self._finalizer.detach()
+            self._connections.close()
             self._connections = None
 
     # -- forks ------------------------------------------------------------------------------------
@@ -258,6 +262,23 @@ class Database:
 
     def _has_file_open(self) -> bool:
         return self._connections is not None and self._connections.log is not None
+
+
+def _close_at_end(connections: Connections, *locks: threading.Lock) -> None:
+    """Close connections that nobody refers to any more, or as the interpreter ends, when threads may still use them.
+
+    To close one under a thread that uses it would end the process by a segmentation fault. Where a thread doesn't
+    come to its end, they stay open, and the system closes the file.
+    """
+    held = [lock for lock in locks if lock.acquire(timeout=_LAST_WAIT)]
+    try:
+        if len(held) == len(locks):
+            connections.close()
+        else:
+            keep_open(connections)
+    finally:
+        for lock in held:
+            lock.release()
 
 
 def _lost(path: str, owner: str) -> SaverError:
