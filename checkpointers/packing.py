@@ -1,8 +1,9 @@
 """How the bytes of a value are kept in a database: as they are, deflated, or deflated beside another's.
 
-Rule: what changed in a value is often what another channel was just given: a value is deflated with the bytes of
-another one, where that makes it shorter. `beside` says how a row is kept: None, as it is; 0, deflated alone; else the
-key of the row that it was deflated with.
+Rule: what changed in a value is often what another channel was just given: a value that has a stretch of another one in
+it is deflated with that one's bytes, which is most of what deflating is for. How long any other has to be is for the
+database to say, whose bytes and microseconds have a price of their own. `beside` says how a row is kept: None, as it
+is; 0, deflated alone; else the key of the row that it was deflated with.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from flowfn.errors import SerializationError
 
 _SHORT, LONG = 96, 4096
 """Bytes of what is deflated: shorter gains nothing, and longer takes more time than writing it."""
+_STRETCH = 32
+"""Bytes that two values have in common only if one holds what the other does, mostly."""
 WINDOW, MEMORY = -13, 5
 """For zlib: a window that holds both rows, and tables that are cleared in microseconds."""
 
@@ -33,15 +36,23 @@ def is_packed(data: bytes) -> bool:
     return _SHORT <= len(data) <= LONG
 
 
-def packed(data: bytes, other: Other) -> tuple[bytes, int | None]:
-    """The bytes to keep, and the row that they stand beside."""
+def packed(data: bytes, other: Other, alone: int) -> tuple[bytes, int | None]:
+    """The bytes to keep, and the row that they stand beside; deflated `alone` are those of this length and more."""
     if not is_packed(data):
         return data, None
-    best = _deflated(data, other.data)
-    key = other.key
-    if key and 2 * len(best) > len(data) and len(alone := _deflated(data, b"")) <= len(best):
-        best, key = alone, 0
-    return (best, key) if len(best) < len(data) else (data, None)
+    if other.key and _holds_some_of(data, other.data):
+        key, deflated = other.key, _deflated(data, other.data)
+    elif len(data) >= alone:
+        key, deflated = 0, _deflated(data, b"")
+    else:
+        return data, None
+    return (deflated, key) if len(deflated) < len(data) else (data, None)
+
+
+def _holds_some_of(data: bytes, other: bytes) -> bool:
+    """Whether one of three stretches of the other bytes, from all over them, is in some bytes."""
+    part = max(0, len(other) - _STRETCH) // 4
+    return any(other[at : at + _STRETCH] in data for at in (part, 2 * part, 3 * part))
 
 
 def _deflated(data: bytes, other: bytes) -> bytes:

@@ -36,6 +36,9 @@ _TINY = 12
 _MANY = 16
 """From how many values on those that are tiny share rows too: there they are deflated together."""
 
+_ALONE = 1024
+"""Bytes from which on a row is deflated by itself: a shorter one gains less than the time in which it is written."""
+
 _COLUMNS = "{0}.key, {0}.data, {0}.onto, {0}.beside, {0}.members, {0}.crc"
 _VALUE, _PART, _OTHER = (_COLUMNS.format(name) for name in ("value", "part", "other"))
 
@@ -169,7 +172,7 @@ def _add(db: Cursor, rows: Sequence[_Row], beside: Callable[[], Other]) -> Other
         other = beside()
     kept = []
     for key, plain, onto, _, members in rows:
-        data, place = packed(plain, other)
+        data, place = packed(plain, other, _ALONE)
         row = (key, data, onto, place, members)
         kept.append((*row, checksum(row)))
         if not (onto or place) and len(plain) > len(longest.data) and is_packed(plain):

@@ -154,12 +154,17 @@ def test_a_conversation_takes_what_was_said(tmp_path: Path) -> None:
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 300_000
 
 
-@given(st.binary(max_size=5000), st.binary(min_size=96, max_size=4096), st.integers(0, 5000))
-def test_a_value_is_kept_beside_another(data: bytes, other: bytes, at: int) -> None:
+@given(
+    st.binary(max_size=5000),
+    st.binary(min_size=96, max_size=4096),
+    st.integers(0, 5000),
+    st.sampled_from([96, 1024]),
+)
+def test_a_value_is_kept_beside_another(data: bytes, other: bytes, at: int, alone: int) -> None:
     """Whatever they have in common, it comes back."""
     data = data[:at] + other + data[at:]
     for beside in (NOTHING, Other(7, other)):
-        kept, key = packed(data, beside)
+        kept, key = packed(data, beside, alone)
         assert unpacked(kept, key, other, None) == data
 
 

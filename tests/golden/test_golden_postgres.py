@@ -130,7 +130,7 @@ def test_checkpoints_of_format_7_are_what_they_were(postgres_server: str) -> Non
     names = ["", "a\nb", "\n", "\\n", "a\\", "\0", "%", "é", "last"]
     lines = [name.replace("\\", "\\\\").replace("\0", "\\0").replace("\n", "\\n") for name in names]
     channels = "".join(f"{line}\n" for line in lines)
-    kept, beside = packed(TEXT, NOTHING)
+    kept, beside = packed(TEXT, NOTHING, 96)
     time = short_time(AT)
     assert isinstance(time, int)
     own, shared = ["1:0"] * 8, ["1:2"] * 8
