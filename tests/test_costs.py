@@ -6,13 +6,14 @@ counted when it was set; lower it when there is less to count, and raise it for 
 """
 
 import gc
+import operator
 import sqlite3
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import psycopg
 import pytest
@@ -21,6 +22,7 @@ from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
 from flowfn import Command, entrypoint, interrupt, task
 from flowfn.ports import Saver
 from graph_compat.graph import START, StateGraph
+from graph_compat.types import Send
 
 Sizes = tuple[int, int]
 """Between which a step is measured."""
@@ -171,6 +173,12 @@ class Count(TypedDict):
     number: int
 
 
+class Numbers(TypedDict):
+    """A state of what numbers add up to."""
+
+    number: Annotated[int, operator.add]
+
+
 STEP = {"none": Cost(80, 0), "memory": Cost(150, 0), "sqlite": Cost(168, 5)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
@@ -198,6 +206,26 @@ def chain(size: int) -> Any:
         builder.add_node(f"node{number}", lambda state: {"number": state["number"] + 1})
         builder.add_edge(f"node{number - 1}" if number else START, f"node{number}")
     return builder
+
+
+NESTED = {"none": Cost(570, 0), "memory": Cost(985, 0), "sqlite": Cost(1075, 20)}
+"""Two commits for its three nodes, and one with its call's record; nothing is looked for where nothing can be."""
+
+
+def test_a_graph_in_a_graph_costs_the_same_beside_many(saver: Saver | None) -> None:
+    """One of a fan-out to graphs costs as much whether there are few others or many."""
+
+    def run(size: int) -> Cost:
+        builder = StateGraph(Numbers)
+        builder.add_node("inner", chain(3).compile())
+        builder.add_conditional_edges(
+            START, lambda state: [Send("inner", {"number": number}) for number in range(size)], ["inner"]
+        )
+        graph = builder.compile(checkpointer=saver)
+        graph.invoke({"number": 0}, config(f"first of {size}", max_concurrency=1))
+        return cost(lambda: graph.invoke({"number": 0}, config(size, max_concurrency=1)))
+
+    check(run, STEPS, NESTED[kind(saver)])
 
 
 TURN = {"memory": Cost(475, 0), "sqlite": Cost(645, 30)}

@@ -128,7 +128,8 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
         call.writes = call.node.output(value)
         if journal is not None and not call.rides:
             rows = write_rows(journal.serde, call, host.now())
-            await journal.write(host, [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()])
+            items = [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()]
+            await journal.write(host, items, closed=() if call.closed is None else (call.closed,))
         call.node_task.writes = call.writes
     except Exception as error:
         if journal is not None and run.root.fatal is None:

@@ -197,7 +197,7 @@ class Call:
 class NodeCall(Call):
     """A call without a caller: the attempt at the task that a node has in a superstep."""
 
-    __slots__ = ("node", "node_task", "path", "rides", "triggers", "value", "writes")
+    __slots__ = ("closed", "node", "node_task", "path", "rides", "triggers", "value", "writes")
 
     leaves = False
 
@@ -215,5 +215,7 @@ class NodeCall(Call):
         """Whether its record goes with the next checkpoint rather than alone."""
         self.writes: Sequence[Write] | None = None
         """What it wrote, once it has ended."""
+        self.closed: str | None = None
+        """The namespace of the run nested in it that has ended with it, and is recorded with it."""
         self.value: Any = None
         """Where it was its superstep's only one and has ended: what its function returned."""

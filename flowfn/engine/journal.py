@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability
 from flowfn.described import body_of, metadata_of
 from flowfn.engine.backlog import Backlog, Item
+from flowfn.engine.held import Held, Place
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
 from flowfn.engine.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, one_row
@@ -65,8 +66,7 @@ class Journal:
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self.owed: dict[str, Writes] = {}
         """What coroutines were given before it was recorded, by its call; goes with each commit until one is made."""
-        self._held: dict[str, CheckpointRow] = {}
-        """The checkpoints that go with the next commit to their namespace, or with the end of the run."""
+        self._held = Held()
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
@@ -79,10 +79,12 @@ class Journal:
 
     async def load(self, host: Host, namespace: str, checkpoint: str | None) -> Loaded | None:
         """The stored checkpoint and its writes: the one of this id, or the last."""
+        await self._write_held(host, self._held.due([namespace]))
         return await self._read(host, partial(self.saver.load, self.thread, namespace, checkpoint))
 
     async def load_before(self, host: Host, namespace: str, bound: str) -> Loaded | None:
         """The last checkpoint that was committed before the one of id `bound`, of whichever namespace."""
+        await self._write_held(host, [*self._held.values()])
 
         def find() -> Loaded | None:
             found = self.saver.history(self.thread, None, before=bound)
@@ -94,6 +96,7 @@ class Journal:
         self, host: Host, namespace: str, call: str, parents: Mapping[str, str]
     ) -> Loaded | None:
         """The last checkpoint that a call made there, under the checkpoints of the runs around it."""
+        await self._write_held(host, [*self._held.values()])
 
         def find() -> Loaded | None:
             for loaded in self.saver.history(self.thread, namespace):
@@ -257,9 +260,9 @@ class Journal:
         """What waits for a ride, to go with the last commit of a run."""
         return grouped(self._notes.take())
 
-    def hold(self, row: CheckpointRow) -> None:
-        """Have a checkpoint that nobody sees go with the next commit to its namespace."""
-        self._held[row.namespace] = row
+    def hold(self, namespace: str, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
+        """Have what nobody's work is lost without go with a later commit; see `Held`."""
+        self._held.add(namespace, items, closed)
 
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
@@ -273,18 +276,20 @@ class Journal:
         status: Status | None = None,
         release: bool = False,
         written: Callable[[], None] | None = None,
+        closed: Iterable[str] = (),
     ) -> None:
-        """Commit rows, now or when the durability says.
+        """Commit rows, now or when the durability says; with what is held of nested runs that are `closed` by them.
 
         Raises:
             LeaseLost: another run has taken the thread over.
             SaverError: the backend could not.
         """
+        held: Sequence[Place] = ()
         if self._held:
-            items = [
-                *self._released({item.namespace for item in items} if status is None else {*self._held}),
-                *items,
-            ]
+            ends = status is not None or release
+            held = [*self._held.values()] if ends else self._due(items, closed)
+        if held:
+            items = [*(item for _, some in held for item in some), *items]
         if self._backlog is None:
             owed = self.owed.copy()
             await self._commit(host, [*owed.values(), *items] if owed else items, status, release, written)
@@ -297,11 +302,12 @@ class Journal:
                 await self._backlog.write(host, items, status, release)
             if written is not None:
                 written()
+        if held:
+            self._held.drop(held)
         self.released = self.released or release
 
-    def _released(self, namespaces: set[str]) -> list[CheckpointRow]:
-        """What was held for these, and is no more."""
-        return [row for name in namespaces if (row := self._held.pop(name, None)) is not None]
+    def _due(self, items: Sequence[Item], closed: Iterable[str]) -> list[Place]:
+        return self._held.due([*(item.namespace for item in items), *closed])
 
     async def _commit(
         self,
@@ -350,9 +356,12 @@ class Journal:
 
     async def write_the_rest(self, host: Host) -> None:
         """Write all that waits for another commit: there will be none."""
-        if self._held:
-            await self.write(host, self._released({*self._held}))
+        await self._write_held(host, [*self._held.values()])
         await self.catch_up(host)
+
+    async def _write_held(self, host: Host, held: Sequence[Place]) -> None:
+        if held:
+            await self.write(host, (), closed=[namespace for namespace, _ in held])
 
     async def catch_up(self, host: Host) -> None:
         """Write all that was to be written later."""

@@ -227,7 +227,9 @@ async def _enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     ledger = journal.ledger(head)
     if loaded is not None:
         at_head = loaded is head
-        run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger if at_head else None)
+        run.stand_at(
+            journal.checkpoint(loaded, run.program.channels), ledger if at_head else None, made=False
+        )
         _add(run, (ledger if at_head else journal.ledger(loaded)).commanded)
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:

@@ -98,7 +98,7 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that.
     """
     journal = run.journal
-    if journal is None:
+    if journal is None or _is_new(run):
         return None, False
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
     if chosen is not None and await _branched(run, journal, chosen):
@@ -118,6 +118,17 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     return loaded, chosen is not None
 
 
+def _is_new(run: Run) -> bool:
+    """Whether nothing can be recorded in its namespace, which is of a first attempt at a checkpoint just made."""
+    assert run.parent is not None
+    if run.remembers or not run.parent.made or run.namespace in run.root.went_back:
+        return False
+    frame = run.frame
+    while frame is not None and frame.attempt == 1:
+        frame = frame.call.parent
+    return frame is None
+
+
 async def _branched(run: Run, journal: Journal, chosen: str) -> bool:
     """Whether the checkpoint that the caller chose is the newest, and the beginning of a branch."""
     head = await journal.load(run.host, run.namespace, None)
@@ -129,7 +140,7 @@ async def _branched(run: Run, journal: Journal, chosen: str) -> bool:
 
 def _take_up(run: Run, journal: Journal, loaded: Loaded, chosen: str | None) -> None:
     ledger = None if chosen is not None else journal.ledger(loaded)
-    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger)
+    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger, made=False)
 
 
 def _is_of_this_call(run: Run) -> bool:

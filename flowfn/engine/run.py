@@ -7,13 +7,14 @@ run, has a namespace of its own on the same thread, under the same lease (`engin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.definition import Definition, OnDivergence
+from flowfn.engine.backlog import Item
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
@@ -133,6 +134,8 @@ class Run:
             self.thread = parent.thread
         self.checkpoint: Checkpoint = Checkpoint("")
         self.ledger: Ledger = Ledger()
+        self.made = False
+        """Whether it made the checkpoint that it stands at itself, so that only it can have recorded anything there."""
         self.step = -2
         self.stop = 0
         self.tasks: Sequence[Task] = ()
@@ -192,10 +195,11 @@ class Run:
 
     # -- where it stands --------------------------------------------------------------------------
 
-    def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None) -> None:
-        """Go on from a checkpoint that is stored, with what is recorded under it: nothing, of a new one."""
+    def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None, *, made: bool = True) -> None:
+        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`."""
         checkpoint.touched = frozenset()
         self.checkpoint = checkpoint
+        self.made = made
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
         if ledger is None:
@@ -281,18 +285,28 @@ class Run:
     async def take_input(self, writes: Sequence[Write], *, commanded: bool = False) -> None:
         """Save a checkpoint with a caller's input; what was due is given up, but for what it has written.
 
-        Where no code runs before the next one, and nobody watches, it goes with that. What a command writes into a
-        state that is there leads to any node, whose code runs at once.
+        It goes with the next one where no code runs before that, and a nested run's, whose caller gives it again.
+        What a command writes into a state that is there leads to any node, whose code runs at once.
         """
         before = self.checkpoint
         forget_ways(before, self.program)
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
-        if self.journal is None or commanded or not self.program.passes_on or self.post is not None:
+        if commanded or not self.may_hold or (self.parent is None and not self.program.passes_on):
             await self.save(after, "input")
             return
         self.stamp(after, "input")
-        self.journal.hold(self.row(after))
+        self.hold([self.row(after)])
         self.stand_at(after)
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether a checkpoint of it may go with a later commit: nobody is shown what isn't stored."""
+        return self.journal is not None and self.post is None
+
+    def hold(self, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
+        """Have a checkpoint, and what goes with it, committed with what comes after it; see `Held`."""
+        assert self.journal is not None
+        self.journal.hold(self.namespace, items, closed)
 
     async def save(self, after: Checkpoint, source: Source) -> None:
         """Make a checkpoint the one to go on from, durably."""

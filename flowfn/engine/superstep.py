@@ -38,6 +38,7 @@ from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
 from flowfn.pregel.plan import is_over, plan, unknown_sends
 from flowfn.pregel.program import Task
+from flowfn.values import Checkpoint
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -327,7 +328,13 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
         items += [*run.journal.riders(), run.row(after, encoded)]
         if ends:
             items += run.journal.report_rows(run.root.counted_report(), before.id)
-        await run.journal.write(run.host, items, status="done" if ends else None, release=ends)
+        closed = [call.closed for call in riding if call.closed is not None]
+        if _goes_with_what_follows(run, tasks, after):
+            run.hold(items, closed)
+        else:
+            await run.journal.write(
+                run.host, items, status="done" if ends else None, release=ends, closed=closed
+            )
     if run.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
@@ -336,6 +343,19 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
         run.root.offered = []
     run.stand_at(after)
     run.tell_values(before, after)
+
+
+def _goes_with_what_follows(run: Run, tasks: Sequence[Task], after: Checkpoint) -> bool:
+    """Whether a nested run's checkpoint needs no commit of its own: no code has run in it yet, or none runs between its
+    end and its call's record, which takes it along.
+    """
+    if run.frame is None or not run.may_hold:
+        return False
+    call = run.frame.call
+    if isinstance(call, NodeCall) and call.node.is_nested and is_over(run.program, after):
+        call.closed = run.namespace
+        return True
+    return all(task.node.bare for task in tasks)
 
 
 def _error_of(future: Any) -> BaseException | None:

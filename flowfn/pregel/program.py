@@ -101,6 +101,8 @@ class Node:
     nested: Literal["anew", "remembering"] | None = None
     """Whether another program runs in it, and whether that goes on from where it was at its last call."""
     bare: bool = False
+    is_nested: bool = False
+    """Whether it is that program, and no code of the author's runs in it after that one's end."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "triggers", tuple(sorted(set(self.triggers))))

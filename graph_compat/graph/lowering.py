@@ -33,6 +33,7 @@ from flowfn.pregel import (
 )
 from flowfn.pregel.ways import edge, join
 from flowfn.values import MISSING, Command, Write
+from flowfn.workflow import Workflow
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
 from graph_compat.graph.action import Action
 from graph_compat.graph.node import StateNodeSpec, Step, definition_of, reader
@@ -173,6 +174,7 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
         defer=spec.defer,
         metadata=spec.metadata,
         nested=_nested(step.action),
+        is_nested=isinstance(step.action.source, Workflow) and not step.branches,
     )
     if spec.is_error_handler:
         return replace(

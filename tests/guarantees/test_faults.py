@@ -325,7 +325,7 @@ def test_nothing_else_of_a_run_overlooks_its_backend(where: str) -> None:
             fail("commit")
             return "right" if uuid4() else ""
         if where == "a child begins":
-            fail("look")
+            fail("commit")
         return child(0)
 
     @entrypoint(checkpointer=saver)

@@ -21,7 +21,7 @@ from flowfn import RetryPolicy, current, task
 from flowfn.ports import Saver
 from flowfn.testing.processes import Crash, DyingSaver, When, at
 from graph_compat.graph import START, StateGraph
-from graph_compat.types import Send, interrupt
+from graph_compat.types import Command, Send, interrupt
 
 from .crashing import THREAD, Caller, Disk, Job, World
 
@@ -35,6 +35,12 @@ class Inner(TypedDict):
     """What the graph inside reads and writes."""
 
     inside: Updates
+
+
+class Part(Inner):
+    """What a graph reads that is one of several at once."""
+
+    number: int
 
 
 class State(Inner):
@@ -73,6 +79,18 @@ class Nodes:
         def node(state: Any) -> dict[str, Any]:
             self.begin(label, state[key])
             return {key: {label: nonce()}}
+
+        return self.coloured(node)
+
+    def part(self, label: str, *, fails: bool = False) -> Any:
+        """As `plain`, of one graph of several; `fails` the first time."""
+
+        def node(state: Any) -> dict[str, Any]:
+            name = f"{label} of {state['number']}"
+            self.begin(name, state["inside"])
+            if fails and self._world.executed.count(name) == 1:
+                raise ConnectionError
+            return {"inside": {name: nonce()}}
 
         return self.coloured(node)
 
@@ -175,6 +193,48 @@ def graph(world: World, saver: Saver, *, on_loop: bool) -> Any:
     return compiled
 
 
+def chain(*nodes: tuple[str, Any], **options: Any) -> Any:
+    """A graph of a part whose nodes follow each other."""
+    found = StateGraph(Part)
+    for name, node in nodes:
+        found.add_node(name, node, **options)
+    for before, (after, _) in zip([START, *(name for name, _ in nodes)], nodes, strict=False):
+        found.add_edge(before, after)
+    return found.compile()
+
+
+def nested(world: World, saver: Saver, *, on_loop: bool) -> Any:
+    """Graphs at once that are a graph and nothing else; one that is tried again; one that decides on the way."""
+    nodes = Nodes(world, on_loop=on_loop)
+    deep = chain(("one", nodes.part("deep one")), ("two", nodes.part("deep two")))
+    failing = chain(("one", nodes.part("failing one")), ("two", nodes.part("failing two", fails=True)))
+    outer = StateGraph(State)
+    outer.add_node("middle", chain(("deep", deep)))
+    outer.add_node("retried", chain(("failing", failing), retry_policy=AT_ONCE))
+    outer.add_node("routed", chain(("only", nodes.part("routed"))))
+    outer.add_node("last", nodes.plain("inside", "last"))
+    outer.add_conditional_edges(
+        START, lambda state: [Send("middle", {"number": number}) for number in range(state["n"])], ["middle"]
+    )
+    outer.add_edge("middle", "to retried")
+    outer.add_node("to retried", lambda state: Command(goto=Send("retried", {"number": 8})))
+    outer.add_edge("retried", "to routed")
+    outer.add_node("to routed", lambda state: Command(goto=Send("routed", {"number": 9})))
+
+    def decides(state: Any) -> str:
+        for label, value in state["inside"].items():
+            world.sees(label, value)
+        return "last"
+
+    outer.add_conditional_edges("routed", decides, ["last"])
+    compiled = outer.compile()
+    compiled.checkpointer = saver
+    return compiled
+
+
+PARTS = {f"deep {which} of {number}" for which in ("one", "two") for number in range(3)}
+PARTS |= {"failing one of 8", "failing two of 8", "routed of 9", "last"}
+
 INSIDE = {"inner first", "inner left", "inner right", "inner asks"}
 OUTSIDE = {
     "first",
@@ -231,6 +291,26 @@ def test_a_graph_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: Whe
             break
     assert dies_at > 30
     assert len(job.world.executed) == len(INSIDE | OUTSIDE) + AGAIN
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
+def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
+    """G1: what goes with a later commit is nobody's work, at whatever depth, and whoever decides on it."""
+    for dies_at in count(1):
+        given = {"n": 3, "inside": {}, "outside": {}, "answers": []}
+        job = Job(disk(), caller, partial(nested, on_loop=caller == "ainvoke"), given)
+        try:
+            state, crashed = job.run(dies_at, when), False
+        except Crash:
+            state, crashed = job.run(), True
+        for label, value in state["inside"].items():
+            job.world.sees(label, value)
+        assert (set(state["inside"]), job.world.violations) == (PARTS, []), f"died {when} I/O {dies_at}"
+        if not crashed:
+            break
+    assert dies_at > 12
+    assert len(job.world.executed) == len(PARTS) + 1
 
 
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])

@@ -1,4 +1,4 @@
-"""The caller's input of a graph is committed with the checkpoint that it leads to, unless somebody could tell."""
+"""Checkpoints that nobody's work is lost without are committed with others, unless somebody could tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from flowfn.ports import CheckpointRow, Commit
 from graph_compat.errors import InvalidUpdateError
-from graph_compat.graph import START, StateGraph
+from graph_compat.graph import END, START, StateGraph
 
 from ..worlds import World
 
@@ -98,3 +98,88 @@ def test_an_input_that_is_watched_is_durable_before_it_is_shown(
     """G1: whoever streams may look the checkpoint up."""
     world.stream(graph(world), {"x": ["given"]}, CONFIG, durability="sync")
     assert [made for made in commits if made] == [["input"], ["loop"], ["loop"]]
+
+
+def nested(world: World, *after: Any, **options: Any) -> Any:
+    """A graph whose node is a graph of two, followed by nodes of its own."""
+    inner: StateGraph[Any] = StateGraph(State)
+    for name in ("one", "two"):
+        inner.add_node(name, lambda state, name=name: {"x": [name]})
+    inner.set_entry_point("one")
+    inner.add_edge("one", "two")
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("inner", inner.compile(**options))
+    builder.set_entry_point("inner")
+    for node in after:
+        builder.add_node(node)
+        builder.add_edge("inner", node.__name__)
+    return builder.compile(checkpointer=world.saver)
+
+
+def test_a_graph_that_is_a_node_makes_a_commit_for_each_node_of_it(
+    world: World, commits: list[list[str]]
+) -> None:
+    """What it begins with goes with what its first node made, and how it ends with its call's record."""
+    world.invoke(nested(world), {"x": ["given"]}, CONFIG, durability="sync")
+    assert [made for made in commits if made] == [
+        ["input", "loop"],
+        ["input", "loop", "loop"],
+        ["loop", "loop"],
+    ]
+
+
+def test_how_a_nested_graph_ended_is_kept_with_its_call(world: World) -> None:
+    """G1: whoever runs after it finds its last checkpoint stored."""
+    kept: list[list[int]] = []
+
+    def after(state: State) -> dict[str, Any]:
+        rows = [one.checkpoint for one in world.saver.history("t", None)]
+        kept.append([row.step for row in rows if row.namespace.startswith("inner:")])
+        return {}
+
+    world.invoke(nested(world, after), {"x": []}, CONFIG, durability="sync")
+    assert kept == [[2, 1, 0, -1]]
+
+
+def test_a_router_after_a_nested_graph_finds_its_end_stored(world: World) -> None:
+    """G1: code of the author's that decides on a result sees one that the next process sees too."""
+    kept: list[list[int]] = []
+    inner = nested(world).builder.nodes["inner"].action.source
+
+    def route(state: State) -> str:
+        rows = [one.checkpoint for one in world.saver.history("t", None)]
+        kept.append([row.step for row in rows if row.namespace.startswith("inner:")])
+        return END
+
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("inner", inner)
+    builder.set_entry_point("inner")
+    builder.add_conditional_edges("inner", route, [END])
+    world.invoke(builder.compile(checkpointer=world.saver), {"x": []}, CONFIG, durability="sync")
+    assert kept == [[2, 1, 0, -1]]
+
+
+def test_what_a_graph_remembers_is_read_by_its_next_call_in_the_same_run(world: World) -> None:
+    """G2: a call goes on from what the last one of that graph left, stored or not."""
+    inner: StateGraph[Any] = StateGraph(State)
+    inner.add_node("one", lambda state: {"x": [f"{len(state['x'])} before"]})
+    inner.set_entry_point("one")
+    remembering = inner.compile(checkpointer=True)
+
+    def call(state: State) -> dict[str, Any]:
+        return {
+            "x": [*map(str, [remembering.invoke({"x": ["a"]})["x"], remembering.invoke({"x": ["b"]})["x"]])]
+        }
+
+    builder: StateGraph[Any] = StateGraph(State)
+    builder.add_node("call", call)
+    builder.set_entry_point("call")
+    app = builder.compile(checkpointer=world.saver)
+    for _ in range(2):
+        app.invoke({"x": []}, CONFIG)
+    assert app.get_state(CONFIG).values["x"] == [
+        "['a', '1 before']",
+        "['b', '1 before']",
+        "['a', '1 before', 'a', '3 before']",
+        "['b', '1 before', 'b', '3 before']",
+    ]
