@@ -50,16 +50,21 @@ class Base(NamedTuple):
     size: int
     latest: int
 
+    def map(self) -> ChannelMap:
+        """The map of its checkpoint, which others are made of."""
+        return ChannelMap({}, self, total=len(self.places))
+
 
 class ChannelMap(NamedTuple):
     """The map of a checkpoint: `changes` on top of `base`; without one they are the whole map.
 
-    `put` is how many of the changes are the checkpoint's own.
+    `put` is how many of the changes are the checkpoint's own, `total` how many channels it has, where that is known.
     """
 
     changes: Mapping[str, Place | None]
     base: Base | None = None
     put: int = 1
+    total: int = -1
 
     def get(self, channel: str) -> Place | None:
         """The place of a channel; None if it has none."""
@@ -72,13 +77,19 @@ class ChannelMap(NamedTuple):
         base = {} if self.base is None else self.base.places
         return {channel: place for channel, place in {**base, **self.changes}.items() if place is not None}
 
-    def as_bytes(self, key: int) -> tuple[bytes, int | None]:
-        """What to store under a checkpoint's key, and the key of the base; whole, where a difference would be long."""
+    def as_bytes(self, key: int) -> tuple[bytes, ChannelMap]:
+        """What to store under a checkpoint's key, and of which map: whole, where a difference would be long."""
         if self.base is not None:
             data = self.difference(key)
             if not self._is_long(data, self.base):
-                return data, self.base.key
-        return _packed(dict(sorted(self.whole().items())), {}, key), None
+                return data, self
+        places = dict(sorted(self.whole().items()))
+        return _packed(places, {}, key), ChannelMap(places, total=len(places))
+
+    @property
+    def of(self) -> int | None:
+        """The key of the checkpoint whose map it is stored on top of; None if it is stored whole."""
+        return None if self.base is None else self.base.key
 
     def _is_long(self, data: bytes, base: Base) -> bool:
         """Whether the differences since the base are as long together as the base: least is stored in all if the
@@ -118,6 +129,10 @@ class Bases:
         if found is not None and found[0] == data:
             return found[1]
         places: Any = _unpacked(data, (), key)
+        return self.keep(key, data, places)
+
+    def keep(self, key: int, data: bytes, places: Mapping[str, Any]) -> Base:
+        """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
         base = Base(key, places, versions, numbers, len(data), max(versions.values(), default=0))
@@ -230,15 +245,18 @@ def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> C
     changes: dict[str, Place | None] = {
         name: place
         for name, place in parent.changes.items()
-        if name not in put and place is not None and versions.get(name) == place[0]
+        if name not in put and versions.get(name) == (place and place[0])
     }
     for name in parent.changes.keys() - changes.keys() - put.keys():
         if name in versions:
             changes[name] = _shared(parent, name, versions[name])
     changes |= put
-    if not base.versions.keys() <= versions.keys():
+    more = sum(parent.get(name) is None for name in put)
+    if (
+        len(versions) != parent.total + more
+    ):  # else none is gone: to look for such takes as long as there are many
         changes |= dict.fromkeys(base.versions.keys() - versions.keys())
-    return ChannelMap(changes, base, len(row.values))
+    return ChannelMap(changes, base, len(row.values), len(versions))
 
 
 def _shared(parent: ChannelMap, name: str, version: int) -> Place:

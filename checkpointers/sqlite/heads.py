@@ -35,10 +35,11 @@ class Head:
 
 @dataclass(slots=True)
 class Thread:
-    """A thread's key, the token of its last lease, and its heads by namespace."""
+    """A thread's key, the token of its last lease, and its heads by namespace; all that there are, if it is `whole`."""
 
     key: int
     token: int
+    whole: bool = False
     heads: dict[str, Head] = field(default_factory=dict)
 
 
@@ -49,6 +50,8 @@ class Heads:
         self.bases = Bases()
         self.threads: dict[str, Thread] = {}
         """What is known of each thread, by its id."""
+        self._lent: dict[str, Thread] = {}
+        """The threads that were created for who has their lease, until his first commit."""
         self._of: tuple[sqlite3.Cursor, int] | None = None
         self._size = 0
         self.others: dict[int, Other] = {}
@@ -70,9 +73,21 @@ class Heads:
 
     def learn(self, id: str, key: int, token: int) -> Thread:
         """A thread is there."""
+        return self._keep(id, Thread(key, token))
+
+    def lend(self, id: str, key: int, token: int) -> None:
+        """A thread is created, in this transaction, for who is given the token: nothing is stored under it yet."""
+        self._lent[id] = Thread(key, token, whole=True)
+
+    def taken_up(self, id: str, token: int) -> Thread | None:
+        """A thread that was created for who has the token and commits to it for the first time."""
+        thread = self._lent.pop(id, None)
+        return None if thread is None or thread.token != token else self._keep(id, thread)
+
+    def _keep(self, id: str, thread: Thread) -> Thread:
         if self._size > _MOST:
             self.forget()
-        thread = self.threads[id] = Thread(key, token)
+        self.threads[id] = thread
         return thread
 
     def stand(self, thread: Thread, namespace: str, head: Head) -> Head:
@@ -92,10 +107,12 @@ class Heads:
     def leave(self, id: str) -> None:
         """Its run is over, and the next one may be anybody's."""
         self.threads.pop(id, None)
+        self._lent.pop(id, None)
 
     def forget(self) -> None:
         """Know nothing."""
         self.threads.clear()
+        self._lent.clear()
         self.others.clear()
         self._size = 0
         self.last = None

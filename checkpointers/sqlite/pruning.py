@@ -83,7 +83,7 @@ def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
         values |= {value for place in whole.values() if (value := key_of(place)) is not None}
         if columns[_BASE] in doomed or columns[_PARENT] in doomed:
             if columns[_BASE] in doomed:
-                columns[_CHANNELS], columns[_BASE] = ChannelMap(whole).as_bytes(key)
+                columns[_CHANNELS], columns[_BASE] = ChannelMap(whole).as_bytes(key)[0], None
             if columns[_PARENT] in doomed:
                 columns[_PARENT] = columns_of(db, columns[_PARENT])[_ID]
             put(db, columns)

@@ -104,6 +104,8 @@ def apply(db: Cursor, commit: Commit, heads: Heads) -> Exception | None:
     """Write a commit, or say why its lease doesn't allow it."""
     lease = commit.lease
     thread = heads.threads.get(commit.thread)
+    if thread is None and lease is not None and lease.new:
+        thread = heads.taken_up(commit.thread, lease.token)
     if thread is None or (lease is not None and thread.token != lease.token):
         thread = _look_up(db, commit, heads)
     if lease is not None and (thread is None or thread.token != lease.token):
@@ -171,14 +173,21 @@ def _final_place(db: Cursor, heads: Heads, thread: int, namespace: str, id: str)
 
 
 def _add_checkpoint(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
-    """Put a checkpoint. One whose parent was put last is taken for a new one, as all are that a run goes on to."""
+    """Put a checkpoint. One whose parent was put last is taken for a new one, as all are that a run goes on to; so is
+    the first one of a namespace, where all that there are of the thread are known.
+    """
     head, last = thread.heads.get(row.namespace), heads.last
-    if last is None or head is None or head.channels is None or head.id != row.parent or not heads.trusting:
+    if last is None or not heads.trusting:
         _look_and_put(db, heads, thread, row)
-        return
-    parent, shared = head.key, head.channels
-    head.id, head.key, head.written = row.id, last + 1, (last + 1) * ROOM
-    _put_at(db, heads, thread.key, row, head, parent, shared)
+    elif head is None and thread.whole and row.parent is None:
+        head = heads.stand(thread, row.namespace, Head(row.id, last + 1, (last + 1) * ROOM))
+        _put_at(db, heads, thread.key, row, head, None, EMPTY)
+    elif head is not None and head.channels is not None and head.id == row.parent:
+        parent, shared = head.key, head.channels
+        head.id, head.key, head.written = row.id, last + 1, (last + 1) * ROOM
+        _put_at(db, heads, thread.key, row, head, parent, shared)
+    else:
+        _look_and_put(db, heads, thread, row)
 
 
 def _look_and_put(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) -> None:
@@ -219,11 +228,13 @@ def _put_at(
     if not again:
         heads.can_be_beside(key, own)
     made = after(shared, row, places)
-    channels, base = made.as_bytes(key)
+    channels, stored = made.as_bytes(key)
     of = row.parent and (short_id(row.parent) if parent is None else parent)
     described = (row.step, row.source, short_time(row.created_at), row.body, row.metadata)
-    put(db, (key, thread, row.namespace, short_id(row.id), of, *described, channels, base), again=again)
-    head.channels = made if base is not None else ChannelMap({}, heads.bases.read(key, channels))
+    put(db, (key, thread, row.namespace, short_id(row.id), of, *described, channels, stored.of), again=again)
+    head.channels = (
+        stored if stored.base is not None else heads.bases.keep(key, channels, stored.changes).map()
+    )
     if heads.last is None or key > heads.last:
         heads.last = key
 
@@ -242,7 +253,7 @@ def _make_independent(db: Cursor, thread: int, key: int) -> bool:
     for (other,) in found:
         columns = columns_of(db, other)
         whole = channel_map(db, columns, Bases()).whole()
-        put(db, (*columns[:10], *ChannelMap(whole).as_bytes(other)))
+        put(db, (*columns[:10], ChannelMap(whole).as_bytes(other)[0], None))
     return bool(found)
 
 
@@ -258,7 +269,7 @@ def _parent(
     if key is None:
         return None, EMPTY
     if base is None:
-        return key, ChannelMap({}, bases.read(key, channels))
+        return key, bases.read(key, channels).map()
     return key, channel_maps.read(key, channels, bases.read(base, whole))
 
 
@@ -323,10 +334,12 @@ def lend(db: Cursor, thread: int, id: str, owner: str, expires: float) -> Lease:
     return Lease(id, token)
 
 
-def lend_new(db: Cursor, id: str, owner: str, expires: float) -> Lease:
+def lend_new(db: Cursor, id: str, owner: str, expires: float, heads: Heads) -> Lease:
     """Create a thread for whoever is to have it."""
+    heads.begin(db, trusting=True)
     token, time = _next_token(db), now()
     db.execute(_LEND_NEW, (id, time, time, token, owner, expires))
+    heads.lend(id, _last_row(db), token)
     return Lease(id, token, new=True)
 
 

@@ -119,6 +119,7 @@ class SqliteSaver(CheckpointSaver):
     def release(self, lease: Lease) -> None:
         try:
             with self._database.writing() as db:
+                self._heads.leave(lease.thread)
                 sqlite_rows.take_back(db, lease)
         finally:
             self._holder.drop(lease)
@@ -133,7 +134,7 @@ class SqliteSaver(CheckpointSaver):
         self._heads.leave(thread)
         owner, expires = self._holder.owner, self._holder.expiry()
         if held is None:
-            lease = sqlite_rows.lend_new(db, thread, owner, expires)
+            lease = sqlite_rows.lend_new(db, thread, owner, expires, self._heads)
         else:
             lease = sqlite_rows.lend(db, held.key, thread, owner, expires)
         lent.append(lease)

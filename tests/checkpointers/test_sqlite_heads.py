@@ -87,6 +87,40 @@ def test_what_a_run_goes_on_to_is_not_looked_for(saver: SqliteSaver, looks: list
     holds(saver, 10)
 
 
+def test_nothing_is_looked_for_in_a_thread_that_was_just_created(
+    saver: SqliteSaver, looks: list[str]
+) -> None:
+    """Its run knows all that it has, in any namespace; but not the key that the file's next checkpoint gets."""
+    put(saver, checkpoint("other"), thread="other")
+    lease = claimed(saver)
+    for number in range(1, 4):
+        inner = checkpoint(f"inner {number}", namespace=f"inner {number}")
+        assert saver.commit([Commit(THREAD, lease, [step(number), inner])]) == [None]
+    assert looks == ["other"]
+    assert ids(saver.history(THREAD, None)) == ["inner 3", "c3", "inner 2", "c2", "inner 1", "c1"]
+
+
+@pytest.mark.parametrize("who", ["the saver", "another one"])
+def test_what_is_written_to_a_thread_between_its_lease_and_its_first_commit_is_seen(
+    file: Path, saver: SqliteSaver, who: str
+) -> None:
+    """An outsider's checkpoint isn't put twice, and the lease of a thread that was deleted is no more."""
+    with SqliteSaver(file, serde=PlainSerde()) as other:
+        writer = saver if who == "the saver" else other
+        lease = claimed(saver)
+        put(writer, step(1))
+        assert saver.commit([Commit(THREAD, lease, [step(1), step(2)])]) == [None]
+        assert ids(saver.history(THREAD)) == ["c2", "c1"]
+        lease = claimed(saver, "deleted")
+        writer.delete_thread("deleted")
+        (refusal,) = saver.commit([Commit("deleted", lease, [step(1)])])
+        assert isinstance(refusal, LeaseLost)
+        lease = claimed(saver, "taken")
+        claimed(writer, "taken", force=True)
+        (refusal,) = saver.commit([Commit("taken", lease, [step(1)])])
+        assert isinstance(refusal, LeaseLost)
+
+
 def test_what_another_saver_wrote_in_between_is_seen(
     file: Path, saver: SqliteSaver, looks: list[str]
 ) -> None:

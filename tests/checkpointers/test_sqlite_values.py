@@ -29,7 +29,7 @@ from checkpointers.conformance.rows import (
 )
 from checkpointers.packing import NOTHING, Other, packed, unpacked
 from checkpointers.short_forms import long_id, long_time, short_id, short_time
-from checkpointers.sqlite.channel_maps import Bases, ChannelMap, read
+from checkpointers.sqlite.channel_maps import Bases, ChannelMap, after, read
 from flowfn import entrypoint
 from flowfn.errors import CorruptDataError, SerializationError
 from flowfn.ports import Versioned
@@ -375,11 +375,40 @@ def test_a_map_comes_back(whole: dict[str, Any], changes: dict[str, Any], key: i
     """Whole, and as what differs from an earlier one; with any names at all."""
     first, _ = ChannelMap(whole).as_bytes(key)
     base = Bases().read(key, first)
+    assert Bases().keep(key, first, dict(sorted(whole.items()))) == base
     made = ChannelMap(changes, base)
-    stored, onto = made.as_bytes(key + 3)
+    stored, kept = made.as_bytes(key + 3)
     assert read(key, first, None).whole() == whole
-    assert read(key + 3, stored, None if onto is None else base).whole() == made.whole()
+    assert read(key + 3, stored, kept.base).whole() == made.whole() == kept.whole()
     assert read(key + 3, made.difference(key + 3), base).whole() == made.whole()
+
+
+channels = st.sampled_from("abcdefgh")
+
+
+@given(
+    st.dictionaries(channels, st.integers(1, 3)),
+    st.lists(st.tuples(st.dictionaries(channels, st.integers(4, 6)), st.frozensets(channels)), max_size=8),
+)
+def test_a_map_is_the_same_however_it_came_about(
+    first: dict[str, int], steps: list[tuple[dict[str, int], frozenset[str]]]
+) -> None:
+    """Channels come, change and go: what is told of a step is the map that all its versions make."""
+    whole: dict[str, Any] = {name: (version, key_of_value(1, name)) for name, version in first.items()}
+    data, stored = ChannelMap(whole).as_bytes(1)
+    parent = Bases().keep(1, data, stored.changes).map()
+    for key, (fresh, gone) in enumerate(steps, 2):
+        own: dict[str, Any] = {name: (version, key_of_value(key, name)) for name, version in fresh.items()}
+        whole = {name: place for name, place in {**whole, **own}.items() if name in fresh or name not in gone}
+        versions = {name: place[0] for name, place in whole.items()}
+        values = {name: Versioned(version, b"") for name, version in fresh.items()}
+        row = checkpoint(f"c{key}", versions=versions, values=values)
+        parent = after(parent, row, own)
+        assert parent.whole() == whole
+
+
+def key_of_value(checkpoint: int, channel: str) -> int:
+    return (checkpoint << 32) + ord(channel)
 
 
 ids, times = st.uuids().map(str), st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)
