@@ -247,14 +247,18 @@ def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> C
         for name, place in parent.changes.items()
         if name not in put and versions.get(name) == (place and place[0])
     }
+    gone = parent.total + sum(parent.get(name) is None for name in put) - len(versions)
     for name in parent.changes.keys() - changes.keys() - put.keys():
         if name in versions:
             changes[name] = _shared(parent, name, versions[name])
+            continue
+        gone -= 1
+        if name in base.places:
+            changes[name] = None
     changes |= put
-    more = sum(parent.get(name) is None for name in put)
     if (
-        len(versions) != parent.total + more
-    ):  # else none is gone: to look for such takes as long as there are many
+        gone
+    ):  # some that only the base has, as often there are none: looking takes as long as there are channels
         changes |= dict.fromkeys(base.versions.keys() - versions.keys())
     return ChannelMap(changes, base, len(row.values), len(versions))
 

@@ -87,7 +87,7 @@ class Thinning:
     def thinned(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint about to be stored, with deltas for the values that changed little since its parent."""
         stored = self._values_of(row.namespace, row.parent)
-        for name in stored.keys() - row.versions.keys():
+        for name in [name for name in stored if name not in row.versions]:
             del stored[name]
         thin = {}
         made: dict[
