@@ -228,10 +228,10 @@ def blocking_hosts() -> Hosts:
     if frame is not None:
         around = frame.run.hosts
         threads = around.threads
-        return around if around.own is threads else Hosts(threads, threads, around.loop)
+        return around if around.own is threads else Hosts(threads, around.loop)
     world = current_world.get()
     host = ThreadHost() if world is None else world.thread_host()
-    return Hosts(host, host)
+    return Hosts(host)
 
 
 def loop_hosts() -> Hosts:
@@ -243,10 +243,10 @@ def loop_hosts() -> Hosts:
     frame = current_frame.get()
     loop: Any = None if frame is None else frame.run.hosts.loop
     if frame is not None and loop is not None and loop.loop is get_running_loop():
-        return Hosts(loop, frame.run.hosts.threads, loop)
+        return Hosts(loop, loop)
     world = current_world.get()
     host = LoopHost() if world is None else world.loop_host()
-    return Hosts(host, host.threads, host)
+    return Hosts(host, host)
 
 
 async def hosts_in_turn(setup: Setup) -> Hosts:

@@ -379,3 +379,11 @@ class Host(Protocol):
 
     def background(self, function: Any) -> None:
         """Run something, which must not raise, beside the run."""
+
+
+class EventLoopHost(Host, Protocol):
+    """A host on an event loop."""
+
+    @property
+    def threads(self) -> Host:
+        """Where sync functions go, beside the loop."""

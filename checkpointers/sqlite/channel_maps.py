@@ -247,7 +247,10 @@ def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> C
         for name, place in parent.changes.items()
         if name not in put and versions.get(name) == (place and place[0])
     }
-    gone = parent.total + sum(parent.get(name) is None for name in put) - len(versions)
+    gone = parent.total - len(versions)
+    for name in put:
+        if parent.changes.get(name) is None and (name in parent.changes or name not in base.places):
+            gone += 1
     for name in parent.changes.keys() - changes.keys() - put.keys():
         if name in versions:
             changes[name] = _shared(parent, name, versions[name])

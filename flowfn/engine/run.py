@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +28,7 @@ from flowfn.engine.spawn import spawn
 from flowfn.errors import AsyncInBlockingRun, NonDeterminismError, TaskTimeout
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.policies import RetryPolicy
-from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
+from flowfn.ports import CheckpointRow, EventLoopHost, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
@@ -46,13 +47,22 @@ PREVIOUS = "__previous__"
 NO_VALUES: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hosts:
     """Where a run's code goes: `own` drives the run, sync attempts go to `threads`, async ones to `loop`."""
 
     own: Host
-    threads: Host
-    loop: Host | None = None
+    loop: EventLoopHost | None = None
+
+    def __post_init__(self) -> None:
+        if self.loop is None:
+            vars(self)["threads"] = self.own
+
+    @cached_property
+    def threads(self) -> Host:
+        """What drives the run, where there is no event loop; else what is beside that, once somebody asks."""
+        assert self.loop is not None
+        return self.loop.threads
 
     @property
     def on_loop(self) -> bool:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -45,7 +45,7 @@ otherwise keep all else from running, and keep what was scheduled for each of th
 
 
 class LoopHost:
-    """Runs attempts on the running event loop; `threads` is where its sync functions go."""
+    """Runs attempts on the running event loop."""
 
     def __init__(self, *, workers: int = MAX_WORKERS, clock: Clock = SYSTEM) -> None:
         self.loop = asyncio.get_running_loop()
@@ -54,7 +54,7 @@ class LoopHost:
         self.now = clock.now
         self.since = clock.since
         self.elapsed = clock.elapsed
-        self.threads = ThreadHost(workers=workers, loop=self, clock=clock)
+        self._workers = workers
         self._shared = shared(self.loop)
         self._saver: Saver | None = None
         self._admission: Admission
@@ -65,11 +65,19 @@ class LoopHost:
         self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
         """The tasks of others that run a job in place, as they await it."""
 
+    @cached_property
+    def threads(self) -> ThreadHost:
+        """Where sync functions go; made for the first of them, whichever thread asks."""
+        made = ThreadHost(workers=self._workers, loop=self, clock=self.clock)
+        found: ThreadHost = vars(self).setdefault("threads", made)
+        return found
+
     # -- starting and joining attempts ----------------------------------------------------------
 
     def ended(self) -> None:
         """The run has ended that this was made for; see `ThreadHost`."""
-        self.threads.ended()
+        if "threads" in vars(self):
+            self.threads.ended()
 
     def new_id(self) -> str:
         return new_id()
@@ -198,7 +206,7 @@ class LoopHost:
         """
         futures = list(futures)
         for future in futures:
-            if future.runner is self.threads:
+            if future.runner is not self and future.runner is self.threads:
                 self.threads.start_now(future)
             elif len(futures) == 1 and (job := future.take()) is not None:
                 await _settle(future, job)
