@@ -1,7 +1,9 @@
 """A blocking call beside an event loop: what it sees, what comes back, how many run at once."""
 
 import asyncio
+import gc
 import threading
+from contextlib import suppress
 from contextvars import ContextVar
 
 import pytest
@@ -12,6 +14,16 @@ from flowfn.hosts.threads import MAX_WORKERS
 where: ContextVar[str] = ContextVar("where", default="nowhere")
 
 
+@pytest.fixture(params=[0.0, 60.0], ids=["the loop goes on", "the loop waits"])
+def moment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long the loop stands still for what may end at once."""
+    monkeypatch.setattr("flowfn.hosts.on_thread.MOMENT", request.param)
+
+
+waits_or_not = pytest.mark.usefixtures("moment")
+
+
+@waits_or_not
 async def test_it_runs_on_another_thread_in_a_copy_of_the_context() -> None:
     """It sees what its caller has set, and what it sets itself nobody else does."""
 
@@ -26,12 +38,14 @@ async def test_it_runs_on_another_thread_in_a_copy_of_the_context() -> None:
     assert thread != threading.get_ident()
 
 
+@waits_or_not
 async def test_arguments_of_any_name_arrive() -> None:
     """Those too that the helper's own parameters are called."""
     given = {"function": 1, "args": 2, "kwargs": 3, "loop": 4}
     assert await on_thread(lambda **arguments: arguments, **given) == given
 
 
+@waits_or_not
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
 async def test_what_it_raises_is_raised(error: BaseException) -> None:
     """The very same, whatever it is."""
@@ -42,6 +56,28 @@ async def test_what_it_raises_is_raised(error: BaseException) -> None:
     with pytest.raises(type(error)) as raised:
         await on_thread(fail)
     assert raised.value is error
+
+
+@waits_or_not
+async def test_what_it_raises_is_let_go() -> None:
+    """Nothing of it is left for the garbage collector."""
+
+    class Lost(Exception):
+        pass
+
+    def fail() -> None:
+        raise Lost
+
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(Lost):
+            await on_thread(fail)
+        await asyncio.sleep(0)
+        left = [found for found in gc.get_objects() if type(found) is Lost]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 async def test_who_is_cancelled_waits_no_longer() -> None:

@@ -1,6 +1,8 @@
 """A blocking call beside an event loop: on a thread, while the loop goes on.
 
-It is `asyncio.to_thread` at two thirds of its price. As many run at once as a run has workers; who is cancelled waits
+It is `asyncio.to_thread` at a third of its price where it ends at once, as a look at a table does, and at two thirds
+where it doesn't. The loop stands still for the moment in which that shows: a fiftieth of what it waits for a thread
+that computes and holds the interpreter's lock. As many calls run at once as a run has workers; who is cancelled waits
 no longer, and what runs ends on its thread.
 """
 
@@ -11,12 +13,16 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from threading import Lock
 from typing import Any, TypeVar
 
 from flowfn.hosts.threads import MAX_WORKERS
 from flowfn.hosts.workers import run_soon
 
 T = TypeVar("T")
+
+MOMENT = 0.0001
+"""Seconds for which the loop stands still: waking a thread, and being woken by it, takes about half of that."""
 
 _places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 
@@ -26,28 +32,55 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
     loop = asyncio.get_running_loop()
     places = _places.get(loop) or _places.setdefault(loop, asyncio.Semaphore(MAX_WORKERS))
     async with places:
-        ended, context = loop.create_future(), copy_context()
-
-        def call() -> None:
-            value: T | None = None
-            error: BaseException | None = None
-            try:
-                value = context.run(function, *args, **kwargs)
-            except BaseException as raised:
-                error = raised
-            with suppress(RuntimeError):  # a loop that has ended: nobody waits
-                loop.call_soon_threadsafe(_tell, ended, value, error)
-
-        run_soon(call)
-        value, error = await ended
+        call = _Call(loop, lambda: function(*args, **kwargs))
+        run_soon(call.run)
+        if not call.has_ended(within=MOMENT):
+            await call.ended()
+    error, call.error = call.error, None
     if error is not None:
         try:
             raise error
         finally:
             del error  # its traceback names this frame
-    return value  # type: ignore[no-any-return]
+    return call.value  # type: ignore[no-any-return]
 
 
-def _tell(ended: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-    if not ended.done():
-        ended.set_result((value, error))
+class _Call:
+    """One call, between its thread and the loop: either finds that the other is done, or is told."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self._loop = loop
+        self._function = function
+        self._context = copy_context()
+        self._waiter: asyncio.Future[None] | None = None
+        self._under_way = Lock()
+        self._under_way.acquire()
+
+    def run(self) -> None:
+        try:
+            self.value = self._context.run(self._function)
+        except BaseException as error:
+            self.error = error
+        self._under_way.release()
+        if (
+            waiter := self._waiter
+        ) is not None:  # asked after it was said, as it is said after it was asked for
+            with suppress(RuntimeError):  # a loop that has ended: nobody waits
+                self._loop.call_soon_threadsafe(_tell, waiter)
+
+    def has_ended(self, *, within: float = 0) -> bool:
+        """Whether it has, or does within so many seconds, for which the loop stands still."""
+        return self._under_way.acquire(timeout=within)
+
+    async def ended(self) -> None:
+        """Wait for it while the loop goes on."""
+        self._waiter = self._loop.create_future()
+        if not self.has_ended():
+            await self._waiter
+
+
+def _tell(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
