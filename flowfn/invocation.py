@@ -303,13 +303,16 @@ def _settings(setup: Setup, order: Order) -> Settings:
 
 async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
     """Decide what the call is, take the lease, and lead the run; whatever fails on the way, the lease is given back."""
+    is_root = current_frame.get() is None  # else the hosts are those of the run around it
+    if is_root:
+        hosts.own.began()
     try:
         return await _prepared(setup, order, hosts)
     except BaseException:
         await _give_back(setup, order, hosts.own)
         raise
     finally:
-        if current_frame.get() is None:  # else they are those of the run around it
+        if is_root:
             hosts.own.ended()
 
 

@@ -305,8 +305,11 @@ class Host(Protocol):
     The engine awaits these. A blocking host answers by blocking and never suspends.
     """
 
+    def began(self) -> None:
+        """The run begins that this was made for."""
+
     def ended(self) -> None:
-        """The run has ended that this was made for: nothing of it need be kept."""
+        """It has ended: nothing of it need be kept."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
+from flowfn import entrypoint
+from flowfn.hosts.loop import shared
 from flowfn.hosts.on_thread import on_thread
 from flowfn.hosts.threads import MAX_WORKERS
 
@@ -17,7 +19,7 @@ where: ContextVar[str] = ContextVar("where", default="nowhere")
 @pytest.fixture(params=[0.0, 60.0], ids=["the loop goes on", "the loop waits"])
 def moment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How long the loop stands still for what may end at once."""
-    monkeypatch.setattr("flowfn.hosts.on_thread.MOMENT", request.param)
+    monkeypatch.setattr("flowfn.hosts.loop.MOMENT", request.param)
 
 
 waits_or_not = pytest.mark.usefixtures("moment")
@@ -135,3 +137,27 @@ def test_a_loop_that_has_ended_is_not_told() -> None:
     asyncio.run(leave())
     threading.Thread(target=lambda: (go.set(), ended.set())).start()
     assert ended.wait(60)
+
+
+async def test_the_loop_stands_still_for_a_run_that_is_alone_there() -> None:
+    """Where others are under way they go on; one that has ended, however it did, isn't."""
+    together = asyncio.Barrier(2)
+
+    @entrypoint
+    async def look(others: bool) -> float:
+        if others:
+            await together.wait()
+        moment = shared(asyncio.get_running_loop()).moment
+        if others:
+            await together.wait()
+        return moment
+
+    @entrypoint
+    async def fail(_: int) -> None:
+        raise ValueError
+
+    with suppress(ValueError):
+        await fail.ainvoke(0)
+    assert await look.ainvoke(False) > 0
+    assert await asyncio.gather(look.ainvoke(True), look.ainvoke(True)) == [0, 0]
+    assert await look.ainvoke(False) > 0

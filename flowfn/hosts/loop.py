@@ -11,7 +11,8 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether
+from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
 
 _TURNS = 4
 """Turns of the loop from a result to the next call of the coroutine that awaited it, through `gather`."""
+
+
+MOMENT = 0.0001
+"""Seconds: waking a thread, and being woken by it, takes about half of that. An event loop stands still for fifty times
+as long where a thread computes, and so holds the interpreter's lock."""
 
 
 IN_PLACE = 64
@@ -74,8 +81,13 @@ class LoopHost:
 
     # -- starting and joining attempts ----------------------------------------------------------
 
+    def began(self) -> None:
+        """The run begins that this was made for."""
+        self._shared.runs += 1
+
     def ended(self) -> None:
         """The run has ended that this was made for; see `ThreadHost`."""
+        self._shared.runs -= 1
         if "threads" in vars(self):
             self.threads.ended()
 
@@ -150,6 +162,7 @@ class LoopHost:
         """Suspend until a sync attempt has ended on its thread."""
         if future.waiting:
             self.threads.add_worker()
+            self._let_end(future)
         await self._wait(future)
 
     async def _wait(self, future: Future[Any]) -> None:
@@ -159,6 +172,12 @@ class LoopHost:
         except asyncio.CancelledError:
             future.cancel()
             raise
+
+    def _let_end(self, future: Future[Any]) -> None:
+        """Stand still for the moment in which a job on a thread may end: a turn of the loop takes as long."""
+        if (moment := self._shared.moment) and not future.done():
+            with suppress(TimeoutError, CancelledError):
+                UnlockedFuture.exception(future, moment)
 
     async def _watch(self, future: Future[Any]) -> None:
         """Suspend until a future is done."""
@@ -208,6 +227,8 @@ class LoopHost:
         for future in futures:
             if future.runner is not self and future.runner is self.threads:
                 self.threads.start_now(future)
+                if len(futures) == 1:
+                    self._let_end(future)
             elif len(futures) == 1 and (job := future.take()) is not None:
                 await _settle(future, job)
             if not future.done():
@@ -346,6 +367,13 @@ class Shared:
         self.claimer = Claimer()
         self.jobs_in_place = itertools.count(1)
         """Counts the jobs that ran in the task that awaited them."""
+        self.runs = 0
+        """How many are under way."""
+
+    @property
+    def moment(self) -> float:
+        """Seconds for which the loop may stand still for what may end at once: no other run could go on meanwhile."""
+        return MOMENT if self.runs < 2 else 0
 
     def admission_to(self, saver: Saver) -> Admission:
         """Who may begin with a saver."""

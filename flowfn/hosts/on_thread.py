@@ -1,9 +1,8 @@
 """A blocking call beside an event loop: on a thread, while the loop goes on.
 
-It is `asyncio.to_thread` at a third of its price where it ends at once, as a look at a table does, and at two thirds
-where it doesn't. The loop stands still for the moment in which that shows: a fiftieth of what it waits for a thread
-that computes and holds the interpreter's lock. As many calls run at once as a run has workers; who is cancelled waits
-no longer, and what runs ends on its thread.
+It is `asyncio.to_thread` at a third of its price where it ends at once, as a look at a table does, and no other run is
+under way on the loop, which stands still for that moment (`loop.MOMENT`); else at two thirds. As many calls run at once
+as a run has workers; who is cancelled waits no longer, and what runs ends on its thread.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from contextvars import copy_context
 from threading import Lock
 from typing import Any, TypeVar
 
+from flowfn.hosts.loop import shared
 from flowfn.hosts.threads import MAX_WORKERS
 from flowfn.hosts.workers import run_soon
 
 T = TypeVar("T")
-
-MOMENT = 0.0001
-"""Seconds for which the loop stands still: waking a thread, and being woken by it, takes about half of that."""
 
 _places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 
@@ -34,7 +31,7 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
     async with places:
         call = _Call(loop, lambda: function(*args, **kwargs))
         run_soon(call.run)
-        if not call.has_ended(within=MOMENT):
+        if not call.has_ended(within=shared(loop).moment):
             await call.ended()
     error, call.error = call.error, None
     if error is not None:

@@ -256,6 +256,9 @@ class ThreadHost:
                 with suppress(RuntimeError):  # no thread can be started: there will be another look
                     run_soon(partial(_settle_all, [future for future in calls if future.runner is self]))
 
+    def began(self) -> None:
+        """The run begins that this was made for."""
+
     def ended(self) -> None:
         """The run has ended that this was made for: nothing will be called any more, and nobody need look after it."""
         WAKER.forget(self)
