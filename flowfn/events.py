@@ -16,6 +16,7 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 | `RunResumed` | a run goes on from a checkpoint, its questions answered or not |
 | `RunSuspended` | the run stops for answers |
 | `Message` | a chat model wrote a message, or a piece of one |
+| `ToolTold` | a tool that a chat model called began, showed a piece of its output, or ended |
 | `Custom` | user code wrote to the stream |
 """
 
@@ -169,6 +170,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolTold:
+    """What a tool does with a chat model's call; `data` says what, and of which call."""
+
+    namespace: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Custom:
     """The code of `call` wrote `data` to the stream."""
 
@@ -190,5 +199,6 @@ Event = (
     | RunResumed
     | RunSuspended
     | Message
+    | ToolTold
     | Custom
 )

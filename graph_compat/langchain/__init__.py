@@ -18,6 +18,12 @@ from uuid import UUID
 MESSAGES: Final = "__messages__"
 """Where a run's configuration holds what a `messages` stream has shown; there is nothing where nobody listens."""
 
+TOOLS: Final = "__tools__"
+"""Where it says that a `tools` stream listens."""
+
+PROTOCOL: Final = "__protocol__"
+"""What a call's `configurable` has where messages are to be shown by the events of stream events v3."""
+
 
 @cache
 def is_installed() -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
+from langchain_core.tracers._streaming import _StreamingCallbackHandler, _V2StreamingCallbackHandler
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
     from flowfn.context import Frame
 
 
-class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
-    """Shows what chat models write: each piece, or the whole where a model doesn't stream.
-
-    Being a streaming handler, it makes models stream that can.
-    """
+class _Listening(BaseCallbackHandler):
+    """Knows which of a run's models are to be shown, and to whom."""
 
     run_inline = True
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self._runs: dict[UUID, tuple[Shown, Frame, Mapping[str, Any]]] = {}
+        self._by_events: set[UUID] = set()
 
     def on_chat_model_start(
         self,
@@ -47,13 +45,6 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         found = {**(metadata or {}), **({"tags": told} if told else {})}
         self._runs[run_id] = shown_by(frame) or self._shown, frame, found
 
-    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
-        """Show a piece."""
-        run, message = self._runs.get(run_id), getattr(chunk, "message", None)
-        if run is not None and message is not None:
-            shown, frame, metadata = run
-            shown.show(frame, message, metadata)
-
     def on_llm_end(self, response: Any, *, run_id: UUID, **rest: Any) -> None:
         """Show the message, unless it was shown by pieces."""
         run = self._runs.pop(run_id, None)
@@ -69,6 +60,20 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         """Forget the run."""
         self._runs.pop(run_id, None)
 
+
+class TokenHandler(_Listening, _StreamingCallbackHandler[Any]):
+    """Shows what chat models write: each piece, or the whole where a model doesn't stream.
+
+    Being a streaming handler, it makes models stream that can.
+    """
+
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
+        """Show a piece."""
+        run, message = self._runs.get(run_id), getattr(chunk, "message", None)
+        if run is not None and message is not None:
+            shown, frame, metadata = run
+            shown.show(frame, message, metadata)
+
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The output as it is: only models are listened to."""
         return output
@@ -76,3 +81,37 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
     def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
         """The output as it is."""
         return output
+
+
+class EventHandler(_Listening, _V2StreamingCallbackHandler):
+    """Shows what chat models write by the events of stream events v3, or the whole where a model doesn't stream.
+
+    Being a handler of that kind, it makes models stream that can.
+    """
+
+    def on_stream_event(self, event: Any, *, run_id: UUID, **rest: Any) -> None:
+        """Show an event."""
+        if (run := self._runs.get(run_id)) is not None:
+            shown, frame, metadata = run
+            shown.show_event(frame, event, {**metadata, "run_id": str(run_id)})
+            if event.get("event") == "message-start":
+                self._by_events.add(run_id)
+
+    def on_llm_end(self, response: Any, *, run_id: UUID, **rest: Any) -> None:
+        """Show the message, unless it was shown by events, whatever id it has there."""
+        if run_id in self._by_events:
+            self._by_events.discard(run_id)
+            self._runs.pop(run_id, None)
+        else:
+            super().on_llm_end(response, run_id=run_id, **rest)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
+        """Forget the run."""
+        self._by_events.discard(run_id)
+        super().on_llm_error(error, run_id=run_id, **rest)
+
+
+def token_handler(shown: Shown, others: Iterable[Any]) -> _Listening | None:
+    """What shows the tokens of a run's models; None if one of its kind is among the others, of a run around."""
+    kind = EventHandler if shown.by_events else TokenHandler
+    return None if any(isinstance(other, kind) for other in others) else kind(shown)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame
 from flowfn.events import Message
 from graph_compat.injection import config_of, frame_here
-from graph_compat.langchain import MESSAGES
-from graph_compat.langchain.messages import id_of, identify, messages_in
+from graph_compat.langchain import MESSAGES, PROTOCOL, TOOLS
+from graph_compat.langchain.messages import id_of, identify, is_of_tool, messages_in
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """The ids of the messages that a stream has shown; `around` is that of a stream of the graph around."""
+    """The ids of the messages that a stream has shown; `around` is that of a stream of the graph around.
 
-    def __init__(self, shaper: Shaper, around: Shown | None) -> None:
+    With `by_events` a model's call is shown by the events of stream events v3, and tools' answers aren't: what a tool
+    came to is shown by the `tools` mode.
+    """
+
+    def __init__(self, shaper: Shaper, around: Shown | None, by_events: bool = False) -> None:
         self.ids: set[str] = set()
+        self.by_events = by_events
         self._shaper = shaper
         self._around = around
 
@@ -48,6 +53,15 @@ class Shown:
         if (post := frame.run.post) is not None:
             post(Message(frame.run.namespace, message, metadata))
 
+    def show_event(self, frame: Frame, event: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+        """Show an event of stream events v3 of a message that a model writes."""
+        hearing = self._hearing(frame)
+        if hearing and event.get("event") == "message-start" and (name := event.get("id")) is not None:
+            for each in hearing:
+                each.ids.add(name)
+        if hearing and (post := frame.run.post) is not None:
+            post(Message(frame.run.namespace, event, metadata))
+
     def show_new(self, frame: Frame, given: Any, returned: Any, metadata: Mapping[str, Any]) -> None:
         """Show the messages that a node returns and was not given."""
         hearing = self._hearing(frame)
@@ -58,17 +72,22 @@ class Shown:
             each.ids |= known
         ids, place = hearing[0].ids, frame.run.task_id(frame.scope)
         for message in messages_in(returned):
-            if identify(message, ids, place) not in ids:
+            if identify(message, ids, place) not in ids and not (self.by_events and is_of_tool(message)):
                 self.show(frame, message, metadata)
 
 
 def listening(order: Order, shaper: Shaper, printed: str | Sequence[str]) -> Order:
-    """A call whose events are shaped so, with a `Shown` where messages are among them."""
+    """A call whose events are shaped so, with a `Shown` where messages are among them, and a mark where tools are."""
     modes = (*shaper.modes, *((printed,) if isinstance(printed, str) else printed))
-    frame = current_frame.get()
+    frame, config = current_frame.get(), order.config
+    if by_events := PROTOCOL in config.configurable:
+        said = {key: value for key, value in config.configurable.items() if key != PROTOCOL}
+        order.config = config = replace(config, configurable=said)
     if "messages" in modes:
-        shown = Shown(shaper, None if frame is None else shown_by(frame))
-        order.config = replace(order.config, rest={**order.config.rest, MESSAGES: shown})
+        shown = Shown(shaper, None if frame is None else shown_by(frame), by_events)
+        order.config = config = replace(config, rest={**config.rest, MESSAGES: shown})
+    if "tools" in modes:
+        order.config = replace(config, rest={**config.rest, TOOLS: True})
     return order
 
 
