@@ -52,8 +52,8 @@ class ToolCallTransformer(StreamTransformer):
     def _told(self, data: dict[str, Any]) -> None:
         call = data["tool_call_id"]
         if data["event"] == "tool-started":
-            self._open[call] = stream = self._new_stream(call, data["tool_name"], data["input"])
-            self._log.push(stream)
+            self._open[call] = self._new_stream(call, data["tool_name"], data["input"])
+            self._log.push(self._open[call])
         elif (stream := self._open.get(call)) is None:
             return
         elif data["event"] == "tool-output-delta":

@@ -3,8 +3,8 @@
 `graph.stream_events(…, version="v3")` gives a `GraphRunStream`.
 
 - What a run is: `run_stream`, put together by `running`; `protocol`: its events.
-- What it shows: `stream_channel` is one projection, `transformer` what makes it of the events, `mux` what hands them on.
-- What comes with it: `modes` (values, updates, …), `messages`, `lifecycle` and `subgraphs`; `transformers` has them all.
+- What it shows: `stream_channel` is a projection, `transformer` what makes it of the events, `mux` what hands them on.
+- What comes with it: `modes` (values, updates, …), `messages`, `lifecycle`, `subgraphs`; `transformers` has them all.
 """
 
 from __future__ import annotations

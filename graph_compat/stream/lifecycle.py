@@ -1,14 +1,15 @@
 """Which graphs run inside a run, from when to when: told by the tasks that start in them, and those that they are in.
 
 Rule: a nested graph has started when its first task has, and ends when the task that called it does. One that has
-neither ended nor failed when the run is over was interrupted.
+neither ended nor failed when the run is over was interrupted. The calls of a `ToolNode` aren't shown: the graphs in
+them end with their superstep.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from graph_compat.errors import GraphDrained, GraphInterrupt
 from graph_compat.stream.protocol import ProtocolEvent
@@ -19,6 +20,8 @@ from graph_compat.stream.transformer import StreamTransformer
 __all__ = ["LifecyclePayload", "LifecycleTransformer", "ending_by", "is_called_in", "task_of"]
 
 Namespace = tuple[str, ...]
+_Transition = tuple[Namespace, SubgraphStatus, str | None]
+"""A graph that ends, how, and the text of its error."""
 
 _AGENT = "lc_agent_name"
 """The key of a run's metadata in which LangChain has the name of the agent that runs."""
@@ -71,7 +74,10 @@ class _TasksLifecycleBase(StreamTransformer):
         super().__init__(scope)
         self._lc_by_ns: dict[Namespace, str] = {}
         self._calls: dict[str, str] = {}
+        self._tasks: set[str] = set()
         self._running: dict[Namespace, None] = {}
+        self._failure: BaseException | None = None
+        """What a task raised whose graphs `_on_terminal` is told of."""
         self._pending_cause: dict[str, str] | None = None
         """While `_on_started` is called: the tool call that the graph answers, if it is an agent's."""
 
@@ -90,16 +96,37 @@ class _TasksLifecycleBase(StreamTransformer):
 
     def process(self, event: ProtocolEvent) -> bool:
         """Read the tasks, which aren't shown as raw events: they are what the lifecycle is told by."""
+        for nested, status, error in self._transitions(event):
+            self._on_terminal(nested, status, error)
+        return self._started(event)
+
+    def _started(self, event: ProtocolEvent) -> bool:
+        """Tell of a graph that starts with an event, and whether that is for others to see."""
         if event["method"] != "tasks":
             return True
         ns, data = tuple(event["params"]["namespace"]), event["params"]["data"]
-        if "result" in data:
-            self._handle_task_result(ns, data)
-        else:
+        if "result" not in data:
             self._record_identity(ns, data)
             self._record_pending_tool_calls(data)
             self._handle_task_start(ns, data)
         return False
+
+    def _transitions(self, event: ProtocolEvent) -> list[_Transition]:
+        """The graphs that end with an event, innermost first, and how."""
+        params = event["params"]
+        ns, data = tuple(params["namespace"]), params["data"]
+        if event["method"] == "values":
+            # The end of a superstep, and so of the calls in it whose own ends nobody is shown: those of a ToolNode.
+            status: SubgraphStatus = "interrupted" if params.get("interrupts") else "completed"
+            unseen = [each for each in self._running if is_called_in(each, ns) and not self._is_seen(each)]
+            return [(found, status, None) for each in unseen for found in self._pop_within(each)]
+        if event["method"] == "tasks" and "result" in data:
+            return self._pop_terminal_transitions(ns, data)
+        return []
+
+    def _is_seen(self, ns: Namespace) -> bool:
+        """Whether the task that called a graph was shown, and so will its end be, if it comes to one."""
+        return task_of(ns)[1] in self._tasks
 
     def _record_identity(self, ns: Namespace, data: dict[str, Any]) -> None:
         name = (data.get("metadata") or {}).get(_AGENT)
@@ -111,6 +138,7 @@ class _TasksLifecycleBase(StreamTransformer):
             self._calls[data["id"]] = call
 
     def _handle_task_start(self, ns: Namespace, data: dict[str, Any]) -> None:
+        self._tasks.add(data["id"])
         if ns in self._running or not self._should_track(ns):
             return
         self._running[ns] = None
@@ -122,17 +150,13 @@ class _TasksLifecycleBase(StreamTransformer):
         finally:
             self._pending_cause = None
 
-    def _handle_task_result(self, ns: Namespace, data: dict[str, Any]) -> None:
-        for nested, status, error in self._pop_terminal_transitions(ns, data):
-            self._on_terminal(nested, status, error)
-
-    def _pop_terminal_transitions(
-        self, ns: Namespace, data: dict[str, Any]
-    ) -> list[tuple[Namespace, SubgraphStatus, str | None]]:
-        """The graphs that end with a task, innermost first, and how."""
+    def _pop_terminal_transitions(self, ns: Namespace, data: dict[str, Any]) -> list[_Transition]:
+        """The graphs that end with a task."""
         caller = (*ns, f"{data['name']}:{data['id']}")
         status, error = _ending(data)
         self._calls.pop(data["id"], None)
+        self._tasks.discard(data["id"])
+        self._failure = data["error"] if isinstance(data["error"], BaseException) else None
         return [(nested, status, error) for nested in self._pop_within(caller)]
 
     def _pop_within(self, place: Namespace) -> list[Namespace]:
@@ -143,9 +167,14 @@ class _TasksLifecycleBase(StreamTransformer):
 
     def finalize(self) -> None:
         for ns in self._pop_within(self.scope):
-            self._on_terminal(ns, "interrupted", None)
+            self._on_terminal(ns, self._last_status(ns), None)
+
+    def _last_status(self, ns: Namespace) -> SubgraphStatus:
+        """How a graph ended that nobody was told of before the end of the run."""
+        return "interrupted" if self._is_seen(ns) else "completed"
 
     def fail(self, err: BaseException) -> None:
+        self._failure = err
         status, error = ending_by(err)
         for ns in self._pop_within(self.scope):
             self._on_terminal(ns, status, error)

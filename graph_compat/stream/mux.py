@@ -135,6 +135,16 @@ class StreamMux:
     def _all(self) -> list[StreamChannel[Any]]:
         return [*_channels(self.extensions), self._events]
 
+    def _hold(self) -> None:
+        """Keep what is shown first for who is only being told of this graph."""
+        for channel in self._all():
+            channel._hold()
+
+    def _release(self) -> None:
+        """Keep it no longer."""
+        for channel in self._all():
+            channel._release()
+
     # -- events -----------------------------------------------------------------------------------------
 
     def push(self, event: ProtocolEvent) -> None:

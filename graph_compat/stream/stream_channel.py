@@ -1,7 +1,7 @@
 """`StreamChannel`: a projection of a run; who reads it drives the run until there is something to read.
 
 Rule: a channel has one reader, and keeps for it what comes after it began to read, so that what nobody reads costs
-nothing; `tee` makes several of it.
+nothing; `tee` makes several of it. That of a nested graph keeps what comes until who was told of the graph could begin.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class StreamChannel(Generic[T]):
         self._error: BaseException | None = None
         self._is_async: bool | None = None
         self._subscribed = False
+        self._held: list[T] | None = None
         self._sinks: list[Callable[[T], Any]] = []
         self._forward: Callable[[T], None] | None = None
         self._request_more: Callable[[], bool] | None = None
@@ -54,6 +55,18 @@ class StreamChannel(Generic[T]):
             raise RuntimeError(f"StreamChannel {name}already has a subscriber; use .{reader}(n) for fan-out.")
         self._subscribed = True
         self._sinks.extend(sinks)
+        for item in self._held or ():
+            for sink in sinks:
+                sink(item)
+        self._held = None
+
+    def _hold(self) -> None:
+        """Keep what is shown for a reader who can't have begun yet."""
+        self._held = []
+
+    def _release(self) -> None:
+        """Keep it no longer: who wants to read has begun."""
+        self._held = None
 
     def _pulls(self) -> bool:
         """Drive the run one step; False at its end."""
@@ -71,9 +84,11 @@ class StreamChannel(Generic[T]):
             RuntimeError: the channel is closed, and somebody reads it.
         """
         if self._closed:
-            if self._sinks:
+            if self._subscribed:
                 raise RuntimeError("Cannot push to a closed StreamChannel")
             return
+        if self._held is not None:
+            self._held.append(item)
         for sink in self._sinks:
             sink(item)
         if self._forward is not None:

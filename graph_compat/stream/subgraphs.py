@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from graph_compat.stream.lifecycle import Namespace, _TasksLifecycleBase, ending_by, is_called_in
@@ -25,6 +26,8 @@ class SubgraphTransformer(_TasksLifecycleBase):
         super().__init__(scope)
         self._log: StreamChannel[_Handle] = StreamChannel()
         self._handles: dict[Namespace, _Handle] = {}
+        self._early: dict[Namespace, list[ProtocolEvent]] = {}
+        """What happened in graphs before their first tasks started: the state that they begin with."""
         self._mux: StreamMux | None = None
 
     def init(self) -> dict[str, Any]:
@@ -43,56 +46,64 @@ class SubgraphTransformer(_TasksLifecycleBase):
         kind = AsyncSubgraphRunStream if mux.is_async else SubgraphRunStream
         handle = kind(mux, path=ns, graph_name=graph_name, trigger_call_id=trigger_call_id)
         self._handles[ns] = handle
+        mux._hold()
         self._log.push(handle)
 
     # -- events -----------------------------------------------------------------------------------------
 
     def process(self, event: ProtocolEvent) -> bool:
         kept = super().process(event)
-        if (handle := self._handle_for_event(event)) is not None:
-            handle._observe_event(event)
-            handle._mux.push(event)
+        for handle, each in self._forwarded(event):
+            handle._mux.push(each)
         return kept
 
     async def aprocess(self, event: ProtocolEvent) -> bool:
-        # The end of a graph is told apart: its transformers may have to be awaited.
-        ns, data = tuple(event["params"]["namespace"]), event["params"]["data"]
-        if event["method"] == "tasks" and "result" in data:
-            kept = False
-            for nested, status, error in self._pop_terminal_transitions(ns, data):
-                await self._aon_terminal(nested, status, error)
-        else:
-            kept = super().process(event)
-        if (handle := self._handle_for_event(event)) is not None:
-            handle._observe_event(event)
-            await handle._mux.apush(event)
+        for nested, status, error in self._transitions(event):
+            await self._aon_terminal(nested, status, error)
+        kept = self._started(event)
+        for handle, each in self._forwarded(event):
+            await handle._mux.apush(each)
         return kept
 
-    def _handle_for_event(self, event: ProtocolEvent) -> _Handle | None:
-        """The handle of the graph, of those called here, that an event is in."""
+    def _forwarded(self, event: ProtocolEvent) -> Iterator[tuple[_Handle, ProtocolEvent]]:
+        """The handle of the graph, of those called here, that an event is in, and what is to be handed on to it."""
         ns, depth = tuple(event["params"]["namespace"]), len(self.scope) + 1
         depth += len(ns) > depth and ns[depth].isdigit()
-        handle = self._handles.get(ns[:depth])
-        return None if handle is None or handle._is_over else handle
+        place = ns[:depth]
+        if len(ns) < depth or place[: len(self.scope)] != self.scope:
+            return
+        if (handle := self._handles.get(place)) is None:
+            if place == ns:
+                self._early.setdefault(place, []).append(event)
+            return
+        if handle._is_over:
+            return
+        early = self._early.pop(place, None)
+        if early is None:
+            handle._mux._release()
+        for each in (*(early or ()), event):
+            handle._observe_event(each)
+            yield handle, each
 
     # -- ends -------------------------------------------------------------------------------------------
 
     def _on_terminal(self, ns: Namespace, status: SubgraphStatus, error: str | None) -> None:
         if (handle := self._ended(ns, status, error)) is not None:
             if status == "failed":
-                handle._mux.fail(_failure(error))
+                handle._mux.fail(self._raised(error))
             else:
                 handle._mux.close()
 
     async def _aon_terminal(self, ns: Namespace, status: SubgraphStatus, error: str | None) -> None:
         if (handle := self._ended(ns, status, error)) is not None:
             if status == "failed":
-                await handle._mux.afail(_failure(error))
+                await handle._mux.afail(self._raised(error))
             else:
                 await handle._mux.aclose()
 
     def _ended(self, ns: Namespace, status: SubgraphStatus, error: str | None) -> _Handle | None:
         """The handle of a graph whose run is over; None if nothing of it is open."""
+        self._early.pop(ns, None)
         handle = self._handles.pop(ns, None)
         if handle is None:
             return None
@@ -101,13 +112,15 @@ class SubgraphTransformer(_TasksLifecycleBase):
 
     async def afinalize(self) -> None:
         for ns in self._pop_within(self.scope):
-            await self._aon_terminal(ns, "interrupted", None)
+            await self._aon_terminal(ns, self._last_status(ns), None)
 
     async def afail(self, err: BaseException) -> None:
+        self._failure = err
         status, error = ending_by(err)
         for ns in self._pop_within(self.scope):
             await self._aon_terminal(ns, status, error)
 
-
-def _failure(error: str | None) -> RuntimeError:
-    return RuntimeError(error or "the nested graph failed")
+    def _raised(self, error: str | None) -> RuntimeError:
+        raised = RuntimeError(error or "the nested graph failed")
+        raised.__cause__ = self._failure
+        return raised

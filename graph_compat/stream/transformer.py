@@ -48,7 +48,7 @@ class StreamTransformer(ABC):
     def init(self) -> dict[str, Any]:
         """Its projections by name: a `StreamChannel` each, or any value."""
 
-    def _on_register(self, mux: Any) -> None:
+    def _on_register(self, mux: Any) -> None:  # noqa: B027 (may be overridden)
         """Told what it is a part of."""
 
     def process(self, event: ProtocolEvent) -> bool:
@@ -63,14 +63,14 @@ class StreamTransformer(ABC):
         """`process` for asyncio."""
         return self.process(event)
 
-    def finalize(self) -> None:
+    def finalize(self) -> None:  # noqa: B027 (may be overridden)
         """The run has ended; its channels are closed after this."""
 
     async def afinalize(self) -> None:
         """`finalize` for asyncio."""
         self.finalize()
 
-    def fail(self, err: BaseException) -> None:
+    def fail(self, err: BaseException) -> None:  # noqa: B027 (may be overridden)
         """The run has failed; its channels fail after this."""
 
     async def afail(self, err: BaseException) -> None:
