@@ -162,11 +162,15 @@ class RunSuspended:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A chat message, or a piece of one while its model is still writing it; `metadata` says whose it is."""
+    """A chat message, or a piece of one while its model is still writing it; `metadata` says whose it is.
+
+    `form` says for which streams it is: those that show messages in that form; "" for all.
+    """
 
     namespace: str
     message: Any
     metadata: Mapping[str, Any]
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class Shaper:
         self.subgraphs = subgraphs
         self.place = ""
         """The namespace of the run that is streamed."""
+        self.form = "pieces"
+        """How a message is shown that its model is still writing."""
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
@@ -103,6 +105,8 @@ class Shaper:
         return tell
 
     def _shows(self, event: Event) -> bool:
+        if isinstance(event, Message) and event.form not in ("", self.form):
+            return False
         return self.subgraphs or event.namespace == self.place
 
     def _shown_keys(self, event: Event, mode: str) -> Keys:

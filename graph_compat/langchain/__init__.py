@@ -22,7 +22,7 @@ TOOLS: Final = "__tools__"
 """Where it says that a `tools` stream listens."""
 
 PROTOCOL: Final = "__protocol__"
-"""What a call's `configurable` has where messages are to be shown by the events of stream events v3."""
+"""Where a call's `configurable` has the `Place` of a run that is shown by stream events v3."""
 
 
 @cache

@@ -11,7 +11,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler, _V2Stre
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
-from graph_compat.langchain.tokens import Shown, shown_by
+from graph_compat.langchain.tokens import EVENTS, PIECES, Shown, shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -21,11 +21,13 @@ class _Listening(BaseCallbackHandler):
     """Knows which of a run's models are to be shown, and to whom."""
 
     run_inline = True
+    form: str
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self._runs: dict[UUID, tuple[Shown, Frame, Mapping[str, Any]]] = {}
-        self._by_events: set[UUID] = set()
+        self._told: set[UUID] = set()
+        """The runs of which pieces were shown whose ids needn't be that of the message: so it is with events."""
 
     def on_chat_model_start(
         self,
@@ -53,11 +55,15 @@ class _Listening(BaseCallbackHandler):
         if run is None or message is None:
             return
         shown, frame, metadata = run
-        if message.id not in shown.ids:
-            shown.show(frame, message, metadata)
+        if run_id in self._told:
+            self._told.discard(run_id)
+            shown.know(frame, message, self.form)
+        else:
+            shown.show_whole(frame, message, metadata, self.form)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
         """Forget the run."""
+        self._told.discard(run_id)
         self._runs.pop(run_id, None)
 
 
@@ -67,12 +73,16 @@ class TokenHandler(_Listening, _StreamingCallbackHandler[Any]):
     Being a streaming handler, it makes models stream that can.
     """
 
+    form = PIECES
+
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
         """Show a piece."""
         run, message = self._runs.get(run_id), getattr(chunk, "message", None)
         if run is not None and message is not None:
             shown, frame, metadata = run
-            shown.show(frame, message, metadata)
+            shown.show(frame, message, metadata, self.form)
+            if EVENTS in shown.forms():
+                self._told.add(run_id)
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The output as it is: only models are listened to."""
@@ -89,29 +99,19 @@ class EventHandler(_Listening, _V2StreamingCallbackHandler):
     Being a handler of that kind, it makes models stream that can.
     """
 
+    form = EVENTS
+
     def on_stream_event(self, event: Any, *, run_id: UUID, **rest: Any) -> None:
         """Show an event."""
         if (run := self._runs.get(run_id)) is not None:
             shown, frame, metadata = run
-            shown.show_event(frame, event, {**metadata, "run_id": str(run_id)})
+            shown.show(frame, event, {**metadata, "run_id": str(run_id)}, self.form)
             if event.get("event") == "message-start":
-                self._by_events.add(run_id)
-
-    def on_llm_end(self, response: Any, *, run_id: UUID, **rest: Any) -> None:
-        """Show the message, unless it was shown by events, whatever id it has there."""
-        if run_id in self._by_events:
-            self._by_events.discard(run_id)
-            self._runs.pop(run_id, None)
-        else:
-            super().on_llm_end(response, run_id=run_id, **rest)
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
-        """Forget the run."""
-        self._by_events.discard(run_id)
-        super().on_llm_error(error, run_id=run_id, **rest)
+                self._told.add(run_id)
 
 
-def token_handler(shown: Shown, others: Iterable[Any]) -> _Listening | None:
-    """What shows the tokens of a run's models; None if one of its kind is among the others, of a run around."""
-    kind = EventHandler if shown.by_events else TokenHandler
-    return None if any(isinstance(other, kind) for other in others) else kind(shown)
+def token_handlers(shown: Shown, others: Iterable[Any]) -> Iterator[_Listening]:
+    """What shows the tokens of a run's models, in each form that is wanted and not shown by the others already."""
+    for kind in (TokenHandler, EventHandler):
+        if kind.form in shown.forms() and not any(isinstance(other, kind) for other in others):
+            yield kind(shown)

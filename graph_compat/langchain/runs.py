@@ -84,9 +84,9 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
         inheritable_metadata={**full["metadata"], "ls_integration": "langgraph"},
     )
     if _wants_tokens(config):
-        from graph_compat.langchain.handler import token_handler
+        from graph_compat.langchain.handler import token_handlers
 
-        if (handler := token_handler(config.rest[MESSAGES], manager.handlers)) is not None:
+        for handler in list(token_handlers(config.rest[MESSAGES], manager.handlers)):
             manager.add_handler(handler)
     if _wants_tools(config):
         from graph_compat.langchain.tool_handler import ToolHandler

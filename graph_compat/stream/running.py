@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
 from typing import Any, NoReturn
 
 from graph_compat.langchain import PROTOCOL
+from graph_compat.langchain.tokens import Place
 from graph_compat.stream.mux import StreamMux
 from graph_compat.stream.run_stream import AsyncGraphRunStream, GraphRunStream
 from graph_compat.stream.transformer import StreamTransformer, TransformerFactory
@@ -25,7 +27,9 @@ def started(graph: Any, given: Any, config: Mapping[str, Any] | None, **options:
         RuntimeError: a transformer is for asyncio callers only.
     """
     mux = StreamMux(factories=_factories(graph, options), is_async=False)
-    return GraphRunStream(graph.stream(given, _told(config), **_asked(mux), **options), mux)
+    place = Place()
+    parts = graph.stream(given, _told(config, place), **_asked(mux), **options)
+    return GraphRunStream(_own(parts, place), mux)
 
 
 async def astarted(
@@ -33,7 +37,22 @@ async def astarted(
 ) -> AsyncGraphRunStream:
     """`started` for asyncio."""
     mux = StreamMux(factories=_factories(graph, options), is_async=True)
-    return AsyncGraphRunStream(graph.astream(given, _told(config), **_asked(mux), **options), mux)
+    place = Place()
+    parts = graph.astream(given, _told(config, place), **_asked(mux), **options)
+    return AsyncGraphRunStream(_aown(parts, place), mux)
+
+
+def _own(parts: Iterator[Any], place: Place) -> Iterator[Any]:
+    """The chunks of a run as seen from there."""
+    with closing(parts):  # type: ignore[type-var]
+        for part in parts:
+            yield place.own(part)
+
+
+async def _aown(parts: AsyncIterator[Any], place: Place) -> AsyncIterator[Any]:
+    async with aclosing(parts):  # type: ignore[type-var]
+        async for part in parts:
+            yield place.own(part)
 
 
 def _asked(mux: StreamMux) -> dict[str, Any]:
@@ -42,9 +61,9 @@ def _asked(mux: StreamMux) -> dict[str, Any]:
     return {"stream_mode": list(dict.fromkeys(modes)), "subgraphs": True, "version": "v2"}
 
 
-def _told(config: Mapping[str, Any] | None) -> dict[str, Any]:
+def _told(config: Mapping[str, Any] | None, place: Place) -> dict[str, Any]:
     own = dict(config or {})
-    return {**own, "configurable": {**(own.get("configurable") or {}), PROTOCOL: True}}
+    return {**own, "configurable": {**(own.get("configurable") or {}), PROTOCOL: place}}
 
 
 def _factories(graph: Any, options: dict[str, Any]) -> Sequence[TransformerFactory]:

@@ -141,6 +141,10 @@ INSTEAD = {
         "event_streams", "breakpoints_of_nested_graphs"
     ): "{'event': 'interrupted', 'namespace': ['sub:<U0>']}",
     Name("event_streams", "graphs_that_are_left"): "{'event': 'interrupted', 'namespace': ['sub:<U0>']}",
+    Name(
+        "event_streams", "runs_that_a_node_reads"
+    ): "{'x': ['0', 'a', '0', 'a', 'i', 'z']}],\n       [{'x': ['0']}",
+    Name("event_streams", "attribute_errors"): "of the node",
     Name("event_streams", "messages_that_a_node_streams"): "message: 'hello world'",
     Name("event_streams", "transformers_of_another_version"): "takes no transformers",
     Name("event_streams", "unknown_modes"): "stream_mode='nope' is unknown",

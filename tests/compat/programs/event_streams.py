@@ -9,9 +9,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.errors import GraphDrained
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolCallTransformer, ToolNode, ToolRuntime
+from langgraph.runtime import RunControl
 from langgraph.stream import (
     CheckpointsTransformer,
     CustomTransformer,
@@ -49,7 +51,7 @@ async def _read(t, channel, label="read"):
         else:
             for each in channel:
                 found.append(without_time(each))
-    except Exception as error:
+    except (Exception, GraphDrained) as error:
         t.note(f"{label} raised", raised(error))
     t.note(label, found)
     return found
@@ -255,6 +257,56 @@ async def graphs_that_are_left(t):
     t.note("started", await anext(found) if t.asyncio else next(found))
     await run.abort() if t.asyncio else run.abort()
     await _read(t, found)
+
+
+async def runs_that_are_drained(t):
+    """A run that is asked to stop after its superstep."""
+    control = RunControl()
+
+    def drains(state):
+        control.request_drain("enough")
+        return {"x": ["d"]}
+
+    inner = leaf(t, drains=drains, later=lambda state: {"x": ["l"]}).compile()
+    graph = around(t, inner).compile(checkpointer=InMemorySaver())
+    run = await _begun(t, graph, {"x": []}, ONE, control=control)
+    await _read(t, run.lifecycle, "lifecycle")
+
+
+@differs("a run that a node reads is like any other")
+async def runs_that_a_node_reads(t):
+    """A node reads two runs by v3, one after the other."""
+    inner = around(t, leaf(t, "i").compile()).compile()
+
+    async def reads(state):
+        found = []
+        for _ in range(2):
+            found.append(await _all(t, (await _begun(t, inner, {"x": ["0"]})).values))
+        t.note(
+            "lifecycle",
+            [each["event"] for each in await _all(t, (await _begun(t, inner, {"x": []})).lifecycle)],
+        )
+        return {"x": found}
+
+    await t.invoke(leaf(t, reads=reads).compile(), {"x": []})
+
+
+@differs("an AttributeError of a node is told")
+async def attribute_errors(t):
+    """A node of a blocking run, whose result is a property, fails with an AttributeError."""
+
+    def fails(state):
+        raise AttributeError("of the node")
+
+    builder = StateGraph(State).add_node("fails", fails)
+    graph = edges(builder, ". fails .").compile()
+
+    def result():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LangChainBetaWarning)
+            return graph.stream_events({"x": []}, version="v3").output
+
+    t.raises(result)
 
 
 def _fails(state):
@@ -616,6 +668,33 @@ async def messages_that_a_node_streams(t):
         t.note("message", await stream.text if t.asyncio else str(stream.text))
 
     await _each_of(t, run.messages, message)
+
+
+async def tokens_in_runs_by_v3(t):
+    """A node streams a graph's tokens, and its own run is read by v3."""
+    inner = talking(t, asks=asking(t, fake("hello world"))).compile()
+
+    async def node(state):
+        if t.asyncio:
+            chunks = [chunk async for chunk in inner.astream(ASK, stream_mode="messages")]
+        else:
+            chunks = list(inner.stream(ASK, stream_mode="messages"))
+        t.note("tokens", [message.content for message, _ in chunks])
+        return {"messages": [AIMessage("made up", id="m")]}
+
+    graph = talking(t, node=node).compile()
+    t.note("messages", [each.message_id for each in await _all(t, (await _begun(t, graph, ASK)).messages)])
+
+
+async def runs_by_v3_in_tokens(t):
+    """A node reads a graph's messages by v3, and its own run is streamed by tokens."""
+    inner = talking(t, asks=asking(t, fake("hello world"))).compile()
+
+    async def node(state):
+        found = [each.message_id[:3] for each in await _all(t, (await _begun(t, inner, ASK)).messages)]
+        return {"messages": [AIMessage(str(found), id="m")]}
+
+    await t.stream(talking(t, node=node).compile(), ASK, stream_mode="messages")
 
 
 class Streamed:
