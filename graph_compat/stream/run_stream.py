@@ -198,8 +198,10 @@ class AsyncGraphRunStream(_Seen):
             return False
         if self._pulling is None:
             self._pulling = asyncio.ensure_future(self._pull(self._parts))
-        # Shielded: whoever else waits for this event has to get it, though the reader that asked first is cancelled.
-        return await asyncio.shield(self._pulling)
+        pulling = self._pulling
+        # A task of its own: whoever else waits for this event has to get it, though the reader that asked is cancelled.
+        await asyncio.wait({pulling})
+        return not pulling.cancelled() and pulling.result()
 
     async def _pull(self, parts: AsyncIterator[Any]) -> bool:
         try:
