@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tracers._streaming import _StreamingCallbackHandler, _V2StreamingCallbackHandler
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flowfn.context import Frame
 
 
-class _Listening(BaseCallbackHandler):
+class Listening(BaseCallbackHandler):
     """Knows which of a run's models are to be shown, and to whom."""
 
     run_inline = True
@@ -67,7 +67,7 @@ class _Listening(BaseCallbackHandler):
         self._runs.pop(run_id, None)
 
 
-class TokenHandler(_Listening, _StreamingCallbackHandler[Any]):
+class TokenHandler(Listening, _StreamingCallbackHandler[Any]):
     """Shows what chat models write: each piece, or the whole where a model doesn't stream.
 
     Being a streaming handler, it makes models stream that can.
@@ -93,25 +93,17 @@ class TokenHandler(_Listening, _StreamingCallbackHandler[Any]):
         return output
 
 
-class EventHandler(_Listening, _V2StreamingCallbackHandler):
-    """Shows what chat models write by the events of stream events v3, or the whole where a model doesn't stream.
-
-    Being a handler of that kind, it makes models stream that can.
-    """
-
-    form = EVENTS
-
-    def on_stream_event(self, event: Any, *, run_id: UUID, **rest: Any) -> None:
-        """Show an event."""
-        if (run := self._runs.get(run_id)) is not None:
-            shown, frame, metadata = run
-            shown.show(frame, event, {**metadata, "run_id": str(run_id)}, self.form)
-            if event.get("event") == "message-start":
-                self._told.add(run_id)
-
-
-def token_handlers(shown: Shown, others: Iterable[Any]) -> Iterator[_Listening]:
+def token_handlers(shown: Shown, others: Sequence[Any]) -> Iterator[Listening]:
     """What shows the tokens of a run's models, in each form that is wanted and not shown by the others already."""
-    for kind in (TokenHandler, EventHandler):
-        if kind.form in shown.forms() and not any(isinstance(other, kind) for other in others):
+    for form in shown.forms():
+        kind = _kind(form)
+        if not any(isinstance(other, kind) for other in others):
             yield kind(shown)
+
+
+def _kind(form: str) -> type[Listening]:
+    if form == PIECES:
+        return TokenHandler
+    from graph_compat.langchain.event_handler import EventHandler
+
+    return EventHandler

@@ -86,7 +86,7 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     if _wants_tokens(config):
         from graph_compat.langchain.handler import token_handlers
 
-        for handler in list(token_handlers(config.rest[MESSAGES], manager.handlers)):
+        for handler in token_handlers(config.rest[MESSAGES], list(manager.handlers)):
             manager.add_handler(handler)
     if _wants_tools(config):
         from graph_compat.langchain.tool_handler import ToolHandler

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from flowfn.context import current_frame
 from graph_compat.stream.mux import StreamMux
 from graph_compat.stream.protocol import ProtocolEvent, event_of
 from graph_compat.stream.stream_channel import StreamChannel
@@ -160,19 +161,24 @@ class GraphRunStream(_Seen):
             TypeError: it is no channel.
             RuntimeError: somebody reads it already.
         """
-        waiting: deque[tuple[str, Any]] = deque()
-        for name in names:
-            channel = self.extensions[name]
+        channels = {name: self.extensions[name] for name in names}
+        for name, channel in channels.items():
             if not isinstance(channel, StreamChannel):
                 raise TypeError(f"the projection {name!r} is no StreamChannel: it is {channel!r}")
+        waiting: deque[tuple[str, Any]] = deque()
+        for name, channel in channels.items():
             channel._subscribe("tee", _labelled(waiting, name), name=f"{name!r} ")
-        while waiting or self._pump_next() or waiting:
-            if waiting:
-                yield waiting.popleft()
-        self._came_to()
+        try:
+            while waiting or self._pump_next() or waiting:
+                if waiting:
+                    yield waiting.popleft()
+            self._came_to()
+        finally:
+            for channel in channels.values():
+                channel._sinks.clear()  # it had no other reader
 
 
-def _labelled(waiting: deque[tuple[str, Any]], name: str) -> Any:
+def _labelled(waiting: deque[tuple[str, Any]], name: str) -> Callable[[Any], None]:
     return lambda item: waiting.append((name, item))
 
 
@@ -180,7 +186,7 @@ class AsyncGraphRunStream(_Seen):
     """`GraphRunStream` for asyncio; made by `await astream_events(version="v3")`.
 
     Several tasks may read it at once: who asks for more while the run is being driven waits for what comes of that.
-    A reader that is cancelled leaves the run to the others.
+    A reader that is cancelled leaves the run to the others; a node's, which is a part of another run, stops it.
     """
 
     def __init__(
@@ -189,6 +195,7 @@ class AsyncGraphRunStream(_Seen):
         super().__init__(mux)
         self._parts = graph_aiter
         self._pulling: asyncio.Task[bool] | None = None
+        self._is_part = current_frame.get() is not None
         if wire_pump:
             mux.bind_apump(self._apump_next)
 
@@ -200,7 +207,12 @@ class AsyncGraphRunStream(_Seen):
             self._pulling = asyncio.ensure_future(self._pull(self._parts))
         pulling = self._pulling
         # A task of its own: whoever else waits for this event has to get it, though the reader that asked is cancelled.
-        await asyncio.wait({pulling})
+        try:
+            await asyncio.wait({pulling})
+        except asyncio.CancelledError:
+            if self._is_part:
+                await self.abort()
+            raise
         return not pulling.cancelled() and pulling.result()
 
     async def _pull(self, parts: AsyncIterator[Any]) -> bool:

@@ -186,6 +186,15 @@ def test_a_reader_that_has_gone_keeps_nothing() -> None:
     assert shown._sinks == []
 
 
+def test_projections_that_are_left_keep_nothing() -> None:
+    """Who leaves `interleave` early leaves nothing behind, and the run can be read on."""
+    run = begun(chain(says("a"), says("b")))
+    reader = run.interleave("values", "lifecycle")
+    assert next(reader) == ("values", {"x": []})
+    reader.close()
+    assert (run.values._sinks, run.output) == ([], {"x": ["a", "b"]})
+
+
 def test_instances_make_no_transformers_of_nested_graphs() -> None:
     """A mux of instances says that it can't be asked for those of a nested graph."""
     with pytest.raises(RuntimeError, match="made without factories"):
@@ -320,6 +329,34 @@ def test_a_run_is_aborted_while_somebody_waits() -> None:
         return await asyncio.wait_for(reader, 30), await run.output(), ended
 
     assert asyncio.run(main()) == ([{"x": []}], {"x": []}, [True])
+
+
+def test_a_run_that_a_node_reads_stops_with_the_node() -> None:
+    """A node that is cancelled while it reads leaves nothing running behind it."""
+
+    async def main() -> Any:
+        reached, ended = asyncio.Event(), []
+
+        async def waits(state: Any) -> Any:
+            reached.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+        inner = chain(waits)
+
+        async def reads(state: Any) -> Any:
+            return await (await abegun(inner)).output()
+
+        running = asyncio.ensure_future(chain(reads).ainvoke({"x": []}))
+        await reached.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return ended
+
+    assert asyncio.run(main()) == [True]
 
 
 # -- without LangChain ----------------------------------------------------------------------------

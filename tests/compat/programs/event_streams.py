@@ -12,6 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.errors import GraphDrained
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import push_message
 from langgraph.prebuilt import ToolCallTransformer, ToolNode, ToolRuntime
 from langgraph.runtime import RunControl
 from langgraph.stream import (
@@ -857,6 +858,30 @@ async def agents_that_tools_call(t):
         )
         run = await _begun(t, builder.compile(), ASK)
         await _read(t, run.lifecycle, "lifecycle")
+
+
+async def pushed_messages(t):
+    """A message that a node pushes is shown, once."""
+
+    def pushes(state):
+        push_message(AIMessage("pushed", id="p"))
+        return {"messages": [AIMessage("returned", id="r")]}
+
+    run = await _begun(t, talking(t, pushes=pushes).compile(), ASK)
+    t.note("messages", [each.message_id for each in await _all(t, run.messages)])
+
+
+async def functions_that_ask(t):
+    """An entrypoint that stops for an answer has no state to show yet."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    def whole(a):
+        return [a, interrupt("who?")]
+
+    for given in (1, Command(resume="me")):
+        run = await _begun(t, whole, given, ONE)
+        t.note("came to", (await _told(t, run, "output"), await _told(t, run, "interrupts")))
 
 
 async def functions_by_v3(t):
