@@ -75,6 +75,7 @@ class _TasksLifecycleBase(StreamTransformer):
         self._lc_by_ns: dict[Namespace, str] = {}
         self._calls: dict[str, str] = {}
         self._tasks: set[str] = set()
+        self._asked: set[Namespace] = set()
         self._running: dict[Namespace, None] = {}
         self._failure: BaseException | None = None
         """What a task raised whose graphs `_on_terminal` is told of."""
@@ -116,10 +117,14 @@ class _TasksLifecycleBase(StreamTransformer):
         params = event["params"]
         ns, data = tuple(params["namespace"]), params["data"]
         if event["method"] == "values":
+            if params.get("interrupts"):
+                self._asked.add(ns)
+                return []
             # The end of a superstep, and so of the calls in it whose own ends nobody is shown: those of a ToolNode.
-            status: SubgraphStatus = "interrupted" if params.get("interrupts") else "completed"
             unseen = [each for each in self._running if is_called_in(each, ns) and not self._is_seen(each)]
-            return [(found, status, None) for each in unseen for found in self._pop_within(each)]
+            return [
+                (found, self._last_status(found), None) for each in unseen for found in self._pop_within(each)
+            ]
         if event["method"] == "tasks" and "result" in data:
             return self._pop_terminal_transitions(ns, data)
         return []
@@ -163,6 +168,7 @@ class _TasksLifecycleBase(StreamTransformer):
         found = [ns for ns in reversed(self._running) if ns[: len(place)] == place]
         for ns in found:
             del self._running[ns]
+            self._lc_by_ns.pop(ns, None)
         return found
 
     def finalize(self) -> None:
@@ -170,8 +176,8 @@ class _TasksLifecycleBase(StreamTransformer):
             self._on_terminal(ns, self._last_status(ns), None)
 
     def _last_status(self, ns: Namespace) -> SubgraphStatus:
-        """How a graph ended that nobody was told of before the end of the run."""
-        return "interrupted" if self._is_seen(ns) else "completed"
+        """How a graph ended whose caller's end wasn't shown."""
+        return "interrupted" if ns in self._asked or self._is_seen(ns) else "completed"
 
     def fail(self, err: BaseException) -> None:
         self._failure = err

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from graph_compat.stream.lifecycle import Namespace, _TasksLifecycleBase, ending_by, is_called_in
+from graph_compat.stream.lifecycle import (
+    Namespace,
+    _TasksLifecycleBase,
+    _Transition,
+    ending_by,
+    is_called_in,
+)
 from graph_compat.stream.mux import StreamMux
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.run_stream import AsyncSubgraphRunStream, SubgraphRunStream, SubgraphStatus
@@ -100,6 +106,12 @@ class SubgraphTransformer(_TasksLifecycleBase):
                 await handle._mux.afail(self._raised(error))
             else:
                 await handle._mux.aclose()
+
+    def _pop_terminal_transitions(self, ns: Namespace, data: dict[str, Any]) -> list[_Transition]:
+        caller = (*ns, f"{data['name']}:{data['id']}")
+        for early in [each for each in self._early if each[: len(caller)] == caller]:
+            del self._early[early]  # it came to no task
+        return super()._pop_terminal_transitions(ns, data)
 
     def _ended(self, ns: Namespace, status: SubgraphStatus, error: str | None) -> _Handle | None:
         """The handle of a graph whose run is over; None if nothing of it is open."""

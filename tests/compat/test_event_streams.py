@@ -259,6 +259,32 @@ def test_the_graphs_in_calls_of_a_tool_node_end() -> None:
     assert sorted(output["x"][0] for output in outputs) == ["a", "b"]
 
 
+def test_a_graph_in_a_call_of_a_tool_node_that_asks_is_interrupted() -> None:
+    """Of two calls at once, the graph of the one that asks is, and that of the other is complete."""
+    from langchain_core.messages import AIMessage
+
+    from graph_compat.checkpoint.memory import InMemorySaver
+    from graph_compat.graph import MessagesState
+    from graph_compat.prebuilt import ToolNode
+    from graph_compat.types import interrupt
+
+    inner = chain(lambda state: {"x": [interrupt("?")]} if state["x"] == ["asks"] else {"x": ["!"]})
+
+    def delegate(q: str) -> str:
+        """Delegate."""
+        return str(inner.invoke({"x": [q]})["x"])
+
+    def model(state: Any) -> Any:
+        calls = [{"name": "delegate", "args": {"q": q}, "id": q} for q in ("asks", "tells")]
+        return {"messages": [AIMessage("", id="ai", tool_calls=calls)]}
+
+    builder = StateGraph(MessagesState).add_node("model", model).add_node("tools", ToolNode([delegate]))
+    graph = builder.add_edge(START, "model").add_edge("model", "tools").compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    ends = [each["event"] for each in graph.stream_events({"messages": []}, config, version="v3").lifecycle]
+    assert sorted(ends) == ["completed", "interrupted", "started", "started"]
+
+
 # -- asyncio --------------------------------------------------------------------------------------
 
 
