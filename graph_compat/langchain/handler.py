@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -91,19 +91,3 @@ class TokenHandler(Listening, _StreamingCallbackHandler[Any]):
     def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
         """The output as it is."""
         return output
-
-
-def token_handlers(shown: Shown, others: Sequence[Any]) -> Iterator[Listening]:
-    """What shows the tokens of a run's models, in each form that is wanted and not shown by the others already."""
-    for form in shown.forms():
-        kind = _kind(form)
-        if not any(isinstance(other, kind) for other in others):
-            yield kind(shown)
-
-
-def _kind(form: str) -> type[Listening]:
-    if form == PIECES:
-        return TokenHandler
-    from graph_compat.langchain.event_handler import EventHandler
-
-    return EventHandler

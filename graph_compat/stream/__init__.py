@@ -2,7 +2,7 @@
 
 `graph.stream_events(…, version="v3")` gives a `GraphRunStream`.
 
-- What a run is: `run_stream`, put together by `running`; `protocol`: its events.
+- What a run is: `run_stream`, put together by `running`; `protocol`: its events; `source`: those of asyncio.
 - What it shows: `stream_channel` is a projection, `transformer` what makes it of the events, `mux` what hands them on.
 - What comes with it: `modes` (values, updates, …), `messages`, `lifecycle`, `subgraphs`; `transformers` has them all.
 """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.context import current_frame
 from graph_compat.stream.mux import StreamMux
 from graph_compat.stream.protocol import ProtocolEvent, event_of
+from graph_compat.stream.source import Source
 from graph_compat.stream.stream_channel import StreamChannel
 
 if TYPE_CHECKING:
@@ -193,67 +194,52 @@ class AsyncGraphRunStream(_Seen):
         self, graph_aiter: AsyncIterator[Any] | None, mux: StreamMux, *, wire_pump: bool = True
     ) -> None:
         super().__init__(mux)
-        self._parts = graph_aiter
-        self._pulling: asyncio.Task[bool] | None = None
+        self._source = None if graph_aiter is None else Source(graph_aiter)
         self._is_part = current_frame.get() is not None
         if wire_pump:
             mux.bind_apump(self._apump_next)
 
     async def _apump_next(self) -> bool:
         """Run until something happens, and show it; False at the end of the run."""
-        if self._is_over or self._parts is None:
+        if self._is_over or self._source is None:
             return False
-        if self._pulling is None:
-            self._pulling = asyncio.ensure_future(self._pull(self._parts))
-        pulling = self._pulling
-        # A task of its own: whoever else waits for this event has to get it, though the reader that asked is cancelled.
         try:
-            await asyncio.wait({pulling})
+            return await self._source.pull(self, self._take)
         except asyncio.CancelledError:
             if self._is_part:
                 await self.abort()
             raise
-        return not pulling.cancelled() and pulling.result()
 
-    async def _pull(self, parts: AsyncIterator[Any]) -> bool:
+    async def _take(self, parts: AsyncIterator[Any]) -> bool:
         try:
             part = await anext(parts, None)
-            if part is None:
-                await self._mux.aclose()
-                return False
-            event = event_of(part)
-            self._observe_event(event)
-            await self._mux.apush(event)
+            if part is not None:
+                event = event_of(part)
+                self._observe_event(event)
+                await self._mux.apush(event)
+                return True
+            await self._mux.aclose()
         except asyncio.CancelledError as error:
             await self._fail(error)
             raise
         except BaseException as error:
             await self._fail(error)
-            return False
-        finally:
-            self._pulling = None
-        return True
+        if self._source is not None:
+            self._source.ended()
+        return False
 
     async def _fail(self, error: BaseException) -> None:
         if not self._is_over:
             await self._mux.afail(error)
-        await self._close_parts()
-
-    async def _close_parts(self) -> None:
-        if (close := getattr(self._parts, "aclose", None)) is not None:
-            await close()
+        if self._source is not None:
+            await self._source.close()
 
     async def abort(self) -> None:
         """Stop the run, as leaving `astream()` early does; its projections end here."""
-        if self._is_over:
-            return
-        if (pulling := self._pulling) is not None:
+        if not self._is_over:
             await self._mux.aclose()
-            pulling.cancel()
-            await asyncio.wait({pulling})
-            return
-        await self._close_parts()
-        await self._mux.aclose()
+            if self._source is not None:
+                await self._source.close()
 
     async def __aenter__(self) -> Self:
         return self

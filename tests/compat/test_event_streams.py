@@ -385,6 +385,41 @@ def test_a_run_that_a_node_reads_stops_with_the_node() -> None:
     assert asyncio.run(main()) == [True]
 
 
+LEFT = """
+import asyncio, gc
+from typing import TypedDict
+from graph_compat.graph import START, StateGraph
+
+class State(TypedDict, total=False):
+    x: int
+
+async def node(state):
+    return {"x": 1}
+
+graph = StateGraph(State).add_node("a", node).add_node("b", node).add_edge(START, "a").add_edge("a", "b").compile()
+
+async def main():
+    run = await graph.astream_events({"x": 0}, version="v3")
+    async for state in run.values:
+        break
+    if LEAVES:
+        del run
+        while len(asyncio.all_tasks()) > 1:
+            gc.collect()
+            await asyncio.sleep(0)
+    print(state)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_run_that_is_left_ends_quietly(leaves: bool, run_python: Any) -> None:
+    """A run that nobody has any more ends, and one that somebody has does when the loop ends."""
+    done = run_python("-W", "error", "-c", f"LEAVES = {leaves}\n{LEFT}")
+    assert (done.stdout, done.stderr) == ("{'x': 0}\n", "")
+
+
 # -- without LangChain ----------------------------------------------------------------------------
 
 
