@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from langchain_core._api import LangChainBetaWarning
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel, GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -213,6 +214,34 @@ async def two_graphs_in_a_node(t):
         t.note("output", await _told(t, handle, "output"))
 
     await _each_of(t, run.subgraphs, nested)
+
+
+async def nested_graphs_side_by_side(t):
+    """Each of the graphs that one superstep runs has its own handle, and its own result."""
+    inner = leaf(t, w=lambda state: {"x": ["w"]}).compile()
+    builder = StateGraph(State).add_node("w", inner)
+    builder.add_conditional_edges(START, lambda state: [Send("w", {"x": [i]}) for i in range(3)], ["w"])
+    run = await _begun(t, builder.compile(), {"x": []})
+    found = []
+
+    async def nested(handle):
+        found.append((await _told(t, handle, "output"), handle.status))
+
+    await _each_of(t, run.subgraphs, nested)
+    t.note("nested", sorted(found, key=str))
+    t.note("output", await _told(t, run, "output"))
+
+
+async def going_on_after_an_abort(t):
+    """A run that was left is gone on with, from where it stopped."""
+    graph = leaf(t, "a", "b", "c").compile(checkpointer=InMemorySaver())
+    run = await _begun(t, graph, {"x": []}, ONE)
+    found = aiter(run.values) if t.asyncio else iter(run.values)
+    for _ in range(2):
+        await anext(found) if t.asyncio else next(found)
+    await run.abort() if t.asyncio else run.abort()
+    run = await _begun(t, graph, None, ONE)
+    t.note("output", await _told(t, run, "output"))
 
 
 async def questions(t):
@@ -858,6 +887,30 @@ async def agents_that_tools_call(t):
         )
         run = await _begun(t, builder.compile(), ASK)
         await _read(t, run.lifecycle, "lifecycle")
+
+
+class _Calling(GenericFakeChatModel):
+    """A model that writes a tool call in two pieces."""
+
+    def _stream(self, *args, **kw):
+        for piece in (
+            AIMessageChunk("a", id="c"),
+            AIMessageChunk("", tool_call_chunks=[{"name": "t", "args": '{"q"', "id": "c1", "index": 0}]),
+            AIMessageChunk("", tool_call_chunks=[{"name": None, "args": ": 1}", "id": None, "index": 0}]),
+        ):
+            yield ChatGenerationChunk(message=piece)
+
+
+async def tool_calls_of_messages(t):
+    """The tool calls that a model writes, piece by piece, and whole."""
+    model = _Calling(messages=iter([]))
+    run = await _begun(t, talking(t, asks=asking(t, model)).compile(), ASK)
+
+    async def message(stream):
+        await _read(t, stream.tool_calls, "pieces")
+        t.note("calls", await stream.tool_calls if t.asyncio else stream.tool_calls.get())
+
+    await _each_of(t, run.messages, message)
 
 
 async def pushed_messages(t):
