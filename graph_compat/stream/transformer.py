@@ -97,11 +97,17 @@ class StreamTransformer(ABC):
             ) from None
         task = asyncio.ensure_future(coro if on_error == "raise" else _logged(coro))
         self._scheduled_task_set().add(task)
+        task.add_done_callback(self._forget)
         return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        """Keep of what has ended only what the run has to fail with."""
+        if task.cancelled() or task.exception() is None:
+            self._scheduled_task_set().discard(task)
 
     def _scheduled_task_set(self) -> set[asyncio.Task[Any]]:
         """What it has scheduled; made when first asked for, as a subclass need not call `__init__`."""
-        scheduled: set[asyncio.Task[Any]] = self.__dict__.setdefault("_scheduled", set())
+        scheduled: set[asyncio.Task[Any]] = vars(self).setdefault("_scheduled", set())
         return scheduled
 
 

@@ -308,6 +308,40 @@ def test_several_tasks_read_one_run() -> None:
     assert (output, interrupted) == ({"x": ["a", "a", "b"]}, False)
 
 
+def test_what_is_scheduled_ends_before_the_run_does() -> None:
+    """What it shows late is shown; an error of it is logged, or with `on_error="raise"` is the run's."""
+
+    class Late(Idle):
+        on_error: Any = "log"
+
+        def init(self) -> dict[str, Any]:
+            self.late: StreamChannel[Any] = StreamChannel()
+            return {"late": self.late}
+
+        async def aprocess(self, event: Any) -> bool:
+            if event["method"] == "values":
+                self.schedule(self.learn(event["params"]["data"]), on_error=self.on_error)
+            return True
+
+        async def learn(self, state: Any) -> None:
+            await asyncio.sleep(0)
+            if state["x"]:
+                raise ValueError("no luck")
+            self.late.push(state)
+
+    class Strict(Late):
+        on_error = "raise"
+
+    async def read(kind: Any) -> Any:
+        run = await abegun(chain(says("a")), transformers=[kind])
+        found = [each async for each in run.extensions["late"]]
+        return found, await run.output(), run._mux._collect_scheduled_tasks()
+
+    assert asyncio.run(read(Late)) == ([{"x": []}], {"x": ["a"]}, [])
+    with pytest.raises(ValueError, match="no luck"):
+        asyncio.run(read(Strict))
+
+
 def test_a_reader_that_is_cancelled_leaves_the_run_to_others() -> None:
     """The step that it waited for goes on, and what comes of it is read by another one."""
 
