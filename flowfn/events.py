@@ -16,6 +16,7 @@ Streams, progress displays, logging and tracing are subscribers; nothing is made
 | `RunResumed` | a run goes on from a checkpoint, its questions answered or not |
 | `RunSuspended` | the run stops for answers |
 | `Message` | a chat model wrote a message, or a piece of one |
+| `ToolTold` | a tool that a chat model called began, showed a piece of its output, or ended |
 | `Custom` | user code wrote to the stream |
 """
 
@@ -161,11 +162,23 @@ class RunSuspended:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A chat message, or a piece of one while its model is still writing it; `metadata` says whose it is."""
+    """A chat message, or a piece of one while its model is still writing it; `metadata` says whose it is.
+
+    `form` says for which streams it is: those that show messages in that form; "" for all.
+    """
 
     namespace: str
     message: Any
     metadata: Mapping[str, Any]
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTold:
+    """What a tool does with a chat model's call; `data` says what, and of which call."""
+
+    namespace: str
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +203,6 @@ Event = (
     | RunResumed
     | RunSuspended
     | Message
+    | ToolTold
     | Custom
 )

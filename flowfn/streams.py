@@ -6,6 +6,7 @@
 | `updates` | `{name: what it wrote}` of each task that ends; on a question `{"__interrupt__": (…)}` |
 | `custom` | what user code wrote, and the items of generator tasks |
 | `messages` | `(message, metadata)` of each chat message, token by token where the model streams |
+| `tools` | what the tools do that a chat model called |
 | `tasks` | the start, and the end, of each task |
 | `checkpoints` | each checkpoint, and what runs next |
 | `debug` | `tasks` and `checkpoints`, each with its step and time |
@@ -35,6 +36,7 @@ from flowfn.events import (
     TaskFinished,
     TaskReused,
     TaskStarted,
+    ToolTold,
     ValuesChanged,
 )
 from flowfn.options import check_option
@@ -42,7 +44,7 @@ from flowfn.pregel.program import HIDDEN, RETURN, Node, Program
 from flowfn.pregel.view import shown, view
 from flowfn.values import Interrupt, Write
 
-MODES = ("values", "updates", "custom", "messages", "tasks", "checkpoints", "debug")
+MODES = ("values", "updates", "custom", "messages", "tools", "tasks", "checkpoints", "debug")
 
 Version = Literal["v1", "v2"]
 Keys = str | Sequence[str] | None
@@ -72,6 +74,8 @@ class Shaper:
         self.subgraphs = subgraphs
         self.place = ""
         """The namespace of the run that is streamed."""
+        self.form = "pieces"
+        """How a message is shown that its model is still writing."""
         self._keys = output_keys
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
@@ -101,6 +105,8 @@ class Shaper:
         return tell
 
     def _shows(self, event: Event) -> bool:
+        if isinstance(event, Message) and event.form not in ("", self.form):
+            return False
         return self.subgraphs or event.namespace == self.place
 
     def _shown_keys(self, event: Event, mode: str) -> Keys:
@@ -227,6 +233,11 @@ def _custom(event: Event, keys: Keys) -> Iterator[Any]:
 def _messages(event: Event, keys: Keys) -> Iterator[Any]:
     if isinstance(event, Message):
         yield event.message, event.metadata
+
+
+def _tools(event: Event, keys: Keys) -> Iterator[Any]:
+    if isinstance(event, ToolTold):
+        yield event.data
 
 
 # -- tasks, checkpoints, debug --------------------------------------------------------------------
@@ -360,6 +371,7 @@ _SHAPES = {
     "values": _values,
     "custom": _custom,
     "messages": _messages,
+    "tools": _tools,
     "tasks": _tasks,
     "checkpoints": _checkpoints,
     "debug": _debug,

@@ -35,7 +35,10 @@ _ELSEWHERE: Final = {
     "_internal._runnable": "utils.runnable",
     "_internal._typing": "typing",
     "store.base.embed": "store.base",
-    **dict.fromkeys(("stream.run_stream", "stream.stream_channel", "stream.transformers"), "stream"),
+    "prebuilt._tool_call_stream": "prebuilt.tool_call_stream",
+    "prebuilt._tool_call_transformer": "prebuilt.tool_call_transformer",
+    "stream._mux": "stream.mux",
+    "stream._types": "stream.transformer",
 }
 """Paths of LangGraph's, private ones too, that libraries import from, and the module that has their names here."""
 

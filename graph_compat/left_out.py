@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-EVENTS: Final = "stream events v3 are not supported: use stream() with the stream mode that shows it"
 SERVER: Final = "the hosted server is not supported: run the graph in this process"
 
 

@@ -75,6 +75,7 @@ class CompiledGraph(Surface):
         context_schema: type[Any] | None = None,
         config: Mapping[str, Any] | None = None,
         step_timeout: float | None = None,
+        stream_transformers: Sequence[Any] | None = None,
     ) -> None:
         self.name = name
         self.debug = debug
@@ -85,6 +86,7 @@ class CompiledGraph(Surface):
         self.context_schema = context_schema
         self.config = config
         self.step_timeout = step_timeout
+        self.stream_transformers = tuple(stream_transformers or ())
         self._program = program
 
     def __repr__(self) -> str:

@@ -378,7 +378,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             interrupt_before, interrupt_after: nodes to stop at, or "*" for all.
             debug: print updates and values while it runs.
             name: default "LangGraph".
-            transformers: of stream events v3, which are left out; asking for those raises.
+            transformers: what makes more projections of its runs by `stream_events(version="v3")`.
 
         Raises:
             ValueError: see `validate`.
@@ -398,6 +398,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             store=store,
             debug=debug,
             name=name,
+            stream_transformers=transformers,
         )
 
 

@@ -15,7 +15,6 @@ from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config
 from graph_compat.graph.json_schemas import model_of_config
 from graph_compat.langchain.runnable import AsRunnable
-from graph_compat.left_out import EVENTS
 from graph_compat.types import All
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
@@ -31,6 +30,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
     cache: Any
     context_schema: type[Any] | None
     config: Mapping[str, Any] | None
+    stream_transformers: Sequence[Any]
     _program: Program
     _made: tuple[tuple[Any, ...], Setup] | None = None
     """What the program was set up with, and the setup; None once something of it was changed."""
@@ -77,12 +77,21 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         transformers: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """LangChain's events of a run, where it is installed.
+        """With version "v3" a run that is read by what it shows (`GraphRunStream`); else LangChain's events of one.
+
+        Args:
+            transformers: of v3: what makes more projections of the run, after those that the graph was compiled with.
+            kwargs: of v3: those of `stream`, but for `stream_mode`, `subgraphs` and `version`.
 
         Raises:
-            NotImplementedError: version "v3".
+            NotImplementedError: version "v1" or "v2", which LangChain has for asyncio alone.
+            TypeError: a transformer is none, or `transformers` are given with another version.
         """
-        _refuse_events(version, transformers)
+        if version == "v3":
+            from graph_compat.stream.running import started
+
+            return started(self, input, config, transformers=transformers, **kwargs)
+        _refuse_transformers(version, transformers)
         return self.__getattr__("stream_events")(input, config, version=version, **kwargs)
 
     def astream_events(
@@ -94,8 +103,12 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         transformers: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """`stream_events` for asyncio."""
-        _refuse_events(version, transformers)
+        """`stream_events` for asyncio; with version "v3" it is awaited."""
+        if version == "v3":
+            from graph_compat.stream.running import astarted
+
+            return astarted(self, input, config, transformers=transformers, **kwargs)
+        _refuse_transformers(version, transformers)
         return self.__getattr__("astream_events")(input, config, version=version, **kwargs)
 
     def validate(self) -> Any:
@@ -192,6 +205,6 @@ def _stops(names: All | Sequence[str]) -> All | tuple[str, ...]:
     return "*" if names == "*" else tuple(names)
 
 
-def _refuse_events(version: str, transformers: Any) -> None:
-    if version == "v3" or transformers:
-        raise NotImplementedError(f"version={version!r} of stream_events() is left out: {EVENTS}")
+def _refuse_transformers(version: str, transformers: Any) -> None:
+    if transformers:
+        raise TypeError(f"version={version!r} of stream_events() takes no transformers: pass version='v3'")

@@ -18,6 +18,12 @@ from uuid import UUID
 MESSAGES: Final = "__messages__"
 """Where a run's configuration holds what a `messages` stream has shown; there is nothing where nobody listens."""
 
+TOOLS: Final = "__tools__"
+"""Where it says that a `tools` stream listens."""
+
+PROTOCOL: Final = "__protocol__"
+"""Where a call's `configurable` has the `Place` of a run that is shown by stream events v3."""
+
 
 @cache
 def is_installed() -> bool:

@@ -11,23 +11,23 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from flowfn.context import current_frame
 from graph_compat.constants import TAG_NOSTREAM
-from graph_compat.langchain.tokens import Shown, shown_by
+from graph_compat.langchain.tokens import EVENTS, PIECES, Shown, shown_by
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
 
 
-class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
-    """Shows what chat models write: each piece, or the whole where a model doesn't stream.
-
-    Being a streaming handler, it makes models stream that can.
-    """
+class Listening(BaseCallbackHandler):
+    """Knows which of a run's models are to be shown, and to whom."""
 
     run_inline = True
+    form: str
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self._runs: dict[UUID, tuple[Shown, Frame, Mapping[str, Any]]] = {}
+        self._told: set[UUID] = set()
+        """The runs of which pieces were shown whose ids needn't be that of the message: so it is with events."""
 
     def on_chat_model_start(
         self,
@@ -47,13 +47,6 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         found = {**(metadata or {}), **({"tags": told} if told else {})}
         self._runs[run_id] = shown_by(frame) or self._shown, frame, found
 
-    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
-        """Show a piece."""
-        run, message = self._runs.get(run_id), getattr(chunk, "message", None)
-        if run is not None and message is not None:
-            shown, frame, metadata = run
-            shown.show(frame, message, metadata)
-
     def on_llm_end(self, response: Any, *, run_id: UUID, **rest: Any) -> None:
         """Show the message, unless it was shown by pieces."""
         run = self._runs.pop(run_id, None)
@@ -62,12 +55,34 @@ class TokenHandler(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         if run is None or message is None:
             return
         shown, frame, metadata = run
-        if message.id not in shown.ids:
-            shown.show(frame, message, metadata)
+        if run_id in self._told:
+            self._told.discard(run_id)
+            shown.know(frame, message, self.form)
+        else:
+            shown.show_whole(frame, message, metadata, self.form)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
         """Forget the run."""
+        self._told.discard(run_id)
         self._runs.pop(run_id, None)
+
+
+class TokenHandler(Listening, _StreamingCallbackHandler[Any]):
+    """Shows what chat models write: each piece, or the whole where a model doesn't stream.
+
+    Being a streaming handler, it makes models stream that can.
+    """
+
+    form = PIECES
+
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **rest: Any) -> None:
+        """Show a piece."""
+        run, message = self._runs.get(run_id), getattr(chunk, "message", None)
+        if run is not None and message is not None:
+            shown, frame, metadata = run
+            shown.show(frame, message, metadata, self.form)
+            if EVENTS in shown.forms():
+                self._told.add(run_id)
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The output as it is: only models are listened to."""

@@ -127,6 +127,11 @@ def is_message(value: Any) -> bool:
     return messages is not None and isinstance(value, messages.BaseMessage)
 
 
+def is_of_tool(message: Any) -> bool:
+    """Whether a message is a tool's answer to a call."""
+    return bool((message.get("role") if isinstance(message, dict) else message.type) == "tool")
+
+
 def messages_in(value: Any) -> Iterator[Any]:
     """The messages of a node's input or output: itself, its values, and one level of the sequences in it."""
     if isinstance(value, Command):

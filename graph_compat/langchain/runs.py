@@ -23,6 +23,7 @@ from flowfn.values import MISSING
 from graph_compat.constants import START
 from graph_compat.injection import config_of
 from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
+from graph_compat.langchain.listeners import are_wanted, listeners
 from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.tokens import shown_by
 
@@ -83,21 +84,15 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
         inheritable_tags=full["tags"],
         inheritable_metadata={**full["metadata"], "ls_integration": "langgraph"},
     )
-    if _wants_tokens(config):
-        from graph_compat.langchain.handler import TokenHandler
-
-        if not any(isinstance(handler, TokenHandler) for handler in manager.handlers):
-            manager.add_handler(TokenHandler(config.rest[MESSAGES]))
+    if are_wanted(config):
+        for handler in listeners(config, list(manager.handlers)):
+            manager.add_handler(handler)
     return manager
 
 
 def _has_listeners(config: RunConfig) -> bool:
     """Whether the call brought some along: a handler can be made without the runnables that are looked for else."""
-    return _wants_tokens(config) or (bool(config.rest.get("callbacks")) and is_installed())
-
-
-def _wants_tokens(config: RunConfig) -> bool:
-    return MESSAGES in config.rest and is_installed()
+    return are_wanted(config) or (bool(config.rest.get("callbacks")) and is_installed())
 
 
 def _thread(config: RunConfig) -> dict[str, Any]:

@@ -8,25 +8,27 @@ installed: its tools go by them.
 - Tools: `tool_node` answers calls, which `tool_input` reads and `requests` shows to interceptors. `tool` is one, of
   LangChain's (`langchain_tools`) or a function; `injected` are the parameters that the graph fills, by `marks`;
   `tool_results` and `tool_errors`: what becomes of what it returns and raises. `tool_validator`: checks alone.
+- `run.tool_calls` of stream events v3: `tool_call_transformer` shows a `tool_call_stream` for each call.
 - `interrupt`: how a program and a human talk of a call.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flowfn.lazy import lazily
-from graph_compat.left_out import EVENTS, stand_in
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode
 
 if TYPE_CHECKING:
     from graph_compat.prebuilt.marks import InjectedState, InjectedStore, ToolRuntime
+    from graph_compat.prebuilt.tool_call_transformer import ToolCallTransformer
 
 __all__ = [
     "InjectedState",
     "InjectedStore",
+    "ToolCallTransformer",
     "ToolNode",
     "ToolRuntime",
     "ValidationNode",
@@ -34,10 +36,11 @@ __all__ = [
     "tools_condition",
 ]
 
-
-ToolCallTransformer: Any = stand_in(__name__, "ToolCallTransformer", EVENTS)
-
 # The marks load LangChain where it is installed.
 __getattr__, __dir__ = lazily(
-    __name__, dict.fromkeys(("InjectedState", "InjectedStore", "ToolRuntime"), "graph_compat.prebuilt.marks")
+    __name__,
+    {
+        **dict.fromkeys(("InjectedState", "InjectedStore", "ToolRuntime"), "graph_compat.prebuilt.marks"),
+        "ToolCallTransformer": "graph_compat.prebuilt.tool_call_transformer",
+    },
 )

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from flowfn.context import current_frame
+from graph_compat.langchain.tool_calls import tell_of_tool
+
 if TYPE_CHECKING:
 
     class _Injected: ...
@@ -77,7 +80,8 @@ class ToolRuntime(_Direct, Generic[ContextT, StateT]):
         return core_schema.is_instance_schema(cls)
 
     def emit_output_delta(self, delta: Any) -> None:
-        """Show a piece of the output. Only LangGraph's event streams v3 have a place for it, and they are left out."""
+        """Show a piece of the output, in `run.tool_calls` of stream events v3 and in the `tools` stream mode."""
+        tell_of_tool(current_frame.get(), "tool-output-delta", self.tool_call_id, delta=delta)
 
 
 class ToolInvocationError(_Error):

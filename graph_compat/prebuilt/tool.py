@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from flowfn.config import RECURSION_LIMIT
 from graph_compat.langchain.node_config import NodeConfig
+from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
 from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
 
@@ -192,14 +193,22 @@ class Prepared:
         _check_object(call, arguments)
         direct = self._direct(config)
         if direct is not None and (direct is self.tool or not direct.is_async):  # LangChain refuses its own
-            return direct.invoke(arguments, filled)
+            if not somebody_listens():
+                return direct.invoke(arguments, filled)
+            with told_of_call(call, arguments) as result:
+                result["output"] = direct.invoke(arguments, filled)
+            return result["output"]
         return self.tool.invoke(_request_of(call, arguments, filled), told_of(config))
 
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
         _check_object(call, arguments)
         if (direct := self._direct(config)) is not None:
-            return await direct.ainvoke(arguments, filled)
+            if not somebody_listens():
+                return await direct.ainvoke(arguments, filled)
+            with told_of_call(call, arguments) as result:
+                result["output"] = await direct.ainvoke(arguments, filled)
+            return result["output"]
         return await self.tool.ainvoke(_request_of(call, arguments, filled), told_of(config))
 
     def _direct(self, config: Any) -> FunctionTool | None:

@@ -18,7 +18,6 @@ from graph_compat.graph.compiled_state import CompiledStateGraph
 from graph_compat.graph.json_schemas import context_schema
 from graph_compat.graph.lowering import policies
 from graph_compat.graph.writes import goto
-from graph_compat.left_out import EVENTS
 from graph_compat.pregel.builder import NodeBuilder, PregelNode
 from graph_compat.pregel.lowering import Description, Names, lower, no_input
 from graph_compat.pregel.schemas import model_of_channels
@@ -45,11 +44,12 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
         checkpointer, store, cache: as for `StateGraph.compile`.
         retry_policy, cache_policy: of nodes, and of tasks that they call, that have none of their own.
         node_error_handler_map: by node, the node that handles its errors.
+        stream_transformers: what makes more projections of its runs by `stream_events(version="v3")`.
         auto_validate, stream_eager, trigger_to_nodes: belong to how LangGraph runs, and change nothing here.
 
     Raises:
         ValueError: a name is reserved, or stands for nothing.
-        NotImplementedError: a limit on the time of a superstep, or `stream_transformers`.
+        NotImplementedError: a limit on the time of a superstep.
     """
 
     def __init__(
@@ -84,8 +84,6 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
             deprecated, "config_type", "context_schema", context_schema, LangGraphDeprecatedSinceV10
         )
         refuse_others(deprecated, "Pregel()")
-        if stream_transformers:
-            raise NotImplementedError(f"stream_transformers is left out: {EVENTS}")
         ensure_valid_checkpointer(checkpointer)
         self._description = Description(
             nodes={key: n.build() if isinstance(n, NodeBuilder) else n for key, n in nodes.items()},
@@ -111,6 +109,7 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
             context_schema=context_schema,
             config=config,
             step_timeout=step_timeout,
+            stream_transformers=stream_transformers,
         )
 
     def _set_up(self) -> Setup:

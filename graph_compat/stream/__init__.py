@@ -1,13 +1,37 @@
-"""LangGraph's third version of stream events, which graph_compat leaves out."""
+"""Stream events v3: a run that is read by what it shows, each projection when somebody asks for it.
+
+`graph.stream_events(…, version="v3")` gives a `GraphRunStream`.
+
+- What a run is: `run_stream`, put together by `running`; `protocol`: its events; `source`: those of asyncio.
+- What it shows: `stream_channel` is a projection, `transformer` what makes it of the events, `mux` what hands them on.
+- What comes with it: `modes` (values, updates, …), `messages`, `lifecycle`, `subgraphs`; `transformers` has them all.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from graph_compat.stream.lifecycle import LifecyclePayload, LifecycleTransformer
+from graph_compat.stream.modes import (
+    CheckpointsTransformer,
+    CustomTransformer,
+    DebugTransformer,
+    TasksTransformer,
+    UpdatesTransformer,
+)
+from graph_compat.stream.protocol import ProtocolEvent
+from graph_compat.stream.run_stream import (
+    AsyncGraphRunStream,
+    AsyncSubgraphRunStream,
+    GraphRunStream,
+    SubgraphRunStream,
+    SubgraphStatus,
+)
+from graph_compat.stream.stream_channel import StreamChannel
+from graph_compat.stream.subgraphs import SubgraphTransformer
+from graph_compat.stream.transformer import StreamTransformer
 
-from graph_compat.left_out import EVENTS, left_out, stand_in
-
-_NAMES = (
+__all__ = [
     "AsyncGraphRunStream",
+    "AsyncSubgraphRunStream",
     "CheckpointsTransformer",
     "CustomTransformer",
     "DebugTransformer",
@@ -15,16 +39,11 @@ _NAMES = (
     "LifecyclePayload",
     "LifecycleTransformer",
     "ProtocolEvent",
+    "StreamChannel",
+    "StreamTransformer",
+    "SubgraphRunStream",
+    "SubgraphStatus",
     "SubgraphTransformer",
     "TasksTransformer",
     "UpdatesTransformer",
-)
-
-AsyncSubgraphRunStream: Any = stand_in(__name__, "AsyncSubgraphRunStream", EVENTS)
-StreamChannel: Any = stand_in(__name__, "StreamChannel", EVENTS)
-StreamTransformer: Any = stand_in(__name__, "StreamTransformer", EVENTS)
-SubgraphRunStream: Any = stand_in(__name__, "SubgraphRunStream", EVENTS)
-SubgraphStatus: Any = stand_in(__name__, "SubgraphStatus", EVENTS)
-_TasksLifecycleBase: Any = stand_in(__name__, "_TasksLifecycleBase", EVENTS)
-
-__getattr__ = left_out(__name__, dict.fromkeys(_NAMES, EVENTS))
+]

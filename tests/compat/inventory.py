@@ -86,7 +86,6 @@ PUBLIC = {
     "UpdatesTransformer CustomTransformer CheckpointsTransformer DebugTransformer TasksTransformer",
 }
 
-EVENTS = "stream events v3 are not supported"
 FILES = "SqliteSaver"
 SHALLOW = "use PostgresSaver"
 CONNECTION = "name psycopg's type"
@@ -127,8 +126,6 @@ BASES = {  # control signals that `except Exception` mustn't catch (G8): no `Exc
 }
 
 LEFT_OUT = {
-    **{f"stream.{name}": EVENTS for name in PUBLIC["stream"].split()},
-    "prebuilt.ToolCallTransformer": EVENTS,
     "pregel.remote.RemoteGraph": SERVER,
     "pregel.remote.RemoteException": SERVER,
     "runtime.BaseUser": SERVER,
@@ -180,6 +177,15 @@ METHODS = {
     "store.memory.InMemoryStore": STORE,
     "store.sqlite.SqliteStore": f"{STORE} from_conn_string setup sweep_ttl start_ttl_sweeper stop_ttl_sweeper",
     "store.postgres.PostgresStore": f"{STORE} from_conn_string setup sweep_ttl start_ttl_sweeper stop_ttl_sweeper",
+    **dict.fromkeys(
+        ("stream.GraphRunStream", "stream.SubgraphRunStream"),
+        "output interrupted interrupts abort interleave",
+    ),
+    **dict.fromkeys(
+        ("stream.AsyncGraphRunStream", "stream.AsyncSubgraphRunStream"), "output interrupted interrupts abort"
+    ),
+    "stream.StreamChannel": "push close fail tee atee",
+    "stream.StreamTransformer": "init process aprocess finalize afinalize fail afail schedule",
     "cache.base.BaseCache": CACHE,
     "cache.memory.InMemoryCache": CACHE,
     "cache.sqlite.SqliteCache": CACHE,

@@ -131,6 +131,23 @@ INSTEAD = {
     Name("updates", "update_of_an_update_that_was_replayed"): "invoke: {'x': ['i', 'u', 'a', 'b', 'c']}",
     Name("subgraph_threads", "a_graph_in_one_that_stores_nothing"): "stored: [0]",
     Name("subgraphs", "parent_command_and_an_async_router"): "result: {'x': ['i', 'other', 'left']}",
+    Name("event_streams", "states_of_nested_runs"): "values: [{'x': ['0', 'a']}, {'x': ['0', 'a', 'i']}]",
+    Name(
+        "event_streams", "events_of_nested_runs"
+    ): "'namespace': ['sub:<U0>'],\n             'timestamp': True},\n  'type'",
+    Name("event_streams", "messages_of_nested_graphs"): "place: 1",
+    Name("event_streams", "two_graphs_in_a_node"): "output: {'x': ['2', 'i']}",
+    Name(
+        "event_streams", "breakpoints_of_nested_graphs"
+    ): "{'event': 'interrupted', 'namespace': ['sub:<U0>']}",
+    Name("event_streams", "graphs_that_are_left"): "{'event': 'interrupted', 'namespace': ['sub:<U0>']}",
+    Name(
+        "event_streams", "runs_that_a_node_reads"
+    ): "{'x': ['0', 'a', '0', 'a', 'i', 'z']}],\n       [{'x': ['0']}",
+    Name("event_streams", "attribute_errors"): "of the node",
+    Name("event_streams", "messages_that_a_node_streams"): "message: 'hello world'",
+    Name("event_streams", "transformers_of_another_version"): "takes no transformers",
+    Name("event_streams", "unknown_modes"): "stream_mode='nope' is unknown",
     Name("errors", "a_step_timeout_of_threads_in_asyncio"): "kept: {'x': ['i', 'blocked']}",
 }
 

@@ -168,7 +168,11 @@ print(ElsewhereSaver.__module__, ElsewhereSaver.__base__.__module__, langgraph.c
         ("langgraph.checkpoint.serde.types", "_DeltaSnapshot"),
         ("langgraph.graph.state", "StateNode"),
         ("langgraph.store.base", "_ensure_ttl"),
+        ("langgraph.prebuilt._tool_call_stream", "ToolCallStream"),
         ("langgraph.store.base.embed", "get_text_at_path"),
+        ("langgraph.stream._mux", "TransformerFactory"),
+        ("langgraph.stream._types", "ProtocolEvent"),
+        ("langgraph.stream.transformers", "_TasksLifecycleBase"),
     ],
 )
 def test_names_that_libraries_take_from_inside_are_there(module: str, name: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from typing_extensions import is_typeddict
 
-from .inventory import BASES, DIFFERENT, EVENTS, LEFT_OUT, METHODS, OWN, PUBLIC
+from .inventory import BASES, DIFFERENT, LEFT_OUT, METHODS, OWN, PUBLIC, SERVER
 from .loading import GRAPH_COMPAT, LANGGRAPH
 from .trace import Mask, render
 
@@ -223,18 +223,9 @@ def test_what_is_left_out_says_so(path: str) -> None:
 
 def test_a_class_that_is_left_out_can_be_inherited_from() -> None:
     """Libraries derive from such classes when they are imported; what they derive can't be made either."""
-    derived = type("Derived", (OURS.find("stream.StreamTransformer"),), {})
-    with pytest.raises(NotImplementedError, match=EVENTS):
+    derived = type("Derived", (OURS.find("pregel.remote.RemoteGraph"),), {})
+    with pytest.raises(NotImplementedError, match=SERVER):
         derived()
-
-
-def test_the_third_version_of_events_says_so() -> None:
-    """Asking a graph for stream events v3 raises what reaching for their classes does."""
-    builder = OURS.find("graph.StateGraph")(dict)
-    builder.add_node("node", lambda state: state)
-    builder.set_entry_point("node")
-    with pytest.raises(NotImplementedError, match=EVENTS):
-        builder.compile().stream_events({}, version="v3")
 
 
 def test_what_takes_less_is_seen() -> None:
