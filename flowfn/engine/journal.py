@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability
 from flowfn.described import body_of, metadata_of
 from flowfn.engine.backlog import Backlog, Item
-from flowfn.engine.held import Held, Place
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.notes import Note, Notes, grouped
 from flowfn.engine.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, one_row
@@ -66,7 +65,9 @@ class Journal:
         self._backlog = None if durability == "sync" else Backlog(durability, self._commit, self._commit_here)
         self.owed: dict[str, Writes] = {}
         """What coroutines were given before it was recorded, by its call; goes with each commit until one is made."""
-        self._held = Held()
+        self._held: dict[str, list[Item]] = {}
+        """By namespace what goes with the next commit there, with that of the call that it closes, or with the end of
+        the run: nobody's work is lost without it."""
         self._begin: Begin | None = None
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
@@ -79,12 +80,12 @@ class Journal:
 
     async def load(self, host: Host, namespace: str, checkpoint: str | None) -> Loaded | None:
         """The stored checkpoint and its writes: the one of this id, or the last."""
-        await self._write_held(host, self._held.due([namespace]))
+        await self._write_held(host, [namespace])
         return await self._read(host, partial(self.saver.load, self.thread, namespace, checkpoint))
 
     async def load_before(self, host: Host, namespace: str, bound: str) -> Loaded | None:
         """The last checkpoint that was committed before the one of id `bound`, of whichever namespace."""
-        await self._write_held(host, [*self._held.values()])
+        await self._write_held(host, [*self._held])
 
         def find() -> Loaded | None:
             found = self.saver.history(self.thread, None, before=bound)
@@ -96,7 +97,7 @@ class Journal:
         self, host: Host, namespace: str, call: str, parents: Mapping[str, str]
     ) -> Loaded | None:
         """The last checkpoint that a call made there, under the checkpoints of the runs around it."""
-        await self._write_held(host, [*self._held.values()])
+        await self._write_held(host, [*self._held])
 
         def find() -> Loaded | None:
             for loaded in self.saver.history(self.thread, namespace):
@@ -261,8 +262,10 @@ class Journal:
         return grouped(self._notes.take())
 
     def hold(self, namespace: str, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
-        """Have what nobody's work is lost without go with a later commit; see `Held`."""
-        self._held.add(namespace, items, closed)
+        """Have a checkpoint, and what goes with it, committed with what follows it there, or in the call that the run
+        is; and what is held of nested runs that are `closed` by it with that.
+        """
+        self._held[namespace] = [*self._released([*closed, namespace]), *items]
 
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
@@ -284,12 +287,9 @@ class Journal:
             LeaseLost: another run has taken the thread over.
             SaverError: the backend could not.
         """
-        held: Sequence[Place] = ()
         if self._held:
-            ends = status is not None or release
-            held = [*self._held.values()] if ends else self._due(items, closed)
-        if held:
-            items = [*(item for _, some in held for item in some), *items]
+            some = [*closed, *(item.namespace for item in items)]
+            items = [*self._released([*self._held] if status is not None else some), *items]
         if self._backlog is None:
             owed = self.owed.copy()
             await self._commit(host, [*owed.values(), *items] if owed else items, status, release, written)
@@ -302,12 +302,11 @@ class Journal:
                 await self._backlog.write(host, items, status, release)
             if written is not None:
                 written()
-        if held:
-            self._held.drop(held)
         self.released = self.released or release
 
-    def _due(self, items: Sequence[Item], closed: Iterable[str]) -> list[Place]:
-        return self._held.due([*(item.namespace for item in items), *closed])
+    def _released(self, namespaces: Iterable[str]) -> list[Item]:
+        """What was held for these, and is no more."""
+        return [item for name in namespaces for item in self._held.pop(name, ())]
 
     async def _commit(
         self,
@@ -356,12 +355,12 @@ class Journal:
 
     async def write_the_rest(self, host: Host) -> None:
         """Write all that waits for another commit: there will be none."""
-        await self._write_held(host, [*self._held.values()])
+        await self._write_held(host, [*self._held])
         await self.catch_up(host)
 
-    async def _write_held(self, host: Host, held: Sequence[Place]) -> None:
-        if held:
-            await self.write(host, (), closed=[namespace for namespace, _ in held])
+    async def _write_held(self, host: Host, namespaces: Iterable[str]) -> None:
+        if self._held and (items := self._released(namespaces)):
+            await self.write(host, items)
 
     async def catch_up(self, host: Host) -> None:
         """Write all that was to be written later."""

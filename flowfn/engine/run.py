@@ -295,13 +295,13 @@ class Run:
     async def take_input(self, writes: Sequence[Write], *, commanded: bool = False) -> None:
         """Save a checkpoint with a caller's input; what was due is given up, but for what it has written.
 
-        It goes with the next one where no code runs before that, and a nested run's, whose caller gives it again.
-        What a command writes into a state that is there leads to any node, whose code runs at once.
+        Where no code runs before the next one, and nobody watches, it goes with that. What a command writes into a
+        state that is there leads to any node, whose code runs at once.
         """
         before = self.checkpoint
         forget_ways(before, self.program)
         after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
-        if commanded or not self.may_hold or (self.parent is None and not self.program.passes_on):
+        if commanded or not self.may_hold or not self.program.passes_on:
             await self.save(after, "input")
             return
         self.stamp(after, "input")
@@ -314,7 +314,7 @@ class Run:
         return self.journal is not None and self.post is None
 
     def hold(self, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
-        """Have a checkpoint, and what goes with it, committed with what comes after it; see `Held`."""
+        """Have a checkpoint, and what goes with it, committed with what comes after it; see `Journal.hold`."""
         assert self.journal is not None
         self.journal.hold(self.namespace, items, closed)
 

@@ -329,7 +329,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
         if ends:
             items += run.journal.report_rows(run.root.counted_report(), before.id)
         closed = [call.closed for call in riding if call.closed is not None]
-        if _goes_with_what_follows(run, tasks, after):
+        if _ends_its_call(run, after):
             run.hold(items, closed)
         else:
             await run.journal.write(
@@ -345,17 +345,13 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     run.tell_values(before, after)
 
 
-def _goes_with_what_follows(run: Run, tasks: Sequence[Task], after: Checkpoint) -> bool:
-    """Whether a nested run's checkpoint needs no commit of its own: no code has run in it yet, or none runs between its
-    end and its call's record, which takes it along.
-    """
-    if run.frame is None or not run.may_hold:
+def _ends_its_call(run: Run, after: Checkpoint) -> bool:
+    """Whether a nested run's last checkpoint goes with its call's record: no code of anybody's runs in between."""
+    call = None if run.frame is None or not run.may_hold else run.frame.call
+    if not (isinstance(call, NodeCall) and call.node.is_nested and is_over(run.program, after)):
         return False
-    call = run.frame.call
-    if isinstance(call, NodeCall) and call.node.is_nested and is_over(run.program, after):
-        call.closed = run.namespace
-        return True
-    return all(task.node.bare for task in tasks)
+    call.closed = run.namespace
+    return True
 
 
 def _error_of(future: Any) -> BaseException | None:

@@ -296,7 +296,7 @@ def test_a_graph_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: Whe
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
-    """G1: what goes with a later commit is nobody's work, at whatever depth, and whoever decides on it."""
+    """G1: how one ends goes with its call's record, at whatever depth, unless a router decides on it before."""
     for dies_at in count(1):
         given = {"n": 3, "inside": {}, "outside": {}, "answers": []}
         job = Job(disk(), caller, partial(nested, on_loop=caller == "ainvoke"), given)
