@@ -26,7 +26,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
-from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
+from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether
 
@@ -117,6 +117,9 @@ class LoopHost:
             raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
+        frame = current_frame.get()
+        if frame is not None and frame.depth % DEPTH == DEPTH - 1:
+            self._begin(future)
         job = future.take()
         if job is None:
             await self._wait(future)
