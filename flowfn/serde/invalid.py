@@ -33,10 +33,14 @@ def build(cls: Any, args: Sequence[Any]) -> Any:
         TypeError, ValueError: they aren't what `arguments` gives.
     """
     title, came, hidden, *flat = args
+    if not isinstance(title, str):
+        raise TypeError(f"the title of a ValidationError is a text, not {title!r}")
+    title.encode()  # pydantic panics where it shows one that can't be encoded
     size = len(_ROW)
     rows = [dict(zip(_ROW, flat[at : at + size], strict=True)) for at in range(0, len(flat), size)]
     error = cls.from_exception_data(title, [_detail(cls, row, came) for row in rows], came, hidden)
     error.args = ()
+    str(error), error.errors()  # what can't be shown is refused here, and not where somebody shows it
     return error
 
 

@@ -200,6 +200,13 @@ def test_a_validation_error_that_this_pydantic_words_otherwise_keeps_its_words()
         assert [(each["type"], each["msg"]) for each in actual.errors()] == [(row[0], "Field needed")]
 
 
+@pytest.mark.parametrize("title", [3, None, "\ud800"], ids=repr)
+def test_what_no_validation_error_has_makes_none(title: Any) -> None:
+    """G5: hostile bytes end in an error that can be shown, and never in a panic of pydantic's."""
+    with pytest.raises((TypeError, ValueError)):
+        build(ValidationError, [title, "python", False])
+
+
 def test_exceptions_in_a_circle_are_recorded() -> None:
     """Causes and attributes that lead back end where they would repeat."""
     error = ValueError("a")
