@@ -195,7 +195,7 @@ class MemorySaver(CheckpointSaver):
 
     def _commit(self, commit: Commit) -> Exception | None:
         if (lease := commit.lease) is not None and not self._admits(lease):
-            return lease_lost(commit.thread)
+            return lease_lost(commit.thread, inherited=self._holder.refuses(lease))
         for item in commit.items:
             if not isinstance(item, (CheckpointRow, Writes)):  # a union is made anew each time
                 return strange_item(item)

@@ -78,8 +78,13 @@ def tell(commit: Commit) -> None:
             logger.exception("thread %s: a commit was made, and whoever waited for it failed", commit.thread)
 
 
-def lease_lost(thread: str) -> LeaseLost:
-    """Why a commit was refused."""
+def lease_lost(thread: str, *, inherited: bool = False) -> LeaseLost:
+    """Why a commit was refused; `inherited`: its lease is that of the process that this one was forked from."""
+    if inherited:
+        return LeaseLost(
+            f"thread {thread!r} is run by the process that this one was forked from, where the run goes on: a forked "
+            "child can write nothing of it. End the child with os._exit() once its work is done"
+        )
     return LeaseLost(
         f"Another run took over thread {thread!r}, or somebody deleted it: this run may write no more."
         " Read its state with `workflow.get_state(...)`, or call the workflow again."

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
+from flowfn.forking import after_fork
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -35,6 +37,19 @@ current_world: ContextVar[World | None] = ContextVar("flowfn.world", default=Non
 
 under_way: list[Definition] = []
 """The workflows whose functions this process runs on record just now, once for each run."""
+
+forked_in: list[Definition] = []
+"""The workflow or task in whose code this process was forked: the run goes on in the parent alone."""
+
+
+def _leave_the_run() -> None:
+    frame = current_frame.get()
+    if frame is not None:
+        forked_in.append(frame.call.definition)
+        current_frame.set(None)
+
+
+after_fork(_leave_the_run)
 
 shipped: ContextVar[Runtime[Any] | None] = ContextVar("flowfn.shipped", default=None)
 """On a worker, where there is no frame: what the attempt that was sent there may know of itself."""

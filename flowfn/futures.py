@@ -264,6 +264,8 @@ class Future(UnlockedFuture[R], Generic[R]):
     def __await__(self) -> Generator[Any, None, R]:
         self.seen = True
         yield from self.settled().__await__()
+        if self.cancelled():
+            raise _cancelled()
         return self._outcome()
 
     async def settled(self) -> None:
@@ -290,6 +292,13 @@ class Future(UnlockedFuture[R], Generic[R]):
         """The same for `async for`."""
         for item in _items(await self):
             yield item
+
+
+def _cancelled() -> BaseException:
+    """What awaiting a cancelled future raises: what `gather`, `TaskGroup` and `except asyncio.CancelledError` know."""
+    import asyncio
+
+    return asyncio.CancelledError()
 
 
 def _items(result: Any) -> Iterable[Any]:

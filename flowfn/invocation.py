@@ -9,14 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame, current_world
 from flowfn.engine.drive import drive
 from flowfn.engine.journal import Journal
-from flowfn.engine.lead import Ending, Fresh, Resume, give_back, lead, on_saver, take_lease
+from flowfn.engine.lead import (
+    Ending,
+    Fresh,
+    Resume,
+    asked_by_now,
+    give_back,
+    lead,
+    on_saver,
+    take_lease,
+)
 from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.run import Hosts, Run, Settings, refused_async
 from flowfn.errors import Cancelled, FlowError, Suspended, UnknownThread
@@ -477,14 +486,27 @@ async def _continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Ho
     return Resume(None) if is_same else given
 
 
+def _answers(given: Fresh | Resume) -> bool:
+    """Whether a call brings an answer."""
+    return isinstance(given, Resume) and given.command is not None and given.command.resume is not MISSING
+
+
+async def _look(saver: Saver, host: Host, thread: str, known: list[frozenset[str]]) -> None:
+    """Note the questions that there are before whoever answers waits for the thread."""
+    known.append(await asked_by_now(saver, host, thread))
+
+
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:
     lease = order.lease
+    known: list[frozenset[str]] = []
     if lease is None and order.config.thread_id is None and not isinstance(given, Fresh):
         raise UnknownThread(
             "no thread is named to go on with: pass thread_id='…', or an input to start a new one"
         )
     if lease is None:
         thread = order.config.thread_id or host.new_id()
-        order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy)
+        look = partial(_look, saver, host, thread, known) if _answers(given) else None
+        order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy, look)
     order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
+    journal.known_questions = known[0] if known else None
     return journal

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
-    "flowfn.context": {"flowfn.definition", "flowfn.engine.frame", "flowfn.runtime"},
+    "flowfn.context": {"flowfn.forking", "flowfn.definition", "flowfn.engine.frame", "flowfn.runtime"},
     "flowfn.runtime": {"flowfn.context"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
     # What a run does.

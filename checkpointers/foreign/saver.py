@@ -235,7 +235,7 @@ class ForeignSaver(CheckpointSaver):
         try:
             with known.lock:  # whoever takes the thread by force waits for it after that
                 if lease is not None and not self._still_holds(lease, known):
-                    return lease_lost(commit.thread)
+                    return lease_lost(commit.thread, inherited=self._holder.refuses(lease))
                 with with_configurable(configurable_here.get() if known.said is None else known.said):
                     self._write(known, commit)
         except Exception as error:

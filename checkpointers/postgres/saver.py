@@ -184,7 +184,8 @@ class PostgresSaver(CheckpointSaver):
     def _answer(self, commit: Commit, kept: bool) -> Exception | None:
         """Tell whom it concerns that a commit is durable, or say why it isn't."""
         if not kept:
-            return lease_lost(commit.thread)
+            inherited = commit.lease is not None and self._holder.refuses(commit.lease)
+            return lease_lost(commit.thread, inherited=inherited)
         if commit.release and commit.lease is not None:
             self._holder.drop(commit.lease)
         tell(commit)

@@ -189,7 +189,7 @@ class SqliteSaver(CheckpointSaver):
 
     def _apply(self, db: sqlite3.Cursor, commit: Commit) -> Exception | None:
         if commit.lease is not None and self._holder.refuses(commit.lease):
-            return lease_lost(commit.thread)
+            return lease_lost(commit.thread, inherited=True)
         return sqlite_rows.apply(db, commit, self._heads)
 
     def _tell(self, commit: Commit) -> None:

@@ -170,6 +170,8 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
     os.makedirs(path, mode=0o700, exist_ok=True)
     with closing(_connected(path)) as connection:
         connection.execute("PRAGMA schema_version")  # raises where the file is no database
+        connection.execute("BEGIN IMMEDIATE")  # and where it is locked: diskcache would try for minutes
+        connection.execute("ROLLBACK")
     rows = Cache(
         path,
         timeout=_LOCK_SECONDS,

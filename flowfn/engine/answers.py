@@ -141,7 +141,9 @@ async def answer(
         InvalidAnswer: it doesn't fit the type that the question asks for.
     """
     at = host.now()
-    answers = assign([question for question in asked if not question.answered], resume, at)
+    answers = assign(
+        [question for question in asked if not question.answered], resume, at, journal.known_questions
+    )
     for question, value in answers:
         _check(question, value)
     writes = []
@@ -185,8 +187,13 @@ def _check(question: Pending, value: Any) -> None:
         raise unfit(question.interrupt.value, problem)
 
 
-def assign(pending: Sequence[Pending], resume: Any, now: float) -> list[tuple[Pending, Any]]:
-    """Which answer goes to which question: by id or key where a mapping names them, else to the only one."""
+def assign(
+    pending: Sequence[Pending], resume: Any, now: float, known: Collection[str] | None = None
+) -> list[tuple[Pending, Any]]:
+    """Which answer goes to which question: by id or key where a mapping names them, else to the only one.
+
+    `known`, if given, are the ids of those that a plain answer can be for.
+    """
     if not pending:
         raise NoPendingInterrupt(
             f"nothing waits for the answer {resume!r}: the run asked no question, or it was answered; "
@@ -206,7 +213,14 @@ def assign(pending: Sequence[Pending], resume: Any, now: float) -> list[tuple[Pe
             f"{len(waiting)} questions wait, and {resume!r} doesn't say which it answers: "
             f"pass Command(resume={{id: answer}}) with ids of {_listed(waiting)}"
         )
-    return [(_in_time((waiting or pending)[0], now), resume)]
+    question = _in_time((waiting or pending)[0], now)
+    if known is not None and question.interrupt.id not in known:
+        raise NoPendingInterrupt(
+            f"the answer {resume!r} came while another run had the thread, which has asked "
+            f"{question.interrupt.value!r} since: to answer that, name it, as in "
+            f"Command(resume={{{question.interrupt.id!r}: answer}})"
+        )
+    return [(question, resume)]
 
 
 def _in_time(question: Pending, now: float) -> Pending:

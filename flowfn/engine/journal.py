@@ -75,6 +75,8 @@ class Journal:
         """Told of what ends the run, since the journal can't be relied on any more."""
         self.released = False
         """Whether the lease went back with a commit."""
+        self.known_questions: frozenset[str] | None = None
+        """Where the lease was waited for: the questions that there were when the caller came."""
 
     # -- reading --------------------------------------------------------------------------------
 

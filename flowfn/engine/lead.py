@@ -50,7 +50,7 @@ from flowfn.pregel.view import EMPTY, View, view
 from flowfn.values import MISSING, Answers, Checkpoint, Command, Interrupt, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
 COMMAND = "~command"
 """The path of the rows of what a command wrote."""
@@ -88,8 +88,14 @@ class Ending(NamedTuple):
     """Whether it stopped for questions, or at a breakpoint."""
 
 
-async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> Lease:
-    """The lease of a thread, as `on_busy` says.
+async def take_lease(
+    saver: Saver,
+    host: Host,
+    thread: str,
+    on_busy: OnBusy,
+    on_wait: Callable[[], Awaitable[None]] | None = None,
+) -> Lease:
+    """The lease of a thread, as `on_busy` says; `on_wait` is called once, before it is waited for.
 
     Raises:
         ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
@@ -111,12 +117,22 @@ async def take_lease(saver: Saver, host: Host, thread: str, on_busy: OnBusy) -> 
                     f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
                     "over with on_busy='cancel', or use another thread_id"
                 )
+            if on_wait is not None:
+                await on_wait()
+                on_wait = None
             await host.sleep(delay)
             delay = min(delay * 2, LONGEST_WAIT)
     except BaseException:
         if isinstance(taken, Lease):
             await give_back(saver, host, taken)
         raise
+
+
+async def asked_by_now(saver: Saver, host: Host, thread: str) -> frozenset[str]:
+    """The ids of the questions that a thread has stopped for, as of now: whoever holds it may ask others meanwhile."""
+    head = await on_saver(saver, host, saver.load, thread)
+    asked = () if head is None else read_asked(saver.serde, head.writes)
+    return frozenset(question.interrupt.id for question in asked)
 
 
 async def give_back(saver: Saver, host: Host, lease: Lease) -> None:

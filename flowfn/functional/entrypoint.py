@@ -13,7 +13,7 @@ from flowfn.definition import Definition, OnDivergence
 from flowfn.executors.opening import check_executor
 from flowfn.functional.final import final
 from flowfn.functional.task import check_cache, policies_of
-from flowfn.functional.wrapping import Wrapper, defined, plain, rebuild, reference, runnable, unused
+from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.ports import Saver
@@ -251,7 +251,7 @@ class _EntrypointFactory:
 
         def decorate(function: Any) -> Any:
             definition = defined(
-                plain(function),
+                undecorated(function),
                 name=name,
                 retry=policies_of(retry_policy),
                 cache=cache_policy,

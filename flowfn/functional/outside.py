@@ -1,7 +1,8 @@
 """A task called outside any run: its function runs, with its retries and its timeout, and nothing is kept.
 
-A thread that a workflow's function has started is outside, unless it was given the context: what it calls is not
-recorded, and runs again on resume. Who calls a task there that a run under way names is told so.
+A thread that a workflow's function has started is outside, unless it was given the context, and so is a process that
+was forked in it: what they call is not recorded, and runs again on resume. Who calls a task there is told so; on a
+thread, where a run under way names the task.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowfn.config import RunConfig
-from flowfn.context import under_way
+from flowfn.context import forked_in, under_way
 from flowfn.definition import Definition
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
@@ -35,7 +36,9 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
         Exception: a sync task's own.
     """
     definition.bind(args, kwargs)
-    if under_way:
+    if forked_in:
+        _warn_of_fork(definition)
+    elif under_way:
         _warn_of_thread(definition)
     definition = definition.unrecorded
     if definition.is_async:
@@ -75,6 +78,19 @@ def _warn_of_thread(definition: Definition) -> None:
                 warnings.warn(_ON_A_THREAD.format(task=definition.name, workflow=workflow.name), stacklevel=5)
             return
 
+
+def _warn_of_fork(definition: Definition) -> None:
+    """Say once of a task that a process calls it unrecorded that was forked in a run."""
+    first = object()
+    if _warned.setdefault(definition.qualified, first) is first:
+        warnings.warn(_IN_A_CHILD.format(task=definition.name, caller=forked_in[-1].name), stacklevel=5)
+
+
+_IN_A_CHILD = (
+    "task {task!r} was called in a process that was forked in {caller!r}, and is no part of its run: such a call isn't "
+    "recorded, and runs again on resume. Let tasks be the concurrency: {task}.map(items), with executor='processes' "
+    "for work that needs a process"
+)
 
 _ON_A_THREAD = (
     "task {task!r} was called on a thread that is no part of a run, while {workflow!r} runs, which names it: such a "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options
 from flowfn.executors.opening import check_executor
-from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, plain, rebuild, reference, unused
+from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, rebuild, reference, undecorated, unused
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 
@@ -305,7 +305,7 @@ def task(
     }
 
     def decorate(function: Any) -> Any:
-        return Task(defined(plain(function), name=name, **options), function)
+        return Task(defined(undecorated(function), name=name, **options), function)
 
     return decorate if function is None else decorate(function)
 

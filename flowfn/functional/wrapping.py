@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import wrapt
@@ -90,6 +91,22 @@ def runnable(definition: Definition, function: Any) -> Definition:
 def plain(function: Any) -> Any:
     """The function inside a `staticmethod` or `classmethod`, or itself."""
     return function.__func__ if isinstance(function, staticmethod | classmethod) else function
+
+
+def undecorated(function: Any) -> Any:
+    """The plain function that is to be decorated.
+
+    Raises:
+        TypeError: it is a task, whose calls give futures, which are no results.
+    """
+    found = plain(function)
+    called = found.func if isinstance(found, partial) else found
+    if getattr(type(called), "__flowfn__", None) == "task":
+        raise TypeError(
+            f"{called!r} is a task already: for other options write {called.__name__}.with_options(timeout=5), and to "
+            f"decorate its function, {called.__name__}.func"
+        )
+    return found
 
 
 # -- shipping and copying -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
-from flowfn.hosts.threads import MAX_WORKERS, ThreadHost
+from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether
 from flowfn.unlocked import UnlockedFuture
@@ -137,6 +137,9 @@ class LoopHost:
             raise RuntimeError(BLOCKS)
 
     async def join(self, future: Future[Any]) -> None:
+        frame = current_frame.get()
+        if frame is not None and frame.depth % DEPTH == DEPTH - 1:
+            self._begin(future)
         job = future.take()
         if job is None:
             await self._wait(future)

@@ -32,6 +32,8 @@ _PLAIN = SCALARS | leaves.INERT | {bytes, set, frozenset}
 _NESTS = frozenset({list, dict, tuple})
 _PLAIN_OR_NESTS = _PLAIN | _NESTS
 _MOST_NESTED_SETS = 64
+_MOST_NESTED_EXCEPTIONS = 4
+"""In each other's arguments and attributes, of which one that holds another often has both."""
 _MOST_CLASSES = 4096
 _DEPTH_PROBE = b"\x91" * 760
 """Arrays around a set's element: what still loads inside them is far from the reader's depth limit."""
@@ -48,7 +50,9 @@ class _Call(threading.local):
 
     error: BaseException | None = None
     sets = 0
-    in_exception = False
+    exceptions = 0
+    chain: frozenset[int] | None = None
+    """The exceptions whose argument or attribute it packs."""
 
 
 _call = _Call()
@@ -76,17 +80,6 @@ class Packer:
         if type(value) in SCALARS or not (b"\xc4" in data or b"\xc5" in data or b"\xc6" in data):
             return data
         return self._framed_softly(value) if _may_be_flattened(value) else data
-
-    def storable(self, value: Any) -> bool:
-        """Whether `value` can be stored inside an exception, where further exceptions are refused."""
-        outer, _call.in_exception = _call.in_exception, True
-        try:
-            self._pack_softly(value)
-        except Exception:
-            return False
-        finally:
-            _call.in_exception = outer
-        return True
 
     def encoder_of(self, cls: type) -> Encoder:
         """The encoder of a class; `Refused` if it has none."""
@@ -154,9 +147,26 @@ class Packer:
         return objects.object_encoder if self._names.is_allowed(cls) else None
 
     def _exception(self, value: BaseException) -> list[Any]:
-        if _call.in_exception:
-            raise Refused("it is an exception inside another's attributes")
-        return exceptions.encode(value, self.storable)
+        chain = _call.chain
+        if chain is None:
+            return exceptions.encode(value, self._part_of_exception)
+        if id(value) in chain:
+            raise Refused("it is an exception that holds itself")
+        if _call.exceptions > _MOST_NESTED_EXCEPTIONS:
+            raise Refused("it is an exception in one that is in another, and so on")
+        return exceptions.encode(value, self._part_of_exception, chain, whole=False)
+
+    def _part_of_exception(self, value: Any, chain: exceptions.Chain) -> Fragment:
+        """An argument or attribute, packed once: what is found out on the way holds for this place only."""
+        outer, _call.chain = _call.chain, chain
+        _call.exceptions += 1
+        try:
+            data = self._pack_softly(value)
+        finally:
+            _call.chain = outer
+            _call.exceptions -= 1
+        _check_depth([data])
+        return Fragment(data)
 
     def _set(self, value: set[Any] | frozenset[Any], opening: Any) -> list[Any]:
         """Elements in the order of their bytes, so that equal sets are equal bytes."""
@@ -173,7 +183,7 @@ class Packer:
 
 
 def _check_depth(parts: list[bytes]) -> None:
-    """A set's elements are documents of their own, whose depths msgpack does not add up."""
+    """A set's elements and an exception's parts are documents of their own, whose depths msgpack does not add up."""
     for part in parts:
         try:
             unpackb(_DEPTH_PROBE + part, ext_hook=lambda code, data: None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from enum import Enum
 from functools import partial
 from io import IOBase
@@ -40,6 +41,7 @@ _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ),
     ((type,), "classes are never stored. Store its name, and look the class up by it"),
     ((GeneratorType, AsyncGeneratorType), "it can be read only once. Make it a list"),
+    ((Future,), "it stands for a value. Store that: its .result(), or what awaiting it gives"),
     ((CoroutineType,), "it has not run yet. Await it, and store its result"),
     ((IOBase,), "it belongs to this process. Store its path or its content"),
     ((ModuleType,), "modules are never stored. Store its name"),
@@ -97,11 +99,14 @@ def unfindable(cls: type) -> str:
 def locate(value: Any, storable: Callable[[Any], bool]) -> tuple[str, Any]:
     """The path to the innermost part that cannot be stored, and that part."""
     path = ""
-    while True:
+    while not isinstance(
+        value, Future
+    ):  # what a future is made of is no concern of who forgot to wait for it
         found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
         if found is None:
-            return path, value
+            break
         path, value = path + found[0], found[1]
+    return path, value
 
 
 def cycle(value: Any) -> str | None:

@@ -67,6 +67,8 @@ class Life(Simulation):
     def returned(self, frame: Frame, value: Any) -> None:
         if frame.call.definition.recorded or frame.call.run.parent is not None:
             return
+        if self.dying.dead or frame.told:  # made of what stopped the run, by code that caught it
+            return
         kept = value.value if isinstance(value, final) else value
         with suppress(SerializationError):
             self.onlooker.returns(self.dying.serde.loads(self.dying.serde.dumps(kept)))

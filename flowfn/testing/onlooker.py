@@ -70,7 +70,8 @@ class Onlooker:
         return Counter(execution.label for execution in self.executions)
 
     def cut(self) -> None:
-        """The process has died: what has run and has no record was under way."""
+        """The process has died: what has no record was under way, and what it had yet to ask for is no orphan."""
+        del self.reports[-1:]
         self.cut_off = {e.alike for e in self.executions if e.key not in self.recorded}
 
     def place(self, alike: str) -> str:

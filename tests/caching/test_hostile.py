@@ -3,6 +3,7 @@
 import pickle
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,21 @@ def test_a_file_that_is_no_database(folder: DiskCache, caplog: pytest.LogCapture
     assert [square(3).result(), square(3).result()] == [9, 9]
     assert ran == [3, 3]
     assert "can't be used" in caplog.text
+
+
+def test_a_folder_that_somebody_writes_to_all_the_time(
+    folder: DiskCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process that was stopped in the middle of a write holds up none that opens the cache for minutes."""
+    folder.set("key", b"value")
+    folder.close()
+    monkeypatch.setattr("flowfn.caching.disk._LOCK_SECONDS", 0.01)
+    square, ran = squaring(folder)
+    with closing(sqlite3.connect(Path(folder.path, "cache.db"), isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert square(3).result() == 9
+    assert "database is locked" in caplog.text
+    assert [square(3).result(), square(3).result(), ran] == [9, 9, [3, 3]]
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -324,6 +324,18 @@ def test_what_is_no_function_is_refused(wrong: Any) -> None:
     assert repr(wrong if wrong is not None else ...) in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "decorate", [task, task(timeout=5), entrypoint()], ids=["task", "options", "entrypoint"]
+)
+@pytest.mark.parametrize("found", [module_level, functools.partial(module_level, 1)], ids=["task", "partial"])
+def test_a_task_is_not_decorated_again(decorate: Any, found: Any) -> None:
+    """Its calls give futures, and a future is no result: who wants other options, or its function, is told how."""
+    with pytest.raises(
+        TypeError, match=r"is a task already: .*module_level\.with_options\(.*module_level\.func"
+    ):
+        decorate(found)
+
+
 def test_options_that_fit_nothing_are_refused() -> None:
     """A typo in `key=` or `ignore=` is found at definition time, and the parameters are listed."""
     with pytest.raises(TypeError, match="names no parameter of 'add'; it has: x, y"):

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from flowfn import (
-    ThreadBusy,
-)
-from flowfn.ports import Lease
+from flowfn import NoPendingInterrupt, ThreadBusy, interrupt
+from flowfn.ports import Busy, Lease, Loaded, Saver
+from flowfn.saver_around import SaverAround
 
-from ..worlds import World
+from ..worlds import World, questions
 
 
 class Held:
@@ -114,3 +113,75 @@ def test_a_call_that_comes_to_no_run_gives_its_thread_back(world: World, error: 
     with pytest.raises(error):
         world.invoke(workflow, 1, thread_id="t", context={"name": "Ada"})
     assert isinstance(world.saver.claim("t"), Lease)
+
+
+class Watched(SaverAround):
+    """Tells when somebody has looked at a thread that is busy."""
+
+    def __init__(self, inner: Saver) -> None:
+        super().__init__(inner)
+        self.met, self.looked = threading.Event(), threading.Event()
+
+    def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
+        found = super().claim(thread, force=force)
+        if isinstance(found, Busy):
+            self.met.set()
+        return found
+
+    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
+        found = super().load(thread, namespace, checkpoint)
+        if self.met.is_set():
+            self.looked.set()
+        return found
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_answer_that_waited_is_not_for_a_question_asked_since(sync_world: World, named: bool) -> None:
+    """G2: of two people who answer at once, the second hasn't seen what the first one's run asks next.
+
+    An answer that names its question is told that it was answered; one that doesn't, that another one is asked now.
+    """
+    world, saver, refused = sync_world, Watched(sync_world.saver), []
+    others: list[threading.Thread] = []
+
+    def answer_too() -> None:
+        with pytest.raises(NoPendingInterrupt) as raised:
+            workflow.thread("t").resume({asked.id: "second"} if named else "second")
+        refused.append(str(raised.value))
+
+    @world.entrypoint
+    def wf() -> list[str]:
+        first = interrupt("first?")
+        if not others:
+            others.append(threading.Thread(target=answer_too))
+            others[0].start()
+            assert saver.looked.wait(10) if not named else saver.met.wait(10)
+        return [first, interrupt("second?")]
+
+    workflow = wf.with_checkpointer(saver)
+    (asked,) = questions(workflow.invoke({}, thread_id="t"))
+    workflow.thread("t").resume("first")
+    others[0].join()
+    (said,) = refused
+    assert ("no question waits under" if named else "has asked 'second?' since") in said
+    assert workflow.thread("t").resume("third") == ["first", "third"]
+
+
+def test_an_answer_that_waited_is_for_the_question_that_it_was_for(sync_world: World) -> None:
+    """Whoever has the thread for a moment, without answering, doesn't turn an answer away."""
+    world, saver = sync_world, Watched(sync_world.saver)
+
+    @world.entrypoint
+    def wf() -> str:
+        return interrupt("name?")
+
+    workflow = wf.with_checkpointer(saver)
+    workflow.invoke({}, thread_id="t")
+    held = saver.claim("t")
+    assert isinstance(held, Lease)
+    answering = threading.Thread(target=lambda: workflow.thread("t").resume("ann"))
+    answering.start()
+    assert saver.looked.wait(10)
+    saver.release(held)
+    answering.join()
+    assert world.state(wf, "t").values == "ann"

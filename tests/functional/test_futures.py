@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import threading
+from typing import Any
 
 import pytest
 
@@ -110,12 +111,45 @@ def test_an_async_task_can_be_cancelled_while_it_runs(async_world: World) -> Non
         future.cancel()
         try:
             await future
-        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+        except asyncio.CancelledError:
             return "cancelled"
         return "not cancelled"
 
     assert world.invoke(wf) == "cancelled"
     assert world.ran == ["started", "unwound"]
+
+
+def test_awaiting_what_was_cancelled_before_it_began_is_awaiting_what_was_cancelled(
+    async_world: World,
+) -> None:
+    """It raises asyncio's CancelledError, as awaiting an asyncio task does; `TaskGroup` takes it for no failure."""
+    import asyncio
+
+    world = async_world
+
+    @world.task
+    async def note(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    async def of(future: Any) -> Any:
+        return await future
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        given_up = note(1)
+        given_up.cancel()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(of(given_up))
+            other = group.create_task(of(note(2)))
+        try:
+            await given_up
+        except asyncio.CancelledError:
+            return [other.result(), given_up.cancelled(), await note(3)]
+        return []
+
+    assert world.invoke(wf) == [2, True, 3]
+    assert world.ran == [2, 3]
 
 
 @pytest.mark.parametrize("awaited", ["by a gather", "by itself"])
@@ -144,7 +178,7 @@ def test_what_runs_where_it_is_awaited_can_be_cancelled_alone(async_world: World
         beside = asyncio.create_task(cancel())
         try:
             await (asyncio.gather(hang(0), future) if awaited == "by a gather" else future)
-        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+        except asyncio.CancelledError:
             assert await beside
         me = asyncio.current_task()
         assert me is not None

@@ -170,3 +170,17 @@ def test_a_call_that_outlives_its_run_is_refused(sync_world: World) -> None:
     threads[0].join()
     assert world.ran == []
     assert [("wf" in text, "wait for threads" in text) for text in seen] == [(True, True)]
+
+
+def test_a_task_may_call_itself_often(world: World) -> None:
+    """Calls inside each other take stacks of their own in time: Python's limit is for a function's own calls."""
+
+    @world.task
+    async def depth(n: int) -> int:
+        return 1 + await world.value(depth(n - 1)) if n else 0
+
+    @world.entrypoint
+    async def wf(n: int) -> int:
+        return await world.value(depth(n))
+
+    assert world.invoke(wf, 200) == 200

@@ -1,12 +1,16 @@
 """Exceptions: a failure can always be recorded, and comes back as the exception that it was."""
 
 import threading
-from typing import Any
+from typing import Annotated, Any, Literal
+from urllib.error import URLError
 
 import pytest
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from flowfn.errors import RecordedError
 from flowfn.serde import DEFAULT, Serde
+from flowfn.serde.invalid import arguments, build
 
 CALLS: list[str] = []
 
@@ -17,6 +21,12 @@ class Custom(Exception):
         super().__init__(f"code {code}")
         self.code = code
         self.hint = hint
+
+
+class Wrapped(Exception):
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.inner = inner
 
 
 class Strange(OSError):
@@ -102,6 +112,99 @@ def test_what_cannot_be_stored_in_an_exception_is_stored_as_its_repr() -> None:
     error.lock = [lock]  # type: ignore[attr-defined]
     actual = _again(error)
     assert (actual.args, actual.lock) == (("held", repr(lock)), repr([lock]))
+
+
+def test_an_exception_inside_another_is_an_exception_again() -> None:
+    """`error.reason`, and each of several failures, is told by its type; it is stored without its traceback."""
+    inner = _raised(ConnectionRefusedError(111, "refused"), _raised(KeyError("why")))
+    error = _again(URLError(inner))  # type: ignore[arg-type]  # what urllib itself passes
+    assert (type(error.reason), error.reason.errno) == (ConnectionRefusedError, 111)
+    assert (error.reason.__cause__, hasattr(error.reason, "recorded_traceback")) == (None, False)
+    failures = _again(Wrapped([ValueError(1), {"b": KeyError(2)}])).inner
+    assert repr(failures) == "[ValueError(1), {'b': KeyError(2)}]"
+
+
+def test_exceptions_deep_inside_each_other_are_recorded_in_little() -> None:
+    """One that holds another both ways, as argument and attribute, isn't stored twice as large per level."""
+    error: BaseException = ValueError("innermost")
+    for _ in range(20):
+        error = Wrapped(error)
+    stored = DEFAULT.dumps(error)
+    assert type(DEFAULT.loads(stored).inner.inner) is Wrapped
+    assert len(stored) < 40_000
+
+
+def test_exceptions_in_each_others_attributes_are_recorded() -> None:
+    """A way from one to itself through lists and attributes ends in a repr."""
+    first, second = Wrapped(None), Wrapped(None)
+    first.inner, second.inner = [second], {"first": first}
+    actual = _again(first)
+    assert actual.inner[0].inner == repr({"first": first})
+
+
+def _even(value: int) -> int:
+    if value % 2:
+        raise ValueError("odd: {value}")
+    return value
+
+
+def _known(value: str) -> str:
+    raise PydanticCustomError("unknown_name", "no {name} here {x}", {"name": value})
+
+
+class Form(BaseModel):
+    count: Annotated[int, AfterValidator(_even)] = 0
+    kind: Literal["a", "b"] = "a"
+    name: Annotated[str, AfterValidator(_known)] = ""
+    rows: list[int] = Field([], max_length=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '{"count": "x", "kind": "q"}',
+        '{"count": 3}',
+        '{"name": "ann", "rows": [1, "y"]}',
+        '{"rows": [1, 2]}',
+        "[]",
+        "{",
+    ],
+)
+def test_a_validation_error_comes_back(given: str) -> None:
+    """Whoever caught pydantic's `ValidationError` catches it again: with its text, its errors and what caused them."""
+    with pytest.raises(ValidationError) as caught:
+        Form.model_validate_json(given)
+    actual = _again(caught.value)
+    assert type(actual) is ValidationError
+    assert (str(actual), actual.json(), actual.args) == (str(caught.value), caught.value.json(), ())
+    assert repr(actual.errors()) == repr(caught.value.errors())
+
+
+def test_a_validation_error_of_what_cannot_be_stored_comes_back() -> None:
+    """The input is stored as its repr, and the error is still one of validation."""
+    lock = threading.Lock()
+    with pytest.raises(ValidationError) as caught:
+        Form(count=lock)  # type: ignore[arg-type]
+    actual = _again(caught.value)
+    assert [(row["type"], row["loc"], row["input"]) for row in actual.errors()] == [
+        ("int_type", ("count",), repr(lock))
+    ]
+
+
+def test_a_validation_error_that_this_pydantic_words_otherwise_keeps_its_words() -> None:
+    """The rules and texts of pydantic change from version to version; what was said does not."""
+    error = ValidationError.from_exception_data("Form", [{"type": "missing", "loc": ("a",), "input": {}}])
+    title, came, hidden, kind, loc, _, given, ctx = arguments(error)
+    for row in ((kind, loc, "Field needed", given, ctx), ("gone_since", loc, "Field needed", given, ctx)):
+        actual = build(ValidationError, [title, came, hidden, *row])
+        assert [(each["type"], each["msg"]) for each in actual.errors()] == [(row[0], "Field needed")]
+
+
+@pytest.mark.parametrize("title", [3, None, "\ud800"], ids=repr)
+def test_what_no_validation_error_has_makes_none(title: Any) -> None:
+    """G5: hostile bytes end in an error that can be shown, and never in a panic of pydantic's."""
+    with pytest.raises((TypeError, ValueError)):
+        build(ValidationError, [title, "python", False])
 
 
 def test_exceptions_in_a_circle_are_recorded() -> None:

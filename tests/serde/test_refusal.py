@@ -7,6 +7,7 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import Enum
@@ -237,6 +238,14 @@ def test_an_annotation_that_no_storable_value_fits_is_refused(annotation: Any) -
         pytest.skip("a function before Python 3.13")
     with pytest.raises(SerializationError, match="What fetch returns cannot be stored"):
         DEFAULT.check(annotation, "fetch")
+
+
+def test_a_future_inside_a_value_is_named_itself() -> None:
+    """Who forgot to wait for one of several results reads where, and not what a future is made of."""
+    with pytest.raises(
+        SerializationError, match=r"^value\[1\]\[.b.\] is a .*Future .* Store that: its \.result"
+    ):
+        DEFAULT.dumps([1, {"b": Future()}])
 
 
 @pytest.mark.parametrize(

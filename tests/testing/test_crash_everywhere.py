@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -69,6 +70,35 @@ def test_an_async_workflow(kill: bool) -> None:
 async def test_inside_an_event_loop() -> None:
     """An asyncio test may call it as well."""
     assert always_replay(shop.sound_async, ["a"]) == ["A", "receipt of zoe"]
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_body_that_returns_what_stopped_it(asks: bool) -> None:
+    """What `gather(return_exceptions=True)` makes of a death, or of a question that waits, is no answer."""
+
+    @task
+    async def number(x: int) -> int:
+        return interrupt(x) if asks else x
+
+    @entrypoint()
+    async def both() -> list[int | BaseException]:
+        return await asyncio.gather(number(1), number(2), return_exceptions=True)
+
+    assert crash_everywhere(both, answers=lambda value: value).answer == [1, 2]
+
+
+def test_what_a_dead_process_had_yet_to_ask_for_is_no_orphan() -> None:
+    """A death between two tasks leaves the later one's records to the next life."""
+
+    @task
+    def twice(x: int) -> list[str]:
+        return [interrupt(f"{x} a"), interrupt(f"{x} b")]
+
+    @entrypoint()
+    def flow() -> list[list[str]]:
+        return [future.result() for future in twice.map([1, 2, 3])]
+
+    assert crash_everywhere(flow, answers="yes").answer == [["yes", "yes"]] * 3
 
 
 def test_a_graph() -> None:
