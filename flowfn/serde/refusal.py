@@ -99,9 +99,7 @@ def unfindable(cls: type) -> str:
 def locate(value: Any, storable: Callable[[Any], bool]) -> tuple[str, Any]:
     """The path to the innermost part that cannot be stored, and that part."""
     path = ""
-    while not isinstance(
-        value, Future
-    ):  # what a future is made of is no concern of who forgot to wait for it
+    while not isinstance(value, Future):  # who forgot to wait for one needn't know what it is made of
         found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
         if found is None:
             break
