@@ -174,6 +174,7 @@ async def life_of(run: Run) -> AsyncIterator[Callable[[Ending], Coroutine[Any, A
     async def ended(ending: Ending) -> None:
         if not (handlers and ending.suspended):
             return
+        await listener.settled()  # that it went on is told before that it stops
         at = run.breakpoint
         status: GraphLifecycleStatus = "pending" if at is None or ending.interrupts else at
         event = GraphInterruptEvent(root, status, run.checkpoint.id, (), ending.interrupts)
@@ -215,5 +216,5 @@ class _Resumes:
 
     async def settled(self) -> None:
         """Wait for handlers that are async."""
-        for telling in self._telling:
-            await telling
+        while self._telling:
+            await self._telling.pop(0)
