@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graph_compat.langchain.messages import is_message, is_of_tool
 from graph_compat.prebuilt.tool_call_stream import ToolCallStream
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.stream_channel import StreamChannel
-from graph_compat.stream.transformer import StreamTransformer
+from graph_compat.stream.transformer import TransformerOfStreams
 
 if TYPE_CHECKING:
-    from graph_compat.stream.mux import StreamMux
+    pass
 
 __all__ = ["ToolCallTransformer"]
 
 
-class ToolCallTransformer(StreamTransformer):
+class ToolCallTransformer(TransformerOfStreams):
     """Shows a `ToolCallStream` for each call of a tool in its graph when it begins."""
 
-    _native: ClassVar[bool] = True
     required_stream_modes: ClassVar[tuple[str, ...]] = ("tools",)
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
         self._log: StreamChannel[ToolCallStream] = StreamChannel()
         self._open: dict[str, ToolCallStream] = {}
-        self._is_async = False
-        self._pump: Callable[[], bool] | None = None
-        self._apump: Callable[[], Awaitable[bool]] | None = None
 
     def init(self) -> dict[str, Any]:
         return {"tool_calls": self._log}
-
-    def _on_register(self, mux: StreamMux) -> None:
-        self._is_async = mux.is_async
-
-    def _bind_pump(self, fn: Callable[[], bool]) -> None:
-        self._pump = fn
-
-    def _bind_apump(self, fn: Callable[[], Awaitable[bool]]) -> None:
-        self._apump = fn
 
     def process(self, event: ProtocolEvent) -> bool:
         params = event["params"]

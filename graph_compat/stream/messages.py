@@ -6,25 +6,24 @@ installed, it is the dict that it is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graph_compat.langchain import is_installed
 from graph_compat.langchain.messages import id_of
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.stream_channel import StreamChannel
-from graph_compat.stream.transformer import StreamTransformer
+from graph_compat.stream.transformer import TransformerOfStreams
 
 if TYPE_CHECKING:
-    from graph_compat.stream.mux import StreamMux
+    pass
 
 __all__ = ["MessagesTransformer"]
 
 
-class MessagesTransformer(StreamTransformer):
+class MessagesTransformer(TransformerOfStreams):
     """Shows the messages of its own graph, those of graphs in it by their handles."""
 
-    _native: ClassVar[bool] = True
     required_stream_modes: ClassVar[tuple[str, ...]] = ("messages",)
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
@@ -32,21 +31,9 @@ class MessagesTransformer(StreamTransformer):
         self._log: StreamChannel[Any] = StreamChannel()
         self._open: dict[str, Any] = {}
         self._shown: set[str] = set()
-        self._is_async = False
-        self._pump: Callable[[], bool] | None = None
-        self._apump: Callable[[], Awaitable[bool]] | None = None
 
     def init(self) -> dict[str, Any]:
         return {"messages": self._log}
-
-    def _on_register(self, mux: StreamMux) -> None:
-        self._is_async = mux.is_async
-
-    def _bind_pump(self, fn: Callable[[], bool]) -> None:
-        self._pump = fn
-
-    def _bind_apump(self, fn: Callable[[], Awaitable[bool]]) -> None:
-        self._apump = fn
 
     def process(self, event: ProtocolEvent) -> bool:
         params = event["params"]

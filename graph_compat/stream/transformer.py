@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ClassVar, Literal
 
 from graph_compat.stream.protocol import ProtocolEvent
@@ -109,6 +109,27 @@ class StreamTransformer(ABC):
         """What it has scheduled; made when first asked for, as a subclass need not call `__init__`."""
         scheduled: set[asyncio.Task[Any]] = vars(self).setdefault("_scheduled", set())
         return scheduled
+
+
+class TransformerOfStreams(StreamTransformer):
+    """One whose projection has streams in it, as a message has its text: to read one drives the run on."""
+
+    _native: ClassVar[bool] = True
+
+    def __init__(self, scope: tuple[str, ...] = ()) -> None:
+        super().__init__(scope)
+        self._is_async = False
+        self._pump: Callable[[], bool] | None = None
+        self._apump: Callable[[], Awaitable[bool]] | None = None
+
+    def _on_register(self, mux: Any) -> None:
+        self._is_async = mux.is_async
+
+    def _bind_pump(self, fn: Callable[[], bool]) -> None:
+        self._pump = fn
+
+    def _bind_apump(self, fn: Callable[[], Awaitable[bool]]) -> None:
+        self._apump = fn
 
 
 TransformerFactory = Callable[[tuple[str, ...]], StreamTransformer]
