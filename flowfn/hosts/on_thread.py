@@ -61,9 +61,10 @@ class _Call:
         except BaseException as error:
             self.error = error
         self._under_way.release()
-        if (
-            waiter := self._waiter
-        ) is not None:  # asked after it was said, as it is said after it was asked for
+        waiter = (
+            self._waiter
+        )  # looked at after the lock is let go, as `ended` looks at the lock after it is set
+        if waiter is not None:
             with suppress(RuntimeError):  # a loop that has ended: nobody waits
                 self._loop.call_soon_threadsafe(_tell, waiter)
 

@@ -299,7 +299,15 @@ class _Nested:
     error: str | None
     _seen_terminal: bool
 
-    def _describe(self, path: tuple[str, ...], graph_name: str | None, trigger_call_id: str | None) -> None:
+    def __init__(
+        self,
+        mux: StreamMux,
+        *,
+        path: tuple[str, ...],
+        graph_name: str | None = None,
+        trigger_call_id: str | None = None,
+    ) -> None:
+        super().__init__(None, mux, wire_pump=False)  # type: ignore[call-arg]  # of the kind of run beside it
         self.path = path
         self.graph_name = graph_name
         self.trigger_call_id = trigger_call_id
@@ -311,37 +319,15 @@ class _Nested:
         return f"<{type(self).__name__} {self.graph_name!r} {self.status}>"
 
 
-class SubgraphRunStream(GraphRunStream, _Nested):
+class SubgraphRunStream(_Nested, GraphRunStream):
     """The run of a nested graph, as `run.subgraphs` shows it; reading it drives the whole run on."""
-
-    def __init__(
-        self,
-        mux: StreamMux,
-        *,
-        path: tuple[str, ...],
-        graph_name: str | None = None,
-        trigger_call_id: str | None = None,
-    ) -> None:
-        super().__init__(None, mux, wire_pump=False)
-        self._describe(path, graph_name, trigger_call_id)
 
     def _pump_next(self) -> bool:
         return not self._is_over and self._mux._pump is not None and self._mux._pump()
 
 
-class AsyncSubgraphRunStream(AsyncGraphRunStream, _Nested):
+class AsyncSubgraphRunStream(_Nested, AsyncGraphRunStream):
     """`SubgraphRunStream` for asyncio."""
-
-    def __init__(
-        self,
-        mux: StreamMux,
-        *,
-        path: tuple[str, ...],
-        graph_name: str | None = None,
-        trigger_call_id: str | None = None,
-    ) -> None:
-        super().__init__(None, mux, wire_pump=False)
-        self._describe(path, graph_name, trigger_call_id)
 
     async def _apump_next(self) -> bool:
         return not self._is_over and self._mux._apump is not None and await self._mux._apump()
