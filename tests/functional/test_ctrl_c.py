@@ -12,8 +12,9 @@ import pytest
 
 from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.leases import Holder
-from flowfn import entrypoint, invocation, task
+from flowfn import entrypoint, task
 from flowfn.hosts import streams, threads
+from flowfn.invocation import running
 from flowfn.ports import Lease
 
 
@@ -169,7 +170,7 @@ def test_a_call_that_came_to_no_run_gives_its_lease_back(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(invocation, "Journal", interrupted)
+        patched.setattr(running, "Journal", interrupted)
         with pytest.raises(KeyboardInterrupt):
             echo.invoke(1, thread_id="t")
     assert echo.invoke(1, thread_id="t") == 1

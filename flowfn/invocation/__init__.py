@@ -1,0 +1,41 @@
+"""One call of a workflow, from its arguments to its result.
+
+The engine loads with this package, at the first call of any workflow: a program that only decorates functions doesn't
+wait for it. Front ends get from here what of the engine they hold as well.
+
+- `setup`: what a workflow is made of. `order`: what is asked in a call, as its arguments say.
+- `places`: where it runs. `asking`: what it asks of its thread. `running`: that it runs, and `nesting`, that it does as
+  a part of the run that it is made in.
+"""
+
+from flowfn.engine.lead import Ending, Fresh, Resume, lead
+from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.invocation.nesting import is_part_of, nest
+from flowfn.invocation.order import Names, Order, Started
+from flowfn.invocation.places import blocking_hosts, hosts_in_turn, loop_hosts
+from flowfn.invocation.running import ended_awaiting, ended_blocking, prepare, run_awaiting, run_blocking
+from flowfn.invocation.setup import Setup
+
+__all__ = [
+    "Ending",
+    "Fresh",
+    "Hosts",
+    "Names",
+    "Order",
+    "Resume",
+    "Run",
+    "Settings",
+    "Setup",
+    "Started",
+    "blocking_hosts",
+    "ended_awaiting",
+    "ended_blocking",
+    "hosts_in_turn",
+    "is_part_of",
+    "lead",
+    "loop_hosts",
+    "nest",
+    "prepare",
+    "run_awaiting",
+    "run_blocking",
+]

@@ -1,0 +1,54 @@
+"""What a call asks of its thread: to begin with an input, or to go on with what is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.lead import Fresh, Resume, on_saver
+from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
+from flowfn.values import MISSING, Command
+
+if TYPE_CHECKING:
+    from flowfn.invocation.order import Order
+    from flowfn.invocation.setup import Setup
+
+
+def asked(setup: Setup, order: Order) -> Fresh | Resume:
+    """What the input of a call says.
+
+    Raises:
+        InvalidInput, ValidationError: it doesn't fit.
+    """
+    if order.input is None:
+        return Resume(None)
+    if isinstance(order.input, Command):
+        return _commanded(setup, order.input)
+    if isinstance(order.input, Fresh):
+        return order.input
+    return _fresh(setup, order.input)
+
+
+def _fresh(setup: Setup, input: Any) -> Fresh:
+    writes, call = setup.given(input)
+    return Fresh(writes, Begin(setup.name, call))
+
+
+def _commanded(setup: Setup, command: Command[Any]) -> Resume:
+    """A command for a stopped run; one that writes may also start a run."""
+    if setup.commands is None or command.resume is not MISSING or not (command.update or command.goto):
+        return Resume(command, setup.commands)
+    return Resume(command, setup.commands, _fresh(setup, command))
+
+
+async def continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:
+    """What a call makes of the thread that it has just taken; before that, another call could still change it."""
+    row = await on_saver(saver, host, saver.thread, lease.thread)
+    if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
+        return given
+    is_same = Begin(row.workflow, row.call).on_thread() == given.begin.on_thread()
+    return Resume(None) if is_same else given
+
+
+def answers(given: Fresh | Resume) -> bool:
+    """Whether a call brings an answer."""
+    return isinstance(given, Resume) and given.command is not None and given.command.resume is not MISSING

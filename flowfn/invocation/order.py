@@ -1,0 +1,81 @@
+"""What is asked in a call, once its arguments are read; and the run that a streamed one comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import Durability, OnBusy, RunConfig
+from flowfn.errors import Cancelled
+
+if TYPE_CHECKING:
+    from flowfn.engine.journal import Journal
+    from flowfn.engine.run import Run
+    from flowfn.ports import Lease
+    from flowfn.runtime import RunControl
+    from flowfn.streams import Shaper
+
+Names = Collection[str] | None
+"""Names of nodes, or `"*"` for all; None leaves what the program says."""
+
+
+@dataclass(slots=True)
+class Order:
+    """The arguments of a call, read; `lease` where the thread is held already.
+
+    `goes_on`: where the thread's unfinished run is of this very call, it is gone on with.
+    """
+
+    input: Any
+    config: RunConfig
+    context: Any = None
+    durability: Durability | None = None
+    on_busy: OnBusy | None = None
+    lease: Lease | None = None
+    journal: Journal | None = None
+    """The run's, once its lease is taken."""
+    interrupt_before: Names = None
+    interrupt_after: Names = None
+    control: RunControl | None = None
+    goes_on: bool = False
+    started: Started | None = None
+    """Of a call that is streamed."""
+
+    def equip(self, run: Run) -> None:
+        """Give a run what its caller says about breakpoints."""
+        if self.interrupt_before:
+            run.interrupt_before = "*" if self.interrupt_before == "*" else tuple(self.interrupt_before)
+        if self.interrupt_after:
+            run.interrupt_after = "*" if self.interrupt_after == "*" else tuple(self.interrupt_after)
+
+
+class Started:
+    """The run of a stream, once it exists, so that a consumer who leaves can stop it."""
+
+    run: Run | None = None
+    left = False
+    """Whether nobody hears any more of what the run comes to."""
+
+    def __init__(self, watch: Any, shaper: Shaper) -> None:
+        self.watch = watch
+        self._shaper = shaper
+
+    def begin(self, run: Run) -> None:
+        """There is a run now; where its consumer has left already, it stops at its first task."""
+        self.run = run
+        run.pause = self.watch.pause
+        if self.left:
+            run.root.fatal = Cancelled()
+
+    def nest(self, run: Run) -> None:
+        """There is a run now, inside another one: its consumer hears of it, as whoever watches that one does."""
+        run.post = self._shaper.beside(run.post, self.watch.post)
+        run.pause = self.watch.pause
+        self._shaper.place = run.namespace
+
+    def leave(self) -> None:
+        """Stop the run at its next task."""
+        self.left = True
+        if self.run is not None:
+            self.run.root.fatal = Cancelled()

@@ -1,0 +1,51 @@
+"""Where a call runs: on threads or on an event loop, and on those of the run that it is made in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowfn.context import current_frame, current_world
+from flowfn.engine.run import Hosts
+from flowfn.hosts.threads import ThreadHost
+
+if TYPE_CHECKING:
+    from flowfn.invocation.setup import Setup
+
+
+def blocking_hosts() -> Hosts:
+    """Threads; inside a run, the threads of that run."""
+    frame = current_frame.get()
+    if frame is not None:
+        around = frame.run.hosts
+        threads = around.threads
+        return around if around.own is threads else Hosts(threads, around.loop)
+    world = current_world.get()
+    host = ThreadHost() if world is None else world.thread_host()
+    return Hosts(host)
+
+
+def loop_hosts() -> Hosts:
+    """The running event loop; inside a run on that loop, that run's host of it."""
+    from asyncio import get_running_loop
+
+    from flowfn.hosts.loop import LoopHost
+
+    frame = current_frame.get()
+    loop: Any = None if frame is None else frame.run.hosts.loop
+    if frame is not None and loop is not None and loop.loop is get_running_loop():
+        return Hosts(loop, loop)
+    world = current_world.get()
+    host = LoopHost() if world is None else world.loop_host()
+    return Hosts(host, host)
+
+
+async def hosts_in_turn(setup: Setup) -> Hosts:
+    """`loop_hosts`, when it is the turn of a run to begin there; what is called inside another one begins at once."""
+    if current_frame.get() is None and current_world.get() is None and (saver := setup.saver) is not None:
+        from asyncio import get_running_loop
+
+        from flowfn.hosts.admission import ELSEWHERE, INLINE
+        from flowfn.hosts.loop import shared
+
+        await shared(get_running_loop()).admission_to(saver).turn(INLINE if saver.inline else ELSEWHERE)
+    return loop_hosts()

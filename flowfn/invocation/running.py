@@ -1,0 +1,180 @@
+"""That a call runs, from its arguments to its result: on a thread of its own, or as a part of the run around it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import Durability, OnBusy
+from flowfn.context import current_frame
+from flowfn.engine.drive import drive
+from flowfn.engine.journal import Journal
+from flowfn.engine.lead import Ending, Fresh, Resume, asked_by_now, give_back, take_lease
+from flowfn.engine.run import Hosts, Run, refused_async
+from flowfn.errors import FlowError, UnknownThread
+from flowfn.events import RunEnded, RunStarted
+from flowfn.identity.captured import part
+from flowfn.invocation.asking import answers, asked, continued
+from flowfn.invocation.nesting import is_part_of
+from flowfn.invocation.places import blocking_hosts, hosts_in_turn
+from flowfn.logs import logger
+from flowfn.options import check_option
+from flowfn.ports import Host, Saver, configurable_here
+from flowfn.serde import DEFAULT
+from flowfn.traceback import trimmed
+from flowfn.watching import audience
+
+if TYPE_CHECKING:
+    from flowfn.invocation.order import Order
+    from flowfn.invocation.setup import Setup
+
+
+def run_blocking(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
+    """Run to the end; the traceback of what it raises begins in the user's code."""
+    return ended_blocking(setup, prepare(setup, order, hosts or blocking_hosts()))
+
+
+async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -> Ending:
+    """`run_blocking` for asyncio."""
+    try:
+        return await prepare(setup, order, hosts or await hosts_in_turn(setup))
+    except BaseException as error:
+        raise setup.translated(trimmed(error)) from error.__cause__
+
+
+def ended_blocking(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:
+    """What a run comes to; the traceback of what it raises begins in the user's code."""
+    try:
+        return drive(running)
+    except BaseException as error:
+        raise setup.translated(trimmed(error)) from error.__cause__
+
+
+async def ended_awaiting(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:
+    """`ended_blocking` for asyncio."""
+    try:
+        return await running
+    except BaseException as error:
+        raise setup.translated(trimmed(error)) from error.__cause__
+
+
+async def prepare(setup: Setup, order: Order, hosts: Hosts) -> Ending:
+    """Decide what the call is, take the lease, and lead the run; whatever fails on the way, the lease is given back."""
+    is_root = current_frame.get() is None  # else the hosts are those of the run around it
+    if is_root:
+        hosts.own.began()
+    try:
+        return await _prepared(setup, order, hosts)
+    except BaseException:
+        await _give_back(setup, order, hosts.own)
+        raise
+    finally:
+        if is_root:
+            hosts.own.ended()
+
+
+async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
+    """Decide whether the call is a part of the run that it is made in, or a run of its own."""
+    check_option("durability", order.durability, Durability)
+    check_option("on_busy", order.on_busy, OnBusy)
+    part()
+    frame = current_frame.get()
+    is_part = frame is not None and is_part_of(frame, setup, order.config)
+    order.config = order.config.at_root()
+    given = asked(setup, order)
+    begun = given.otherwise if isinstance(given, Resume) else given
+    if frame is not None and begun is not None and is_part:
+        return await setup.inside(frame, begun, order, hosts)
+    if frame is not None and frame.run.root.rehearsal is not None:
+        frame.run.root.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
+    if setup.is_async and hosts.loop is None:
+        raise refused_async(setup.program.name)
+    token, said = current_frame.set(None), configurable_here.set(order.config.configurable)
+    try:
+        return await _on_its_own(setup, order, given, hosts)
+    finally:
+        configurable_here.reset(said)
+        current_frame.reset(token)
+
+
+async def _on_its_own(setup: Setup, order: Order, given: Fresh | Resume, hosts: Hosts) -> Ending:
+    """Take the thread, where there is one to take, and lead a run on it."""
+    watch = None if order.started is None else order.started.watch
+    post = audience(watch, order.config.progress or setup.progress)
+    saver = setup.saver
+    journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
+    if order.goes_on and saver is not None and journal is not None:
+        given = await continued(saver, journal.lease, given, hosts.own)
+    run = _made(setup, order, hosts, journal)
+    run.post = post
+    if order.started is not None:
+        order.started.begin(run)
+    try:
+        return await _led(setup, run, given, order)
+    except Exception as error:
+        if run.root.report and not isinstance(error, FlowError):
+            error.add_note(
+                f"It went on with an earlier run, and differs from its record: {run.root.report.line}"
+            )
+        raise
+    finally:
+        if run.root.report:
+            logger.warning("thread %s differs from its record: %s", run.thread, run.root.report.line)
+
+
+def _made(setup: Setup, order: Order, hosts: Hosts, journal: Journal | None) -> Run:
+    """The run of a call."""
+    settings, serde = setup.settings_for(order), DEFAULT if journal is None else journal.saver.serde
+    run = Run(setup.program, hosts, journal, order.config, settings, serde)
+    order.equip(run)
+    if order.control is not None:
+        run.root.control = order.control
+    return run
+
+
+async def _give_back(setup: Setup, order: Order, host: Host) -> None:
+    """Give back the lease of a call that came to no run; a run does it itself, with the last that it writes."""
+    journal, saver = order.journal, setup.saver
+    lease = order.lease if journal is None else None if journal.released else journal.lease
+    if lease is not None and saver is not None:
+        await give_back(saver, host, lease)
+
+
+async def _led(setup: Setup, run: Run, given: Fresh | Resume, order: Order) -> Ending:
+    """Lead a run, and tell whoever watches that it begins and how it ends."""
+    run.tell(RunStarted(run.namespace, run.thread, setup.name))
+    try:
+        ending = await setup.lead(run, given, order)
+    except BaseException as error:
+        run.tell(RunEnded(run.namespace, run.thread, error=error))
+        raise
+    run.tell(RunEnded(run.namespace, run.thread, ending.value, None, ending.interrupts))
+    return ending
+
+
+async def _look(saver: Saver, host: Host, thread: str, known: list[frozenset[str]]) -> None:
+    """Note the questions that there are before whoever answers waits for the thread."""
+    known.append(await asked_by_now(saver, host, thread))
+
+
+async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:
+    """The journal of the thread that the call names, or of a new one, once its lease is taken.
+
+    Raises:
+        UnknownThread: it goes on, and doesn't say with which.
+        ThreadBusy: another run holds it, and the call doesn't wait for that.
+    """
+    lease = order.lease
+    known: list[frozenset[str]] = []
+    if lease is None and order.config.thread_id is None and not isinstance(given, Fresh):
+        raise UnknownThread(
+            "no thread is named to go on with: pass thread_id='…', or an input to start a new one"
+        )
+    if lease is None:
+        thread = order.config.thread_id or host.new_id()
+        look = partial(_look, saver, host, thread, known) if answers(given) else None
+        order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy, look)
+    order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
+    journal.known_questions = known[0] if known else None
+    return journal

@@ -1,0 +1,127 @@
+"""What a workflow is made of, fixed at its definition; what it names by a path or a URL opens at its first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import Durability, OnBusy
+from flowfn.context import current_world
+from flowfn.engine.lead import Ending, Fresh, Resume, lead
+from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.ports import Saver
+from flowfn.pregel.program import Program
+from flowfn.values import Checkpoint, Command, StateUpdate, Write
+
+if TYPE_CHECKING:
+    from flowfn.engine.frame import Frame
+    from flowfn.invocation.order import Order
+    from flowfn.pregel.amendment import Amendment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a workflow is made of, fixed at its definition.
+
+    `given` checks an input, and gives what it writes and the digest that tells the same call from another, empty where
+    no two are the same; `updates` says what updates of the state come to; `inside` runs it as a part of a run that
+    calls it.
+    """
+
+    program: Program
+    name: str
+    checkpointer: Any = None
+    settings: Settings = field(default_factory=Settings)
+    durability: Durability = "sync"
+    on_busy: OnBusy = "wait"
+    stream_mode: str | Sequence[str] = "updates"
+    context_schema: type[Any] | None = None
+    progress: bool = False
+    """Whether its runs show themselves, where somebody may see it."""
+    is_async: bool = False
+    """Whether a blocking caller is turned away before anything runs."""
+    given: Callable[[Any], tuple[Sequence[Write], str]]
+    updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
+    inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
+    lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (
+        lead(run, given)
+    )
+    """How a run of it is led; a front end may do something of its own before and after."""
+    commands: Callable[[Command[Any]], Sequence[Write]] | None = None
+    """What a command's update and goto write; None where the program takes neither."""
+    returned: Callable[[Ending, Any], Any]
+    """What `invoke` returns of an ending, given its result."""
+    part: Callable[[str], Setup | None] = lambda node: None
+    """The program that is nested in a node, if its state can be looked at."""
+    remembers: bool = False
+    """Whether, nested, it goes on from where it was when it last ran on the thread."""
+    translated: Callable[[BaseException], BaseException] = lambda error: error
+    """An error as the front end's users know it."""
+
+    def context_of(self, given: Any) -> Any:
+        """A call's context as its schema.
+
+        Raises:
+            ValidationError: it doesn't fit.
+        """
+        if given is None or self.context_schema is None:
+            return given
+        from flowfn.validation import validate
+
+        return validate(given, self.context_schema)
+
+    def settings_for(self, order: Order) -> Settings:
+        """The settings for one call."""
+        settings, context, executor = self.ready, self.context_of(order.context), order.config.executor
+        if context is not None:
+            settings = replace(settings, context=context)
+        return settings if executor is None else replace(settings, executor=executor)
+
+    @cached_property
+    def ready(self) -> Settings:
+        """The settings with the store and the cache opened, once: `memory://` lives as long as its workflow."""
+        settings = self.settings
+        if isinstance(settings.store, str | os.PathLike):
+            from flowfn.stores.opening import open_store
+
+            settings = replace(settings, store=open_store(settings.store))
+        if isinstance(settings.cache, str | os.PathLike):
+            from flowfn.caching.opening import open_cache
+
+            settings = replace(settings, cache=open_cache(settings.cache))
+        return settings
+
+    @property
+    def saver(self) -> Saver | None:
+        """The checkpointer, opened; a file that was closed meanwhile, or by a fork, is opened again."""
+        world = current_world.get()
+        found: Saver | None = self._configured() if world is None else world.saver(self._configured)
+        return found
+
+    def _configured(self) -> Saver | None:
+        if self.checkpointer is None:
+            return None
+        if self.checkpointer == "memory://":
+            return self._memory
+        return self._opened() if isinstance(self.checkpointer, str | os.PathLike) else self._itself
+
+    def _opened(self) -> Saver:
+        from checkpointers import open_saver
+
+        saver: Saver = open_saver(self.checkpointer)
+        return saver
+
+    @cached_property
+    def _itself(self) -> Saver:
+        """A checkpointer that is a saver."""
+        return self._opened()
+
+    @cached_property
+    def _memory(self) -> Saver:
+        """What `memory://` stands for: a saver that lives as long as the workflow."""
+        from checkpointers import MemorySaver
+
+        return MemorySaver()
