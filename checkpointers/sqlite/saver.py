@@ -1,7 +1,7 @@
 """The saver that keeps threads in one SQLite file, shared by threads and processes.
 
-Rule: all that waits for the writing lock is one transaction (`group_commit`). What transactions do is in
-`sqlite_rows`, how they begin and end in `flowfn.sqlite`.
+Rule: all that waits for the writing lock is one transaction (`group_commit`). What transactions do is in the files
+beside this one, how they begin and end in `flowfn.sqlite`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
 from checkpointers.leases import Held, Holder, label, listed
 from checkpointers.rules import END, busy, lease_lost, paged, tell, unknown_before
+from checkpointers.sqlite import commits as sqlite_commits
 from checkpointers.sqlite import pruning as sqlite_pruning
-from checkpointers.sqlite import rows as sqlite_rows
+from checkpointers.sqlite import reading as sqlite_reading
+from checkpointers.sqlite import sources as sqlite_sources
+from checkpointers.sqlite import threads as sqlite_threads
 from checkpointers.sqlite.heads import Heads
 from checkpointers.sqlite.schema import SCHEMA
 from checkpointers.sqlite.values import Values
@@ -75,7 +78,7 @@ class SqliteSaver(CheckpointSaver):
         lent: list[Lease] = []
         try:
             with self._database.writing() as db:
-                found = sqlite_rows.lease_of(db, thread)
+                found = sqlite_threads.lease_of(db, thread)
                 owner = None if found is None else found.live_owner()
                 if owner is not None and not force:
                     return Busy(label(owner))
@@ -90,7 +93,7 @@ class SqliteSaver(CheckpointSaver):
         try:
             with self._database.writing() as db:
                 for thread in dict.fromkeys(threads):
-                    found = sqlite_rows.lease_of(db, thread)
+                    found = sqlite_threads.lease_of(db, thread)
                     if found is None or found.live_owner() is None:
                         self._lend(db, found, thread, lent)
         except BaseException:
@@ -114,19 +117,19 @@ class SqliteSaver(CheckpointSaver):
 
     def next_call(self, workflow: str, after: str = "") -> str | None:
         with self._database.reading() as db:
-            return sqlite_rows.next_call(db, workflow, after)
+            return sqlite_threads.next_call(db, workflow, after)
 
     def release(self, lease: Lease) -> None:
         try:
             with self._database.writing() as db:
                 self._heads.leave(lease.thread)
-                sqlite_rows.take_back(db, lease)
+                sqlite_threads.take_back(db, lease)
         finally:
             self._holder.drop(lease)
 
     def _left_over(self, db: sqlite3.Cursor, workflow: str, call: str) -> Held | None:
         """The newest thread that waits to be continued and that nobody holds."""
-        waiting = sqlite_rows.unfinished(db, workflow, call)
+        waiting = sqlite_threads.unfinished(db, workflow, call)
         return next((held for held in waiting if held.live_owner() is None), None)
 
     def _lend(self, db: sqlite3.Cursor, held: Held | None, thread: str, lent: list[Lease]) -> Lease:
@@ -134,9 +137,9 @@ class SqliteSaver(CheckpointSaver):
         self._heads.leave(thread)
         owner, expires = self._holder.owner, self._holder.expiry()
         if held is None:
-            lease = sqlite_rows.lend_new(db, thread, owner, expires, self._heads)
+            lease = sqlite_threads.lend_new(db, thread, owner, expires, self._heads)
         else:
-            lease = sqlite_rows.lend(db, held.key, thread, owner, expires)
+            lease = sqlite_threads.lend(db, held.key, thread, owner, expires)
         lent.append(lease)
         self._holder.take(lease)  # before the row can be seen, or it would look abandoned
         return lease
@@ -145,7 +148,7 @@ class SqliteSaver(CheckpointSaver):
         """Push on the leases that are held; the heartbeat calls it, and tries again if it fails."""
         with suppress(SaverError), self._database.writing() as db:
             for lease in self._holder.leases():
-                sqlite_rows.renew(db, lease, self._holder.expiry())
+                sqlite_threads.renew(db, lease, self._holder.expiry())
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -190,7 +193,7 @@ class SqliteSaver(CheckpointSaver):
     def _apply(self, db: sqlite3.Cursor, commit: Commit) -> Exception | None:
         if commit.lease is not None and self._holder.refuses(commit.lease):
             return lease_lost(commit.thread, inherited=True)
-        return sqlite_rows.apply(db, commit, self._heads)
+        return sqlite_commits.apply(db, commit, self._heads)
 
     def _tell(self, commit: Commit) -> None:
         """A commit is durable; nobody who waits for one goes on before the lock is given back."""
@@ -200,7 +203,7 @@ class SqliteSaver(CheckpointSaver):
 
     def forget(self, thread: str, places: Collection[Place]) -> None:
         with self._database.writing() as db:
-            held = sqlite_rows.lease_of(db, thread)
+            held = sqlite_threads.lease_of(db, thread)
             if held is not None and (owner := held.live_owner()) is not None:
                 raise busy(thread, label(owner))
             if held is not None:
@@ -209,12 +212,12 @@ class SqliteSaver(CheckpointSaver):
 
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:
         with self._database.writing() as db:
-            sqlite_rows.keep_sources(db, sources)
+            sqlite_sources.keep_sources(db, sources)
 
     def delete_thread(self, thread_id: str) -> None:
         with self._database.writing() as db:
             self._heads.forget()
-            sqlite_rows.delete_thread(db, thread_id)
+            sqlite_threads.delete_thread(db, thread_id)
 
     def close(self) -> None:
         if self.closed:
@@ -223,7 +226,7 @@ class SqliteSaver(CheckpointSaver):
         if leases := self._holder.leases():
             with suppress(SaverError), self._database.writing() as db:
                 for lease in leases:
-                    sqlite_rows.take_back(db, lease)
+                    sqlite_threads.take_back(db, lease)
         self._holder.close()
         self._database.close()
 
@@ -236,11 +239,11 @@ class SqliteSaver(CheckpointSaver):
 
     def source(self, digest: str) -> bytes | None:
         with self._database.reading() as db:
-            return sqlite_rows.source(db, digest)
+            return sqlite_sources.source(db, digest)
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         with self._database.reading() as db:
-            return sqlite_rows.load(db, thread, namespace, checkpoint, self._values)
+            return sqlite_reading.load(db, thread, namespace, checkpoint, self._values)
 
     def history(
         self,
@@ -251,8 +254,8 @@ class SqliteSaver(CheckpointSaver):
         limit: int | None = None,
     ) -> Iterator[Loaded]:
         with self._database.reading() as db:
-            key = None if thread is None else sqlite_rows.thread_key(db, thread)
-            end = END if before is None else sqlite_rows.key_named(db, before, key, namespace)
+            key = None if thread is None else sqlite_threads.thread_key(db, thread)
+            end = END if before is None else sqlite_reading.key_named(db, before, key, namespace)
         if end is None:
             raise unknown_before(str(before))
         if thread is not None and key is None:
@@ -260,7 +263,7 @@ class SqliteSaver(CheckpointSaver):
 
         def read(before: int, size: int) -> tuple[list[Loaded], int]:
             with self._database.reading() as db:
-                return sqlite_rows.page(db, before, size, key, namespace, self._values)
+                return sqlite_reading.page(db, before, size, key, namespace, self._values)
 
         return paged(read, end, limit)
 
@@ -270,10 +273,10 @@ class SqliteSaver(CheckpointSaver):
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._database.reading() as db:
-            rows = sqlite_rows.listing(db, limit)
+            rows = sqlite_threads.listing(db, limit)
         return [found for row in rows if (found := listed(*row)) is not None]
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._database.reading() as db:
-            rows = sqlite_rows.listing(db, 1, thread)
+            rows = sqlite_threads.listing(db, 1, thread)
         return listed(*rows[0]) if rows else None

@@ -20,7 +20,7 @@ from checkpointers.conformance.rows import (
     write,
     writes,
 )
-from checkpointers.sqlite import rows
+from checkpointers.sqlite import commits
 from flowfn.errors import LeaseLost, SaverError
 from flowfn.ports import CheckpointRow, Commit, Versioned
 
@@ -42,13 +42,13 @@ def saver(file: Path) -> Iterator[SqliteSaver]:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the checkpoints for which a saver looked at what there is around them."""
     found: list[str] = []
-    look: Callable[..., None] = rows._look_and_put
+    look: Callable[..., None] = commits._look_and_put
 
     def noted(db: Any, heads: Any, thread: Any, row: CheckpointRow) -> None:
         found.append(row.id)
         look(db, heads, thread, row)
 
-    monkeypatch.setattr(rows, "_look_and_put", noted)
+    monkeypatch.setattr(commits, "_look_and_put", noted)
     return found
 
 
@@ -172,7 +172,7 @@ def test_what_was_undone_was_never_known(saver: SqliteSaver, monkeypatch: pytest
         raise SaverError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(rows, "_settle", full)
+        broken.setattr(commits, "_settle", full)
         (refusal,) = saver.commit([Commit(THREAD, None, [step(3)], status="done")])
     assert isinstance(refusal, SaverError)
     chain(saver, 3, 5)

@@ -1,0 +1,105 @@
+"""Checkpoints as they are read: with their values, and with what tasks wrote under them."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from checkpointers.short_forms import long_id, long_time, short_id
+from checkpointers.sqlite import writes as sqlite_writes
+from checkpointers.sqlite.channel_maps import Bases, key_of
+from checkpointers.sqlite.checkpoints import channel_map
+from checkpointers.sqlite.checksums import check
+from checkpointers.sqlite.threads import thread_key
+from checkpointers.sqlite.values import Values
+from flowfn.ports import CheckpointRow, Loaded, Versioned
+from flowfn.sqlite.errors import Damaged
+
+Cursor = sqlite3.Cursor
+
+_PARENT = """
+    CASE typeof(checkpoint.parent) WHEN 'integer' THEN
+        (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
+    ELSE checkpoint.parent END"""
+
+_OF = f"checkpoint.*, {_PARENT}"
+"""What there is to know of a checkpoint."""
+
+
+def load(db: Cursor, id: str, namespace: str, checkpoint: str | None, values: Values) -> Loaded | None:
+    """A checkpoint with its values and writes, or None."""
+    thread = thread_key(db, id)
+    if thread is None:
+        return None
+    where, given = _where(
+        thread=thread, namespace=namespace, id=None if checkpoint is None else short_id(checkpoint)
+    )
+    found = db.execute(
+        f"SELECT {_OF} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", given
+    ).fetchone()
+    return None if found is None else _loaded(db, id, found, values)
+
+
+def page(
+    db: Cursor, end: int, size: int, thread: int | None, namespace: str | None, values: Values
+) -> tuple[list[Loaded], int]:
+    """Checkpoints committed before the one of key `end`, the last first, and the key of the last of them."""
+    where, given = _where(thread=thread, namespace=namespace)
+    found = db.execute(
+        f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
+        (end, *given, size),
+    )
+    keys = [key for (key,) in found]
+    return [_load_key(db, key, values) for key in keys], keys[-1] if keys else 0
+
+
+def _load_key(db: Cursor, key: int, values: Values) -> Loaded:
+    """The checkpoint of a key that was just read in the same transaction."""
+    found = db.execute(
+        f"SELECT thread.id, {_OF} FROM checkpoint"
+        " JOIN thread ON thread.key = checkpoint.thread WHERE checkpoint.key = ?",
+        (key,),
+    ).fetchone()
+    return _loaded(db, found[0], found[1:], values)
+
+
+def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:
+    """The key of a checkpoint of this id; one of the namespace asked for goes before any other."""
+    where, values = _where(thread=thread, id=short_id(id))
+    found = db.execute(f"SELECT namespace = ?, key FROM checkpoint WHERE {where}", (namespace, *values))
+    return max(((own or 0, key) for own, key in found), default=(0, None))[1]
+
+
+def _where(**columns: Any) -> tuple[str, list[Any]]:
+    """The condition that a checkpoint was put and has these values; None stands for any."""
+    given = {name: value for name, value in columns.items() if value is not None}
+    return " AND ".join(["body IS NOT NULL", *(f"{name} = ?" for name in given)]), [*given.values()]
+
+
+def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> Loaded:
+    *columns, crc, parent = found
+    key, _, namespace, id, _, step, source, created_at, body, metadata, _, _ = columns
+    try:
+        check(columns, crc)
+        held = channel_map(db, columns, Bases()).whole()
+        keys = {channel: value for channel, place in held.items() if (value := key_of(place)) is not None}
+        parts = values.read(db, keys)
+        writes = sqlite_writes.read(db, key)
+    except Damaged as error:
+        raise Damaged(f"thread {thread!r}, checkpoint {long_id(id)!r}: {error}") from None
+    row = CheckpointRow(
+        namespace,
+        long_id(id),
+        None if parent is None else long_id(parent),
+        step,
+        source,
+        long_time(created_at),
+        body,
+        metadata,
+        {channel: place[0] for channel, place in held.items()},
+        {
+            channel: Versioned(place[0], *(parts.get(channel) or place[1:] or (None,)))
+            for channel, place in held.items()
+        },
+    )
+    return Loaded(thread, row, writes)
