@@ -14,7 +14,7 @@ tools, and `agent_routes` says where to go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.lazy import lazily
@@ -59,6 +59,12 @@ StateSchemaType = type[Any]
 
 StructuredResponseSchema = dict[str, Any] | type[Any]
 """A JSON schema, or a pydantic model."""
+
+
+_MOVED = (
+    "create_react_agent has been moved to `langchain.agents`. Please update your import to"
+    " `from langchain.agents import create_agent`."
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -124,22 +130,12 @@ def create_react_agent(
     """
     if version not in ("v1", "v2"):
         raise ValueError(f"Invalid version {version}. Supported versions are 'v1' and 'v2'.")
-    if "config_schema" in deprecated_kwargs:
-        warn(
-            "`config_schema` is deprecated. Please use `context_schema` instead.", LangGraphDeprecatedSinceV10
-        )
-        context_schema = deprecated_kwargs.pop("config_schema")
-    if deprecated_kwargs:
-        raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated_kwargs}")
+    context_schema = _context_schema(context_schema, deprecated_kwargs)
     plain = answers_messages(model)
     node, provided = _tool_node(tools, plain)
     choice = Choice(_model(model, [*node.tools_by_name.values(), *provided]))
     if not plain and uses_langchain():
-        warn(
-            "create_react_agent has been moved to `langchain.agents`. Please update your import to"
-            " `from langchain.agents import create_agent`.",
-            LangGraphDeprecatedSinceV10,
-        )
+        warn(_MOVED, LangGraphDeprecatedSinceV10)
     structured = response_format is not None
     schema = default_state(dicts=plain, structured=structured) if state_schema is None else state_schema
     check_state(schema, structured=structured)
@@ -150,23 +146,15 @@ def create_react_agent(
         direct=_direct(node),
         hooked=post_model_hook is not None,
     )
-
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema, context_schema)
     read = prompt_action(prompt, lambda state: value_of(state, "messages"), as_dict=plain)
-    builder.add_node(
-        "agent",
-        CallModel(choice, read, name, routes.direct),
-        input_schema=schema if pre_model_hook is None else with_model_input(schema),
-    )
-    if node.tools_by_name:
-        builder.add_node("tools", node)
-    if pre_model_hook is not None:
-        builder.add_node("pre_model_hook", pre_model_hook)
-    if post_model_hook is not None:
-        builder.add_node("post_model_hook", post_model_hook)
-    if structured:
-        text, form = response_format if isinstance(response_format, tuple) else (None, response_format)
-        builder.add_node("generate_structured_response", Structure(choice, form, text, plain))
+    nodes = {
+        "agent": CallModel(choice, read, name, routes.direct),
+        "tools": node if node.tools_by_name else None,
+        "pre_model_hook": pre_model_hook,
+        "post_model_hook": post_model_hook,
+        "generate_structured_response": _structure(choice, response_format, plain),
+    }
+    builder = _with_nodes(StateGraph(schema, context_schema), nodes)
     connect(builder, routes)
     return builder.compile(
         checkpointer=checkpointer,
@@ -176,6 +164,24 @@ def create_react_agent(
         debug=debug,
         name=name,
     )
+
+
+def _context_schema(given: Any, deprecated: dict[str, Any]) -> Any:
+    """The class of the context, which also goes by an older name.
+
+    Raises:
+        TypeError: there are other arguments, which nobody knows.
+    """
+    if "config_schema" in deprecated:
+        warn(
+            "`config_schema` is deprecated. Please use `context_schema` instead.",
+            LangGraphDeprecatedSinceV10,
+            depth=4,
+        )
+        given = deprecated.pop("config_schema")
+    if deprecated:
+        raise TypeError(f"create_react_agent() got unexpected keyword arguments: {deprecated}")
+    return given
 
 
 def _tool_node(tools: Sequence[Any] | ToolNode, plain: bool) -> tuple[ToolNode, list[dict[str, Any]]]:
@@ -197,6 +203,26 @@ def _direct(node: ToolNode) -> frozenset[str]:
 
 def _model(model: Any, tools: Sequence[Any]) -> Any:
     return model if chooses_model(model) else ready(model, tools)
+
+
+def _structure(choice: Choice, response_format: Any, plain: bool) -> Structure | None:
+    """The node of the structured answer, where one is asked for."""
+    if response_format is None:
+        return None
+    text, form = response_format if isinstance(response_format, tuple) else (None, response_format)
+    return Structure(choice, form, text, plain)
+
+
+def _with_nodes(
+    builder: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any]
+) -> StateGraph[Any, Any, Any, Any]:
+    """The graph with those nodes that there are; the model's also reads what a hook before it says."""
+    hooked, schema = nodes["pre_model_hook"] is not None, builder.state_schema
+    seen = {"agent": with_model_input(schema) if hooked else schema}
+    for name, action in nodes.items():
+        if action is not None:
+            builder.add_node(name, action, input_schema=seen.get(name))
+    return builder
 
 
 def _should_bind_tools(model: Any, tools: Sequence[Any], num_builtin: int = 0) -> bool:
