@@ -27,6 +27,7 @@ from flowfn.ports import (
     CheckpointRow,
     Commit,
     Lease,
+    Loaded,
     Saver,
     Status,
     Versioned,
@@ -56,33 +57,16 @@ def apply_updates(
     setup, where = part_at(setup, where)
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
-    stored = (
-        Checkpoint("", step=-1)
-        if loaded is None
-        else decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
-    )
-    forget_ways(stored, program)
-    before = amended(program, stored, ledger.commanded)
+    before = amended(program, _stored(saver, loaded, program), ledger.commanded)
     amendment = setup.updates(before, updates)
     at_head = where.checkpoint_id is None or _is_head(saver, where)
-    if not at_head:
-        ledger = Ledger()
-    changes = apply(program, before, [*amendment.batches, *_left(program, before, ledger, amendment)])
-    after = advance(before, changes)
-    after.updated = None  # what was due before is due still, whether or not the updates changed its channels
-    after.id, after.parent = new_id(), before.id or None
-    after.step, after.source = before.step + 1, amendment.source
-    if amendment.source == "input" and loaded is None:
-        after.step = -1
-    if amendment.copies:
-        after.parent = before.parent
-    after.created_at = datetime.now(UTC).isoformat()
-    after.call = before.call
+    left = _left(program, before, ledger if at_head else Ledger(), amendment)
+    after = _after(program, before, amendment, left)
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
+    records = amendment.records if loaded is not None and at_head else {}
     items: list[CheckpointRow | Writes] = [
         Writes(where.checkpoint_ns, before.id, _rows(saver.serde, path, writes))
-        for path, writes in amendment.records.items()
-        if loaded is not None and at_head
+        for path, writes in records.items()
     ]
     whole = amendment.copies  # beside the old one it shares nothing with it
     items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
@@ -93,10 +77,31 @@ def apply_updates(
     return located(thread, where.checkpoint_ns, after.id, after.metadata)
 
 
+def _stored(saver: Saver, loaded: Loaded | None, program: Program) -> Checkpoint:
+    """What the program is left with of a stored checkpoint; an empty one where nothing is stored."""
+    if loaded is None:
+        return Checkpoint("", step=-1)
+    stored = decode_checkpoint(saver.serde, loaded.checkpoint, program.channels)
+    forget_ways(stored, program)
+    return stored
+
+
 def _is_head(saver: Saver, where: RunConfig) -> bool:
     assert where.thread_id is not None
     head = saver.load(where.thread_id, where.checkpoint_ns)
     return head is not None and head.checkpoint.id == where.checkpoint_id
+
+
+def _after(program: Program, before: Checkpoint, amendment: Amendment, left: Sequence[Batch]) -> Checkpoint:
+    """The checkpoint that an amendment makes, with what the due tasks add."""
+    after = advance(before, apply(program, before, [*amendment.batches, *left]))
+    after.updated = None  # what was due before is due still, whether or not the updates changed its channels
+    begins = amendment.source == "input" and not before.id
+    after.id, after.parent = new_id(), before.parent if amendment.copies else before.id or None
+    after.step, after.source = -1 if begins else before.step + 1, amendment.source
+    after.created_at = datetime.now(UTC).isoformat()
+    after.call = before.call
+    return after
 
 
 def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amendment) -> list[Batch]:
