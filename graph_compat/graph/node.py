@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition
@@ -89,28 +89,31 @@ class Step:
 
     def run(self, state: Any) -> list[Write]:
         """The node's writes, for a blocking run."""
+        pushed = pushes(self.schema)
         run = node_run(self.action.name, state, self.trace_policy)
         if run is None:
-            return self._run(state, None)
+            value = self._value(state, None)
+            writes = self._writes(pushed, value)
+            return self._led(value, writes, None) if self.branches else writes
         with run as watched:
-            return self._run(state, watched)
+            watched.value = value = self._value(state, watched)
+            return self._led(value, self._writes(pushed, value), watched)
 
-    def _run(self, state: Any, watched: NodeRun | None) -> list[Write]:
-        call, pushed = self.action.blocking, pushes(self.schema)
+    def _value(self, state: Any, watched: NodeRun | None) -> Any:
+        """What the action comes to."""
+        call = self.action.blocking
         assert call is not None
         try:
-            value = call(state)
+            return call(state)
         except (Arrived, GraphInterrupt) as signal:
-            value = _unwound(signal)
-            if watched is not None:
-                watched.signal = signal
+            return _unwound(signal, watched)
         except BaseException as error:
             if type(error) is not _asyncio_cancellation():
                 raise
             raise NodeCancelledError(self.action.name) from error
-        if watched is not None:
-            watched.value = value
-        writes = self._writes(pushed, value)
+
+    def _led(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
+        """The writes, with those of where the branches lead."""
         for branch in self.branches:
             path, seen = branch.path, self._seen_by(branch, value, writes)
             assert path.blocking is not None
@@ -120,30 +123,32 @@ class Step:
 
     async def run_on_loop(self, state: Any) -> list[Write]:
         """`run` for asyncio."""
+        pushed = pushes(self.schema)
         run = node_run_on_loop(self.action.name, state, self.trace_policy)
         if run is None:
-            return await self._run_on_loop(state, None)
+            value = await self._value_on_loop(state, None)
+            writes = self._writes(pushed, value)
+            return await self._led_on_loop(value, writes, None) if self.branches else writes
         async with run as watched:
-            return await self._run_on_loop(state, watched)
+            watched.value = value = await self._value_on_loop(state, watched)
+            return await self._led_on_loop(value, self._writes(pushed, value), watched)
 
-    async def _run_on_loop(self, state: Any, watched: NodeRun | None) -> list[Write]:
+    async def _value_on_loop(self, state: Any, watched: NodeRun | None) -> Any:
+        """`_value` for asyncio."""
         import asyncio
 
-        pushed = pushes(self.schema)
         try:
-            value = await awaited(self.action, state)
+            return await awaited(self.action, state)
         except (Arrived, GraphInterrupt) as signal:
-            value = _unwound(signal)
-            if watched is not None:
-                watched.signal = signal
+            return _unwound(signal, watched)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             raise NodeCancelledError(self.action.name) from error
-        if watched is not None:
-            watched.value = value
-        writes = self._writes(pushed, value)
+
+    async def _led_on_loop(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
+        """`_led` for asyncio."""
         for branch in self.branches:
             path, seen = branch.path, self._seen_by(branch, value, writes)
             asked = partial(awaited, path)
@@ -218,10 +223,17 @@ def _awaited_here(coroutine: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
-def _unwound(signal: Arrived | GraphInterrupt) -> Any:
+def _unwound(signal: Arrived | GraphInterrupt, watched: NodeRun | None) -> Any:
     """What a node comes to whose code a signal unwound: a command from the graph in it, or a question."""
-    if isinstance(signal, Arrived):
-        return signal.args[0]
+    if not isinstance(signal, Arrived):
+        _ask(signal)
+    if watched is not None:
+        watched.signal = signal
+    return signal.args[0]
+
+
+def _ask(signal: GraphInterrupt) -> NoReturn:
+    """Ask what the node's code raised as a question, however often it is answered."""
     frame = current_frame.get()
     assert frame is not None
     if frame.told:
