@@ -182,7 +182,7 @@ class Stateful:
         return where
 
     async def _on_saver(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        from flowfn.engine.lead import on_saver
+        from flowfn.engine.leasing import on_saver
         from flowfn.invocation import loop_hosts
 
         saver, host = self._saver(), loop_hosts().own

@@ -4,8 +4,9 @@ Rule: nothing here imports asyncio, threading, time or random, or awaits anythin
 (host, journal, cache). Blocking ports answer by blocking, so that `drive` can run the very same
 coroutines with one `send`; `drive` refuses one that suspends.
 
-- A run: `lead` takes it from its lease to its status, `superstep` step by step; `run` is what its tasks share, `root`
-  what it shares with `nesting`'s. `turns`, `slots`: who waits for a place; `deadline`: how long a step may take.
+- A run: `leasing` takes its thread, `lead` takes it to its status: `entering` begins, `superstep` goes step by step.
+  `run` is what its tasks share, `root` what it shares with `nesting`'s. `turns`, `slots`: who waits for a place;
+  `deadline`: how long a step may take.
 - A call: `spawn` says who it is, `attempt` runs it; `call`, `frame`, `ids` and `injection` are what it is, sees and is
   given. `elsewhere`: on an executor; `caching`: not at all; `once`: chance; `drive`: without an event loop.
 - What is kept: `journal` decides when, `backlog` does it later, `notes` ride along. `rows` and `thinning` spell

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowfn.engine.causes import cause_of, cause_of_orphan
-from flowfn.engine.lead import enter_recorded
+from flowfn.engine.entering import enter_recorded
 from flowfn.engine.superstep import go_on
 from flowfn.errors import Suspended
 

@@ -14,7 +14,9 @@ from flowfn.config import RunConfig
 from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition
 from flowfn.engine.drive import drive
-from flowfn.engine.lead import Ending, Fresh, give_back, on_saver
+from flowfn.engine.entering import Fresh
+from flowfn.engine.lead import Ending
+from flowfn.engine.leasing import give_back, on_saver
 from flowfn.engine.run import PREVIOUS, Hosts, Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput

@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any
 
 from flowfn.definition import Definition
-from flowfn.engine.lead import Fresh
+from flowfn.engine.entering import Fresh
 from flowfn.errors import InvalidInput
 from flowfn.identity.digest import exact
 from flowfn.identity.factories import given_to_factory, given_to_object

@@ -8,7 +8,8 @@ wait for it. Front ends get from here what of the engine they hold as well.
   a part of the run that it is made in.
 """
 
-from flowfn.engine.lead import Ending, Fresh, Resume, lead
+from flowfn.engine.entering import Fresh, Resume
+from flowfn.engine.lead import Ending, lead
 from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.invocation.nesting import is_part_of, nest
 from flowfn.invocation.order import Names, Order, Started

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
-from flowfn.engine.lead import Ending, Fresh
+from flowfn.engine.entering import Fresh
+from flowfn.engine.lead import Ending
 from flowfn.engine.nesting import execute_nested, nested
 from flowfn.engine.run import Hosts
 from flowfn.errors import Suspended

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability, OnBusy
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
+from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.journal import Journal
-from flowfn.engine.lead import Ending, Fresh, Resume, asked_by_now, give_back, take_lease
+from flowfn.engine.lead import Ending
+from flowfn.engine.leasing import asked_by_now, give_back, take_lease
 from flowfn.engine.run import Hosts, Run, refused_async
 from flowfn.errors import FlowError, UnknownThread
 from flowfn.events import RunEnded, RunStarted

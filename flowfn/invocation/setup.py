@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy
 from flowfn.context import current_world
-from flowfn.engine.lead import Ending, Fresh, Resume, lead
+from flowfn.engine.entering import Fresh, Resume
+from flowfn.engine.lead import Ending, lead
 from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
