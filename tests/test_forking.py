@@ -93,7 +93,7 @@ from flowfn.encryption import KeyRing
 from flowfn.stores import InMemoryStore
 
 keys = KeyRing({"k": KeyRing.new_key()})
-for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys), InMemoryStore(), MemoryCache()):
+for keeper in (MemorySaver(), EncryptedSaver(MemorySaver(), keys)._known, InMemoryStore(), MemoryCache()):
     with keeper._lock:
         in_a_child(lambda: print(keeper._lock.locked(), flush=True))
         print(keeper._lock.locked())

@@ -1,59 +1,28 @@
-"""A saver whose rows are encrypted, around any other.
+"""The saver that encrypts: around any other, which keeps bytes and needs no key.
 
-Rule: rows are sealed on their way in and opened on their way out; in between is a saver that keeps bytes
-and needs no key. Each piece is bound to its place: a write to its checkpoint, task, index and channel; a
-value to its channel and version; a delta to the very bytes that it changes as well; a checkpoint to all that
-its row says and to the values that it holds, empty ones too. So a row that was changed, moved, swapped or
-put there is refused, and so is one that is missing from a checkpoint. An older copy of a whole thread, put in its
-place, isn't noticed.
+Rule: rows are sealed on their way in and opened on their way out, and nothing of them is plain in between.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from checkpointers.base import CheckpointSaver, ThreadRows
+from checkpointers.encrypted.known import Known
+from checkpointers.encrypted.places import Tags, tags_of
+from checkpointers.encrypted.sealing import CALLS, Sealing
 from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.opening import Target, open_saver
-from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
-from flowfn.encryption.keys import key_id, place
+from flowfn.encryption.keys import place
 from flowfn.errors import CorruptDataError, DecryptionError, InvalidInput, SaverError
-from flowfn.forking import each_after_fork
-from flowfn.ports import (
-    Begin,
-    Busy,
-    CheckpointRow,
-    Commit,
-    Lease,
-    Loaded,
-    SourceKeeper,
-    ThreadRow,
-    Versioned,
-    WriteRow,
-    Writes,
-)
+from flowfn.ports import Busy, CheckpointRow, Commit, Lease, Loaded, SourceKeeper, ThreadRow, Writes
 
-_TAG_BYTES = 16
-_LENGTH_BYTES = 4
-_VERSION_BYTES = 8
-_NOTHING = (0, "")
-_REMEMBERED = 1024
 _SOURCES = "flowfn sources"
 """The scope of the source of functions, which is of all threads."""
-
-_CALLS = "flowfn calls"
-"""The scope of the digests of calls, which are looked for in all threads."""
-
-Tags = Mapping[str, tuple[int, str]]
-"""By channel: its version, and the end of its sealed value in hex, "" where it is empty."""
-
-_Spot = tuple[str, str, str]
 
 
 class EncryptedSaver(CheckpointSaver):
@@ -78,12 +47,8 @@ class EncryptedSaver(CheckpointSaver):
         self.saver = open_saver(target)
         self.keys = keys
         super().__init__(serde=self.saver.serde)
-        self._known: OrderedDict[_Spot, Tags] = OrderedDict()
-        self._renew_lock()
-        _renewed_after_fork(self)
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
+        self._sealing = Sealing(keys)
+        self._known = Known()
 
     @property
     def inline(self) -> bool:
@@ -105,7 +70,7 @@ class EncryptedSaver(CheckpointSaver):
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         for id in self.keys.ids:
-            lease = self.saver.adopt(workflow, self.keys.hide(call, _CALLS, id))
+            lease = self.saver.adopt(workflow, self.keys.hide(call, CALLS, id))
             if lease is not None:
                 return self._checked(lease, call)
         self._refuse_to_begin_again(workflow)
@@ -119,7 +84,7 @@ class EncryptedSaver(CheckpointSaver):
         hidden = self._inner.next_call(workflow)
         while hidden is not None:
             try:
-                self.keys.reveal(hidden, _CALLS)
+                self.keys.reveal(hidden, CALLS)
                 after = hidden.partition(".")[0] + "/"  # which is what follows "." in the order of characters
             except DecryptionError as error:
                 self._refuse_left_over(workflow, hidden, error)
@@ -142,7 +107,7 @@ class EncryptedSaver(CheckpointSaver):
         try:
             begun = None
             for loaded in self.saver.history(lease.thread):
-                if begun := self._begun(loaded):
+                if begun := self._sealing.begun(loaded):
                     break
             if begun is not None and begun != call:
                 raise DecryptionError(
@@ -153,11 +118,6 @@ class EncryptedSaver(CheckpointSaver):
             self.saver.release(lease)
             raise
         return lease
-
-    def _begun(self, loaded: Loaded) -> str:
-        """The call that a checkpoint was saved for the beginning of, or ""."""
-        row = loaded.checkpoint
-        return _split(self.keys.open(row.metadata, loaded.thread, _of_metadata(row)))[0]
 
     def release(self, lease: Lease) -> None:
         self.saver.release(lease)
@@ -171,14 +131,14 @@ class EncryptedSaver(CheckpointSaver):
 
     def delete_thread(self, thread_id: str) -> None:
         self.saver.delete_thread(thread_id)
-        self._unlearn(thread_id)
+        self._known.forget(thread_id)
 
     def places(self, thread: str) -> list[Place]:
         return self._inner.places(thread)
 
     def forget(self, thread: str, places: Collection[Place]) -> None:
         self._inner.forget(thread, places)
-        self._unlearn(thread)
+        self._known.forget(thread)
 
     @property
     def _inner(self) -> CheckpointSaver:
@@ -189,18 +149,13 @@ class EncryptedSaver(CheckpointSaver):
             )
         return self.saver
 
-    def _unlearn(self, thread: str) -> None:
-        with self._lock:
-            for spot in [spot for spot in self._known if spot[0] == thread]:
-                del self._known[spot]
-
     def close(self) -> None:
         self.saver.close()
 
     def _listed(self, row: ThreadRow) -> ThreadRow:
         """The row of a thread. What it calls `call` is opaque to everybody, so that one without a key still lists."""
         with suppress(DecryptionError):
-            return row._replace(call=self.keys.reveal(row.call, _CALLS))
+            return row._replace(call=self.keys.reveal(row.call, CALLS))
         return row
 
     # -- writing ------------------------------------------------------------------------------------
@@ -214,7 +169,7 @@ class EncryptedSaver(CheckpointSaver):
         for item in commit.items:
             if isinstance(item, Writes):
                 rows = [
-                    self._sealed_write(commit.thread, item.namespace, item.checkpoint, row)
+                    self._sealing.write(commit.thread, item.namespace, item.checkpoint, row)
                     for row in item.rows
                 ]
                 items.append(Writes(item.namespace, item.checkpoint, rows))
@@ -223,66 +178,23 @@ class EncryptedSaver(CheckpointSaver):
                 call = call if item.namespace else ""
             else:
                 items.append(item)  # which the inner saver refuses
-        return replace(commit, items=items, begin=self._sealed_begin(commit.begin))
-
-    def _sealed_begin(self, begin: Begin | None) -> Begin | None:
-        if begin is None or not begin.call:
-            return begin
-        return Begin(begin.workflow, self.keys.hide(begin.call, _CALLS))
-
-    def _sealed_write(self, thread: str, namespace: str, checkpoint: str, row: WriteRow) -> WriteRow:
-        value = self.keys.seal(row.value, thread, _of_write(namespace, checkpoint, row))
-        return row._replace(task=self.keys.hide(row.task, thread), value=value)
+        return replace(commit, items=items, begin=self._sealing.begin(commit.begin))
 
     def _sealed_checkpoint(self, thread: str, row: CheckpointRow, call: str) -> CheckpointRow:
-        """A checkpoint, sealed; the first one of a run says of which call it is."""
-        shared = self._shared(thread, row)
-        values = {
-            channel: self._sealed_value(thread, row.namespace, channel, held, shared.get(channel, _NOTHING))
-            for channel, held in row.values.items()
-        }
-        tags = _tags(row.versions, values, shared)
-        self._remember((thread, row.namespace, row.id), tags)
-        return replace(
-            row,
-            values=values,
-            body=self.keys.seal(row.body, thread, _of_checkpoint(row, tags)),
-            metadata=self.keys.seal(_joined(call, row.metadata), thread, _of_metadata(row)),
-        )
-
-    def _sealed_value(
-        self, thread: str, namespace: str, channel: str, held: Versioned, old: tuple[int, str]
-    ) -> Versioned:
-        """A value, sealed; a delta says of which version it changes, and is bound to the very bytes of that."""
-        version = held.version
-        if held.deltas:
-            changed, tag = old
-            delta = changed.to_bytes(_VERSION_BYTES, "big") + held.deltas[0]
-            sealed = self.keys.seal(delta, thread, _of_delta(namespace, channel, version, tag))
-            return held._replace(deltas=(sealed,))
-        if held.value is None:
-            return held
-        return held._replace(value=self.keys.seal(held.value, thread, _of_value(namespace, channel, version)))
+        sealed, tags = self._sealing.checkpoint(thread, row, call, self._shared(thread, row))
+        self._known.keep((thread, row.namespace, row.id), tags)
+        return sealed
 
     def _shared(self, thread: str, row: CheckpointRow) -> Tags:
         """The values that a new checkpoint may have from its parent, or from the last one if it names none."""
         if row.versions.keys() <= row.values.keys() and not any(held.deltas for held in row.values.values()):
             return {}
         if row.parent is not None:
-            with self._lock:
-                known = self._known.get((thread, row.namespace, row.parent))
+            known = self._known.get((thread, row.namespace, row.parent))
             if known is not None:
                 return known
         parent = self.saver.load(thread, row.namespace, row.parent)
-        return {} if parent is None else _tags(parent.checkpoint.versions, parent.checkpoint.values, {})
-
-    def _remember(self, spot: _Spot, tags: Tags) -> None:
-        """Keep what the next checkpoint is likely to share, so that saving it reads nothing."""
-        with self._lock:
-            self._known[spot] = tags
-            self._known.move_to_end(spot)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+        return {} if parent is None else tags_of(parent.checkpoint.versions, parent.checkpoint.values, {})
 
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:
         if not isinstance(self.saver, SourceKeeper):
@@ -329,45 +241,12 @@ class EncryptedSaver(CheckpointSaver):
     def _opened(self, loaded: Loaded) -> Loaded:
         row, thread = loaded.checkpoint, loaded.thread
         try:
-            return Loaded(thread, self._opened_checkpoint(thread, row), self._opened_writes(loaded))
+            opened, tags = self._sealing.opened_checkpoint(thread, row)
+            writes = self._sealing.opened_writes(loaded)
         except DecryptionError as error:
             raise type(error)(f"Thread {thread!r}, checkpoint {row.id!r}: {error}") from None
-
-    def _opened_checkpoint(self, thread: str, row: CheckpointRow) -> CheckpointRow:
-        tags = _tags(row.versions, row.values, {})
-        values = {
-            channel: self._opened_value(thread, row.namespace, channel, held)
-            for channel, held in row.values.items()
-        }
-        body = self.keys.open(row.body, thread, _of_checkpoint(row, tags))
-        _, metadata = _split(self.keys.open(row.metadata, thread, _of_metadata(row)))
-        self._remember((thread, row.namespace, row.id), tags)
-        return replace(row, values=values, body=body, metadata=metadata)
-
-    def _opened_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
-        if held.value is None:
-            return held
-        version, opened = held.version, []
-        parts = (held.value, *held.deltas)
-        for sealed, under in zip(parts[:0:-1], parts[-2::-1], strict=True):
-            delta = self.keys.open(sealed, thread, _of_delta(namespace, channel, version, _tag(under)))
-            version = int.from_bytes(delta[:_VERSION_BYTES], "big")
-            opened.append(delta[_VERSION_BYTES:])
-        value = self.keys.open(held.value, thread, _of_value(namespace, channel, version))
-        return Versioned(held.version, value, tuple(reversed(opened)))
-
-    def _opened_writes(self, loaded: Loaded) -> list[WriteRow]:
-        used = {key_id(row.value) for row in loaded.writes}
-        tasks = {
-            hidden: self.keys.reveal(hidden, loaded.thread) for hidden in {row.task for row in loaded.writes}
-        }
-        rows = [self._opened_write(loaded, row._replace(task=tasks[row.task])) for row in loaded.writes]
-        # A saver tells rows of one task by its hidden id, which another key hides as another.
-        return merged(rows) if len(used) > 1 else rows
-
-    def _opened_write(self, loaded: Loaded, row: WriteRow) -> WriteRow:
-        where = _of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, row)
-        return row._replace(value=self.keys.open(row.value, loaded.thread, where))
+        self._known.keep((thread, row.namespace, row.id), tags)
+        return Loaded(thread, opened, writes)
 
 
 @contextmanager
@@ -379,62 +258,3 @@ def _refusing() -> Iterator[None]:
         raise
     except CorruptDataError as error:
         raise DecryptionError(str(error)) from error
-
-
-def _joined(call: str, metadata: bytes) -> bytes:
-    named = call.encode("utf-8", "surrogatepass")
-    return len(named).to_bytes(_LENGTH_BYTES, "big") + named + metadata
-
-
-def _split(data: bytes) -> tuple[str, bytes]:
-    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
-    return data[_LENGTH_BYTES:end].decode("utf-8", "surrogatepass"), data[end:]
-
-
-# -- places -------------------------------------------------------------------------------------------
-
-
-def _of_write(namespace: str, checkpoint: str, row: WriteRow) -> bytes:
-    return place("write", namespace, checkpoint, row.task, str(row.index), row.channel, row.path)
-
-
-def _of_value(namespace: str, channel: str, version: int) -> bytes:
-    return place("value", namespace, channel, str(version))
-
-
-def _of_delta(namespace: str, channel: str, version: int, changed: str) -> bytes:
-    return place("delta", namespace, channel, str(version), changed)
-
-
-def _of_metadata(row: CheckpointRow) -> bytes:
-    return place("metadata", row.namespace, row.id)
-
-
-def _of_checkpoint(row: CheckpointRow, tags: Tags) -> bytes:
-    parent = () if row.parent is None else (row.parent,)
-    described = (row.namespace, row.id, str(row.step), row.source, row.created_at, str(len(parent)), *parent)
-    held = (part for name, (version, tag) in sorted(tags.items()) for part in (name, str(version), tag))
-    return place("checkpoint", *described, *held)
-
-
-def _tags(versions: Mapping[str, int], values: Mapping[str, Versioned], shared: Tags) -> Tags:
-    """What each channel of a checkpoint holds: put with it, shared at the same version, or nothing."""
-    tags = {}
-    for channel, version in versions.items():
-        held = values.get(channel)
-        if held is not None:
-            last = held.deltas[-1] if held.deltas else held.value
-            tags[channel] = (version, "" if last is None else _tag(last))
-        elif (old := shared.get(channel)) is not None and old[0] == version:
-            tags[channel] = old
-        else:
-            tags[channel] = (version, "")
-    return tags
-
-
-def _tag(sealed: bytes) -> str:
-    """What a sealed value is told by: the end of its bytes."""
-    return sealed[-_TAG_BYTES:].hex()
-
-
-_renewed_after_fork = each_after_fork(EncryptedSaver._renew_lock)
