@@ -1,7 +1,8 @@
 """Savers that were written for LangGraph, as flowfn's.
 
-`saver` is the adapter; `methods` calls the other's methods, whichever of them it has, `rows` translates what they take
-and give, and `errors` says what goes wrong with them. Importing this brings no event loop along.
+`adapting` says which they are, and `saver` is the adapter; `reading` finds what the other has. `methods` calls the
+other's methods, whichever of them it has, `rows` translates what they take and give, and `errors` says what goes wrong
+with them. Importing this brings no event loop along.
 """
 
 from typing import TYPE_CHECKING
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING
 from flowfn.lazy import lazily
 
 if TYPE_CHECKING:
-    from checkpointers.foreign.saver import ForeignSaver, adapted, is_foreign
+    from checkpointers.foreign.adapting import adapted, is_foreign
+    from checkpointers.foreign.saver import ForeignSaver
 
 __all__ = ["ForeignSaver", "adapted", "is_foreign"]
 
-__getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, ".saver"))
+_HOMES = {"ForeignSaver": ".saver", "adapted": ".adapting", "is_foreign": ".adapting"}
+
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -15,15 +15,14 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import count
-from typing import Any, TypeGuard
+from typing import Any
 
 from checkpointers.base import CheckpointSaver, ThreadRows
-from checkpointers.foreign.methods import TWIN, Methods
+from checkpointers.foreign import reading
+from checkpointers.foreign.methods import Methods
 from checkpointers.foreign.rows import (
     CALL,
     RECORD,
@@ -42,9 +41,8 @@ from checkpointers.foreign.rows import (
 from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
-from checkpointers.rules import PAGE, concerns_thread, lease_lost, now, strange_item, tell, unknown_before
+from checkpointers.rules import concerns_thread, lease_lost, now, strange_item, tell
 from flowfn.errors import SaverError
-from flowfn.logs import logger
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -52,7 +50,6 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
-    Saver,
     Serializer,
     ThreadRow,
     Writes,
@@ -60,46 +57,9 @@ from flowfn.ports import (
     with_configurable,
 )
 
-METHODS = ("put", "put_writes", "get_tuple", "list")
-"""What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
-
-_COLOURS = ("", TWIN)
 _DIGITS = 10**16
 _BITS = 31
 """What a version has of its place: digits as text, bits as a number, which savers keep in 64 of them."""
-
-
-def is_foreign(target: Any) -> TypeGuard[Any]:
-    """Whether something is a saver that is used through LangGraph's methods.
-
-    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any.
-    """
-    if isinstance(target, CheckpointSaver):
-        return _replaces_methods(type(target))
-    if isinstance(target, type | Saver):
-        return False
-    return any(all(hasattr(target, prefix + name) for name in METHODS) for prefix in _COLOURS)
-
-
-@lru_cache(maxsize=256)
-def _replaces_methods(kind: type) -> bool:
-    names = [prefix + name for prefix in _COLOURS for name in METHODS]
-    return any(getattr(kind, name) is not getattr(CheckpointSaver, name) for name in names)
-
-
-def adapted(saver: Any) -> ForeignSaver:
-    """The adapter of a saver: the same one for as long as anybody has it, so that its leases are shared."""
-    with _adapting:
-        found = _adapters.get(id(saver))
-        if found is None:
-            found = _adapters[id(saver)] = ForeignSaver(saver)
-            logger.info(
-                "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "
-                "commit isn't one transaction",
-                type(saver).__name__,
-            )
-        found.note_loop()
-        return found
 
 
 @dataclass(slots=True)
@@ -161,17 +121,6 @@ class ForeignSaver(CheckpointSaver):
         """Have the asyncio methods run on the loop that runs here, if one does."""
         self._methods.note_loop()
 
-    def _tuple(self, thread: str, namespace: str, checkpoint: str | None) -> Any:
-        return self._methods.call("get_tuple", foreign_config(thread, namespace, checkpoint))
-
-    def _listed(
-        self, thread: str, namespace: str | None, before: str | None = None, limit: int | None = None
-    ) -> list[Any]:
-        bound = None if before is None else foreign_config(thread, namespace or "", before)
-        where = foreign_config(thread, namespace, None)
-        found: list[Any] = self._methods.call("list", where, before=bound, limit=limit)
-        return found
-
     # -- leases -------------------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
@@ -198,7 +147,7 @@ class ForeignSaver(CheckpointSaver):
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         found = self._methods.call("list", None, filter={CALL: call})
-        for thread in _threads_of(found):
+        for thread in reading.threads_of(found):
             row = self.thread(thread)
             same = row is not None and (row.workflow, row.call) == (workflow, call)
             if row is not None and same and row.status in UNFINISHED and row.owner is None:
@@ -298,7 +247,7 @@ class ForeignSaver(CheckpointSaver):
 
     def _known_run(self, known: _Thread, thread: str) -> Run:
         if known.run is None:
-            found = self._tuple(thread, "", None)
+            found = reading.tuple_of(self._methods, thread, "", None)
             known.run = Run() if found is None else run_of(found, self.serde)
         return known.run
 
@@ -307,7 +256,7 @@ class ForeignSaver(CheckpointSaver):
         head = known.heads.get(namespace)
         if head is not None and id in (None, head.row.id):
             return head
-        found = self._tuple(thread, namespace, id)
+        found = reading.tuple_of(self._methods, thread, namespace, id)
         stored = None if found is None else from_tuple(found, self.serde)
         if stored is not None and id is None:
             known.heads[namespace] = stored
@@ -383,7 +332,7 @@ class ForeignSaver(CheckpointSaver):
     # -- reading ------------------------------------------------------------------------------------
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        found = self._tuple(thread, namespace, checkpoint)
+        found = reading.tuple_of(self._methods, thread, namespace, checkpoint)
         return None if found is None else from_foreign(found, self.serde)
 
     def history(
@@ -394,49 +343,19 @@ class ForeignSaver(CheckpointSaver):
         before: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Loaded]:
-        if thread is None or namespace is None:
-            return self._history_of_several(thread, namespace, before, limit)
-        if before is not None and self._tuple(thread, namespace, before) is None:
-            raise unknown_before(before)
-        return self._history(thread, namespace, before, limit)
-
-    def _history(
-        self, thread: str, namespace: str, before: str | None, limit: int | None
-    ) -> Iterator[Loaded]:
-        while limit is None or limit > 0:
-            size = PAGE if limit is None else min(limit, PAGE)
-            page = self._listed(thread, namespace, before, size)
-            for found in page:
-                yield from_foreign(found, self.serde)
-            if len(page) < size:
-                return
-            before = page[-1].checkpoint["id"]
-            limit = None if limit is None else limit - size
-
-    def _history_of_several(
-        self, thread: str | None, namespace: str | None, before: str | None, limit: int | None
-    ) -> Iterator[Loaded]:
-        """Read whole, since savers differ in how they sort what isn't of one namespace."""
-        listed = self._methods.call("list", None) if thread is None else self._listed(thread, None)
-        found = sorted(listed, key=lambda one: str(one.checkpoint["id"]), reverse=True)
-        spaces = [one for one in found if namespace in (None, _namespace(one))]
-        if before is not None:
-            if before not in [one.checkpoint["id"] for one in found]:
-                raise unknown_before(before)
-            spaces = [one for one in spaces if one.checkpoint["id"] < before]
-        return (from_foreign(one, self.serde) for one in spaces[:limit])
+        found = reading.history(self._methods, thread, namespace, before, limit)
+        return (from_foreign(one, self.serde) for one in found)
 
     def places(self, thread: str) -> list[Place]:
-        found = sorted(self._listed(thread, None), key=lambda one: str(one.checkpoint["id"]), reverse=True)
-        return [(_namespace(one), one.checkpoint["id"]) for one in found]
+        return reading.places(self._methods, thread)
 
     def threads(self, *, limit: int | None = None) -> ThreadRows:
-        known = dict.fromkeys([*_threads_of(self._methods.call("list", None)), *self._threads])
+        known = dict.fromkeys([*reading.threads_of(self._methods.call("list", None)), *self._threads])
         rows = [row for row in map(self.thread, known) if row is not None]
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
 
     def thread(self, thread: str) -> ThreadRow | None:
-        found = self._tuple(thread, "", None)
+        found = reading.tuple_of(self._methods, thread, "", None)
         owner = self._is_held(thread)
         if found is None and owner is None:
             return None
@@ -452,19 +371,5 @@ class ForeignSaver(CheckpointSaver):
         )
 
 
-def _namespace(found: Any) -> str:
-    namespace: str = found.config["configurable"].get("checkpoint_ns", "")
-    return namespace
-
-
-def _threads_of(found: Sequence[Any]) -> list[str]:
-    """The threads of a listing that flowfn wrote, the newest checkpoint's first."""
-    ours = [one for one in found if RECORD in one.checkpoint["channel_values"]]
-    newest = sorted(ours, key=lambda one: str(one.checkpoint["id"]), reverse=True)
-    return list(dict.fromkeys(str(one.config["configurable"]["thread_id"]) for one in newest))
-
-
-_adapters: weakref.WeakValueDictionary[int, ForeignSaver] = weakref.WeakValueDictionary()
-_adapting = threading.Lock()
 _holding: set[ForeignSaver] = set()
 """Those that hold leases, which would be lost with them."""

@@ -1,0 +1,56 @@
+"""Which savers are used through LangGraph's methods, and the one adapter that each of them has."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+from checkpointers.base import CheckpointSaver
+from checkpointers.foreign.methods import TWIN
+from checkpointers.foreign.saver import ForeignSaver
+from flowfn.logs import logger
+from flowfn.ports import Saver
+
+METHODS = ("put", "put_writes", "get_tuple", "list")
+"""What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
+
+_COLOURS = ("", TWIN)
+
+
+def is_foreign(target: Any) -> TypeGuard[Any]:
+    """Whether something is a saver that is used through LangGraph's methods.
+
+    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any.
+    """
+    if isinstance(target, CheckpointSaver):
+        return _replaces_methods(type(target))
+    if isinstance(target, type | Saver):
+        return False
+    return any(all(hasattr(target, prefix + name) for name in METHODS) for prefix in _COLOURS)
+
+
+@lru_cache(maxsize=256)
+def _replaces_methods(kind: type) -> bool:
+    names = [prefix + name for prefix in _COLOURS for name in METHODS]
+    return any(getattr(kind, name) is not getattr(CheckpointSaver, name) for name in names)
+
+
+def adapted(saver: Any) -> ForeignSaver:
+    """The adapter of a saver: the same one for as long as anybody has it, so that its leases are shared."""
+    with _adapting:
+        found = _adapters.get(id(saver))
+        if found is None:
+            found = _adapters[id(saver)] = ForeignSaver(saver)
+            logger.info(
+                "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "
+                "commit isn't one transaction",
+                type(saver).__name__,
+            )
+        found.note_loop()
+        return found
+
+
+_adapters: weakref.WeakValueDictionary[int, ForeignSaver] = weakref.WeakValueDictionary()
+_adapting = threading.Lock()
