@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -15,35 +15,30 @@ from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
 from flowfn.pregel import EMPTY
-from flowfn.values import MISSING, Command, StateSnapshot, Write
-from flowfn.workflow import Workflow
+from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
 from graph_compat.constants import CONFIG_KEY_SEND, START
 from graph_compat.errors import (
-    Arrived,
     EmptyInputError,
     InvalidUpdateError,
-    ParentCommand,
     timed_out,
     translated,
 )
-from graph_compat.graph.configs import config_within, full_config
+from graph_compat.graph.configs import full_config
+from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
-from graph_compat.graph.surface import Surface
 from graph_compat.injection import GIVEN_THREAD
-from graph_compat.langchain import callbacks_here
-from graph_compat.langchain.invoking import config_here
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import suffixed
-from graph_compat.langchain.runs import graph_run, is_heard
+from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.types import GraphOutput
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
-    from flowfn.invocation import Ending, Fresh, Hosts, Order, Resume, Run, Setup
+    from flowfn.invocation import Ending, Fresh, Order, Resume, Run, Setup
     from flowfn.ports import Saver
     from flowfn.pregel import Amendment, Program
     from flowfn.streams import Shaper, Version
@@ -55,7 +50,7 @@ _NO_THREAD = (
 )
 
 
-class CompiledGraph(Surface):
+class CompiledGraph(Nested):
     """A program that runs: what compiled state graphs and `Pregel` share.
 
     `checkpointer`, `store`, `cache`, `name`, `stream_mode`, `context_schema` and `step_timeout` (seconds that a
@@ -195,84 +190,6 @@ class CompiledGraph(Surface):
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
         return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending)
-
-    async def _inside(self, frame: Frame, given: Fresh, order: Order, hosts: Hosts) -> Ending:
-        """Run as a part of the run that calls; a command for the graph around arrives there."""
-        around = order.config.under(frame.run.config)
-        callbacks = order.config.rest.get("callbacks") or callbacks_here()
-        around = replace(around, run_id=order.config.run_id, rest={**around.rest, "callbacks": callbacks})
-        on_loop = hosts.on_loop
-        try:
-            async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
-                order = replace(order, config=config)
-                ending = await self._nested(self._self_setup, frame, given, order, hosts)
-                result.value = ending.value
-            return ending
-        except ParentCommand as signal:
-            raise _arrived(signal) from None
-
-    def _nested(
-        self, setup: Setup, frame: Frame, given: Fresh, order: Order, hosts: Hosts
-    ) -> Coroutine[Any, Any, Ending]:
-        from flowfn.invocation import nest
-
-        recorded = self.checkpointer is not False
-        if setup.settings.store is not None and frame.run.settings.store is not None:  # that around counts
-            setup = replace(setup, settings=replace(setup.settings, store=None))
-        return nest(setup, frame, given, order, hosts, remembers=setup.remembers, recorded=recorded)
-
-    def as_node(self, state: Any) -> Any:
-        """What it comes to as the node that runs here, on what the node is given."""
-        from flowfn.invocation import blocking_hosts, ended_blocking
-
-        frame = current_frame.get()
-        if frame is None or not self._is_told_nothing(frame, state):
-            return self.invoke(state, self._config_of_node())
-        setup = self._self_setup
-        return _handed_back(setup, ended_blocking(setup, self._within(setup, frame, state, blocking_hosts())))
-
-    async def as_node_on_loop(self, state: Any) -> Any:
-        """`as_node` for asyncio."""
-        from flowfn.invocation import ended_awaiting, loop_hosts
-
-        frame = current_frame.get()
-        if frame is None or not self._is_told_nothing(frame, state):
-            return await self.ainvoke(state, self._config_of_node())
-        setup = self._self_setup
-        return _handed_back(
-            setup, await ended_awaiting(setup, self._within(setup, frame, state, loop_hosts()))
-        )
-
-    def _is_told_nothing(self, frame: Frame, state: Any) -> bool:
-        """Whether a call of it by its node would say no more than the state: then no configuration has to be made of
-        the run's, in LangChain's words, to be read again. Where `invoke` was replaced, what replaces it is called.
-        """
-        return not (
-            self.config is not None
-            or self.debug
-            or is_heard(frame)
-            or state is None
-            or isinstance(state, Command)
-            or getattr(self.invoke, "__func__", None) is not Workflow.invoke
-            or getattr(self.ainvoke, "__func__", None) is not Workflow.ainvoke
-        )
-
-    async def _within(self, setup: Setup, frame: Frame, state: Any, hosts: Hosts) -> Ending:
-        """Run as the node that runs here."""
-        from flowfn.identity.captured import part
-        from flowfn.invocation import Fresh, Order
-        from flowfn.ports import Begin
-
-        part()
-        given = Fresh(self._program.input(state), Begin(self.name, ""))
-        try:
-            return await self._nested(setup, frame, given, Order(state, config_within(frame)), hosts)
-        except ParentCommand as signal:
-            raise _arrived(signal) from None
-
-    def _config_of_node(self) -> Mapping[str, Any] | None:
-        """The node's configuration for a graph that is bound to one of its own; without it every graph finds it."""
-        return None if self.config is None else config_here()
 
     def _given(self, given: Any) -> tuple[Sequence[Write], str]:
         """What an input writes; no two inputs of a graph are the same call."""
@@ -427,16 +344,6 @@ class CompiledGraph(Surface):
     def _inputs(self) -> Any:
         """The channels that an input is written to, as an error names them."""
         return START
-
-
-def _handed_back(setup: Setup, ending: Ending) -> Any:
-    """What a node has of the graph that it is."""
-    return setup.returned(ending, None if ending.value is MISSING else ending.value)
-
-
-def _arrived(signal: ParentCommand) -> Arrived:
-    """A command for the graph around, there."""
-    return Arrived(replace(signal.args[0], graph=None))
 
 
 def _run_around(config: Config | None) -> Run | None:
