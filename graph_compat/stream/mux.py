@@ -117,20 +117,20 @@ class StreamMux:
     def bind_pump(self, fn: Callable[[], bool]) -> None:
         """Have readers drive a run by this; it says False at the end."""
         self._pump = fn
-        for channel in self._all():
-            channel._request_more = fn
-        for transformer in self._transformers:
-            if (bind := getattr(transformer, "_bind_pump", None)) is not None:
-                bind(fn)
+        self._hand_out(fn, "_request_more", "_bind_pump")
 
     def bind_apump(self, fn: Callable[[], Awaitable[bool]]) -> None:
         """`bind_pump` for asyncio."""
         self._apump = fn
+        self._hand_out(fn, "_arequest_more", "_bind_apump")
+
+    def _hand_out(self, pump: Callable[[], Any], asked_by: str, told_by: str) -> None:
+        """Give a pump to each channel, as what it asks for more by, and to each transformer that wants to be told."""
         for channel in self._all():
-            channel._arequest_more = fn
+            setattr(channel, asked_by, pump)
         for transformer in self._transformers:
-            if (bind := getattr(transformer, "_bind_apump", None)) is not None:
-                bind(fn)
+            if (bind := getattr(transformer, told_by, None)) is not None:
+                bind(pump)
 
     def _all(self) -> list[StreamChannel[Any]]:
         return [*_channels(self.extensions), self._events]
