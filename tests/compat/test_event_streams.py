@@ -2,6 +2,8 @@
 
 import asyncio
 import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -48,37 +50,92 @@ class Idle(StreamTransformer):
         return True
 
 
-def begun(graph: Any, **options: Any) -> Any:
-    return graph.stream_events({"x": []}, version="v3", **options)
+NOTHING: Any = {"x": []}
 
 
-async def abegun(graph: Any, **options: Any) -> Any:
-    return await graph.astream_events({"x": []}, version="v3", **options)
+def begun(graph: Any, given: Any = NOTHING, **options: Any) -> Any:
+    return graph.stream_events(given, version="v3", **options)
+
+
+async def abegun(graph: Any, given: Any = NOTHING, **options: Any) -> Any:
+    return await graph.astream_events(given, version="v3", **options)
+
+
+async def each(shown: Any) -> list[Any]:
+    return [item async for item in shown]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who begins runs and reads them: a blocking program, or one of asyncio."""
+
+    runner: asyncio.Runner | None
+
+    def begun(self, graph: Any, given: Any = NOTHING, **options: Any) -> Any:
+        if self.runner is None:
+            return begun(graph, given, **options)
+        return self.runner.run(abegun(graph, given, **options))
+
+    def each(self, shown: Any) -> list[Any]:
+        """All that a projection shows."""
+        return list(shown) if self.runner is None else self.runner.run(each(shown))
+
+    def first(self, shown: Any) -> Any:
+        """What a projection shows first."""
+        return next(iter(shown)) if self.runner is None else self.runner.run(anext(aiter(shown)))
+
+    def output(self, run: Any) -> Any:
+        """What a run comes to."""
+        return run.output if self.runner is None else self.runner.run(run.output())
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def reader(request: pytest.FixtureRequest) -> Iterator[Reader]:
+    if request.param == "blocking":
+        yield Reader(None)
+        return
+    with asyncio.Runner() as runner:
+        yield Reader(runner)
+
+
+class Endless:
+    """A node that waits until it is stopped."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.was_stopped = False
+
+    async def waits(self, state: Any) -> Any:
+        self.reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_stopped = True
 
 
 # -- who is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", ["stream_mode", "subgraphs"])
-def test_what_is_streamed_is_not_the_callers_to_say(option: str) -> None:
+def test_what_is_streamed_is_not_the_callers_to_say(reader: Reader, option: str) -> None:
     """The modes are those of the transformers, nested graphs included; the message says what to pass instead."""
     with pytest.raises(TypeError, match=rf"do not accept {option}: .*Pass transformers="):
-        begun(chain(says("a")), **{option: "values"})
+        reader.begun(chain(says("a")), **{option: "values"})
 
 
-def test_what_is_no_factory_is_refused() -> None:
+def test_what_is_no_factory_is_refused(reader: Reader) -> None:
     """An instance, which can't serve two graphs, is told apart from what is no transformer at all."""
     with pytest.raises(
         TypeError, match=r"got pre-built instance Idle\. .*`lambda scope: Idle\(scope, \.\.\.\)`"
     ):
-        begun(chain(says("a")), transformers=[Idle()])
+        reader.begun(chain(says("a")), transformers=[Idle()])
     with pytest.raises(TypeError, match=r"scope-aware callables, got int\."):
-        begun(chain(says("a"), transformers=[5]))
+        reader.begun(chain(says("a"), transformers=[5]))
     with pytest.raises(TypeError, match="is no factory of transformers: it returned 1"):
-        begun(chain(says("a")), transformers=[lambda scope: 1])
+        reader.begun(chain(says("a")), transformers=[lambda scope: 1])
 
 
-def test_what_shows_no_dict_or_a_taken_name_is_refused() -> None:
+def test_what_shows_no_dict_or_a_taken_name_is_refused(reader: Reader) -> None:
     """`init()` returns a dict, whose names no other transformer has; the message says which one does."""
 
     class Nothing(Idle):
@@ -90,9 +147,9 @@ def test_what_shows_no_dict_or_a_taken_name_is_refused() -> None:
             return {"values": StreamChannel()}
 
     with pytest.raises(TypeError, match=r"init\(\) must return a dict, got NoneType"):
-        begun(chain(says("a")), transformers=[Nothing])
+        reader.begun(chain(says("a")), transformers=[Nothing])
     with pytest.raises(ValueError, match=r"Values returned .* 'values' \(owned by ValuesTransformer\)"):
-        begun(chain(says("a")), transformers=[Values])
+        reader.begun(chain(says("a")), transformers=[Values])
 
 
 def test_what_has_to_be_awaited_is_refused_by_a_blocking_run() -> None:
@@ -130,14 +187,14 @@ def test_what_is_scheduled_needs_an_event_loop() -> None:
         assert begun(chain(says("a")), transformers=[Schedules]).output
 
 
-def test_a_name_that_is_in_extensions_is_told() -> None:
+def test_a_name_that_is_in_extensions_is_told(reader: Reader) -> None:
     """A program's projections are no attributes; the message says where they are."""
 
     class Shows(Idle):
         def init(self) -> dict[str, Any]:
             return {"mine": StreamChannel()}
 
-    run = begun(chain(says("a")), transformers=[Shows])
+    run = reader.begun(chain(says("a")), transformers=[Shows])
     with pytest.raises(AttributeError, match=r"run\.extensions\['mine'\]"):
         assert run.mine
 
@@ -205,15 +262,15 @@ def test_instances_make_no_transformers_of_nested_graphs() -> None:
 # -- ends -----------------------------------------------------------------------------------------
 
 
-def test_a_nested_failure_has_its_cause() -> None:
+def test_a_nested_failure_has_its_cause(reader: Reader) -> None:
     """What a handle raises says what the nested graph raised."""
-    handle = next(iter(begun(chain(chain(fails))).subgraphs))
+    handle = reader.first(reader.begun(chain(chain(fails))).subgraphs)
     with pytest.raises(RuntimeError, match="no luck") as raised:
-        assert handle.output
+        assert reader.output(handle)
     assert isinstance(raised.value.__cause__, ValueError)
 
 
-def test_a_transformer_that_fails_fails_the_run() -> None:
+def test_a_transformer_that_fails_fails_the_run(reader: Reader) -> None:
     """Its error is that of every projection, be it raised by an event or at the end, and the graph stops."""
     ran = []
 
@@ -227,13 +284,13 @@ def test_a_transformer_that_fails_fails_the_run() -> None:
 
     for kind in (Fails, FailsLate):
         with pytest.raises(ValueError, match="no luck"):
-            list(begun(chain(says("a")), transformers=[kind]).lifecycle)
+            reader.each(reader.begun(chain(says("a")), transformers=[kind]).lifecycle)
     with pytest.raises(ValueError, match="no luck"):
-        assert begun(chain(says("a"), lambda state: ran.append(1)), transformers=[Fails]).output
+        reader.output(reader.begun(chain(says("a"), lambda state: ran.append(1)), transformers=[Fails]))
     assert ran == []
 
 
-def test_the_graphs_in_calls_of_a_tool_node_end() -> None:
+def test_the_graphs_in_calls_of_a_tool_node_end(reader: Reader) -> None:
     """A graph that one of several tool calls runs ends with its superstep, though the call isn't shown as a task."""
     from graph_compat.graph import MessagesState
     from graph_compat.prebuilt import ToolNode
@@ -253,13 +310,13 @@ def test_the_graphs_in_calls_of_a_tool_node_end() -> None:
     builder = StateGraph(MessagesState).add_node("model", model).add_node("tools", ToolNode([delegate]))
     builder.add_node("last", lambda state: {}).add_edge(START, "model").add_edge("model", "tools")
     graph = builder.add_edge("tools", "last").compile()
-    ends = [each["event"] for each in graph.stream_events({"messages": []}, version="v3").lifecycle]
-    assert sorted(ends) == ["completed", "completed", "started", "started"]
-    outputs = [handle.output for handle in graph.stream_events({"messages": []}, version="v3").subgraphs]
-    assert sorted(output["x"][0] for output in outputs) == ["a", "b"]
+    told = reader.each(reader.begun(graph, {"messages": []}).lifecycle)
+    assert sorted(end["event"] for end in told) == ["completed", "completed", "started", "started"]
+    handles = reader.each(reader.begun(graph, {"messages": []}).subgraphs)
+    assert sorted(reader.output(handle)["x"][0] for handle in handles) == ["a", "b"]
 
 
-def test_a_graph_in_a_call_of_a_tool_node_that_asks_is_interrupted() -> None:
+def test_a_graph_in_a_call_of_a_tool_node_that_asks_is_interrupted(reader: Reader) -> None:
     """Of two calls at once, the graph of the one that asks is, and that of the other is complete."""
     from langchain_core.messages import AIMessage
 
@@ -281,8 +338,8 @@ def test_a_graph_in_a_call_of_a_tool_node_that_asks_is_interrupted() -> None:
     builder = StateGraph(MessagesState).add_node("model", model).add_node("tools", ToolNode([delegate]))
     graph = builder.add_edge(START, "model").add_edge("model", "tools").compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
-    ends = [each["event"] for each in graph.stream_events({"messages": []}, config, version="v3").lifecycle]
-    assert sorted(ends) == ["completed", "interrupted", "started", "started"]
+    told = reader.each(reader.begun(graph, {"messages": []}, config=config).lifecycle)
+    assert sorted(end["event"] for end in told) == ["completed", "interrupted", "started", "started"]
 
 
 # -- asyncio --------------------------------------------------------------------------------------
@@ -294,13 +351,10 @@ def test_several_tasks_read_one_run() -> None:
     async def main() -> Any:
         run = await abegun(chain(says("a"), chain(says("b"))))
 
-        async def read(shown: Any) -> list[Any]:
-            return [each async for each in shown]
-
         async def nested() -> list[Any]:
-            return [await read(handle.values) async for handle in run.subgraphs]
+            return [await each(handle.values) async for handle in run.subgraphs]
 
-        return await asyncio.gather(read(run.values), nested(), run.output(), run.interrupted())
+        return await asyncio.gather(each(run.values), nested(), run.output(), run.interrupted())
 
     states, nested, output, interrupted = asyncio.run(main())
     assert states == [{"x": []}, {"x": ["a"]}, {"x": ["a", "a", "b"]}]
@@ -334,7 +388,7 @@ def test_what_is_scheduled_ends_before_the_run_does() -> None:
 
     async def read(kind: Any) -> Any:
         run = await abegun(chain(says("a")), transformers=[kind])
-        found = [each async for each in run.extensions["late"]]
+        found = await each(run.extensions["late"])
         return found, await run.output(), run._mux._collect_scheduled_tasks()
 
     assert asyncio.run(read(Late)) == ([{"x": []}], {"x": ["a"]}, [])
@@ -369,54 +423,34 @@ def test_a_run_is_aborted_while_somebody_waits() -> None:
     """The node is cancelled, and who waits reads the end."""
 
     async def main() -> Any:
-        reached, ended = asyncio.Event(), []
-
-        async def waits(state: Any) -> Any:
-            reached.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append(True)
-
-        run = await abegun(chain(waits))
-
-        async def read() -> list[Any]:
-            return [each async for each in run.values]
-
-        reader = asyncio.ensure_future(read())
-        await reached.wait()
+        node = Endless()
+        run = await abegun(chain(node.waits))
+        reading = asyncio.ensure_future(each(run.values))
+        await node.reached.wait()
         await run.abort()
-        return await asyncio.wait_for(reader, 30), await run.output(), ended
+        return await asyncio.wait_for(reading, 30), await run.output(), node.was_stopped
 
-    assert asyncio.run(main()) == ([{"x": []}], {"x": []}, [True])
+    assert asyncio.run(main()) == ([{"x": []}], {"x": []}, True)
 
 
 def test_a_run_that_a_node_reads_stops_with_the_node() -> None:
     """A node that is cancelled while it reads leaves nothing running behind it."""
 
     async def main() -> Any:
-        reached, ended = asyncio.Event(), []
-
-        async def waits(state: Any) -> Any:
-            reached.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append(True)
-
-        inner = chain(waits)
+        node = Endless()
+        inner = chain(node.waits)
 
         async def reads(state: Any) -> Any:
             return await (await abegun(inner)).output()
 
         running = asyncio.ensure_future(chain(reads).ainvoke({"x": []}))
-        await reached.wait()
+        await node.reached.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        return ended
+        return node.was_stopped
 
-    assert asyncio.run(main()) == [True]
+    assert asyncio.run(main()) is True
 
 
 LEFT = """
