@@ -143,7 +143,7 @@ class BaseStore(ABC):
 
     async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """As `get`."""
-        return cast("Item | None", (await self.abatch([self._get(namespace, key, refresh_ttl)]))[0])
+        return cast("Item | None", await self._ask(self._get(namespace, key, refresh_ttl)))
 
     async def asearch(
         self,
@@ -158,7 +158,7 @@ class BaseStore(ABC):
     ) -> list[SearchItem]:
         """As `search`."""
         op = self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl)
-        return cast("list[SearchItem]", (await self.abatch([op]))[0])
+        return cast("list[SearchItem]", await self._ask(op))
 
     async def aput(
         self,
@@ -170,11 +170,11 @@ class BaseStore(ABC):
         ttl: TTL = NOT_PROVIDED,
     ) -> None:
         """As `put`."""
-        await self.abatch([self._put(namespace, key, value, index, ttl)])
+        await self._ask(self._put(namespace, key, value, index, ttl))
 
     async def adelete(self, namespace: Namespace, key: str) -> None:
         """As `delete`."""
-        await self.abatch([PutOp(checked(namespace), key, None)])
+        await self._ask(PutOp(checked(namespace), key, None))
 
     async def alist_namespaces(
         self,
@@ -187,7 +187,11 @@ class BaseStore(ABC):
     ) -> list[Namespace]:
         """As `list_namespaces`."""
         op = self._list(prefix, suffix, max_depth, limit, offset)
-        return cast("list[Namespace]", (await self.abatch([op]))[0])
+        return cast("list[Namespace]", await self._ask(op))
+
+    async def _ask(self, op: Op) -> Result:
+        """What one operation comes to; a store that gathers them says when that is."""
+        return (await self.abatch([op]))[0]
 
     # -- arguments to operations ------------------------------------------------------------------
 
