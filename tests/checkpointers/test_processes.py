@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from checkpointers import PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, put, write, writes
 from flowfn.ports import Lease
+
+from ..processes import finish, output, started
 
 PRELUDE = """
 import os, sys
@@ -37,26 +37,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def start(target: str, script: str, *args: str) -> subprocess.Popen[str]:
     """A process that has the saver of `target` open, and runs a script."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + script, target, *args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def output(process: subprocess.Popen[str]) -> IO[str]:
-    assert process.stdout is not None
-    return process.stdout
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """What a process printed; it must have ended well."""
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    return printed
+    return started(PRELUDE + script, target, *args)
 
 
 def reopen(target: str) -> SqliteSaver | PostgresSaver:

@@ -241,8 +241,8 @@ def test_a_default_needs_not_fit(world: World, clock: list[float]) -> None:
     assert world.invoke(wf, None, thread_id="t") is None
 
 
-def test_only_the_questions_that_are_due_get_their_defaults(world: World, clock: list[float]) -> None:
-    """Of parallel questions each has its own deadline; a plain answer goes to the one that still waits."""
+def asking_twice(world: World) -> Any:
+    """A workflow of two questions at once: one waits for ten seconds, the other for a hundred."""
 
     @world.task
     async def approve(seconds: int) -> Any:
@@ -252,6 +252,12 @@ def test_only_the_questions_that_are_due_get_their_defaults(world: World, clock:
     async def wf() -> list[Any]:
         return await world.value(gather(approve(x) for x in (10, 100)))
 
+    return wf
+
+
+def test_only_the_questions_that_are_due_get_their_defaults(world: World, clock: list[float]) -> None:
+    """Of parallel questions each has its own deadline; a plain answer goes to the one that still waits."""
+    wf = asking_twice(world)
     world.invoke(wf, thread_id="t")
     clock[0] += 50
     assert asked(world.invoke(wf, None, thread_id="t")) == ["100?"]
@@ -260,15 +266,7 @@ def test_only_the_questions_that_are_due_get_their_defaults(world: World, clock:
 
 def test_a_plain_answer_passes_by_a_question_that_is_due(world: World, clock: list[float]) -> None:
     """An answer without a name is not ambiguous where one of two questions takes none any more."""
-
-    @world.task
-    async def approve(seconds: int) -> Any:
-        return interrupt(f"{seconds}?", timeout=seconds, default=f"late {seconds}")
-
-    @world.entrypoint
-    async def wf() -> list[Any]:
-        return await world.value(gather(approve(x) for x in (10, 100)))
-
+    wf = asking_twice(world)
     world.invoke(wf, thread_id="t")
     clock[0] += 50
     assert world.resume(wf, "yes", "t") == ["late 10", "yes"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from flowfn.errors import DatabaseLocked, DatabaseUnreachable, DatabaseVersion, 
 from flowfn.stores import PostgresStore, open_store
 
 from ..postgres_database import Database
+from ..processes import started
 
 HERE = ("users", "ada")
 
@@ -36,13 +35,7 @@ def database(postgres_database: Database) -> Database:
 
 def start(database: Database, script: str, *args: str) -> subprocess.Popen[str]:
     """A process that has the database's store open, and runs a script."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + script, database.url, *args],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    return started(PRELUDE + script, database.url, *args)
 
 
 def test_a_url_is_a_store(database: Database) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -23,6 +21,8 @@ from flowfn.errors import (
 )
 from flowfn.stores import SqliteStore
 from flowfn.stores.conformance.ranking import index
+
+from ..processes import finish, output, started
 
 HERE = ("users", "ada")
 
@@ -44,25 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 def start(path: Path, script: str, *args: str) -> subprocess.Popen[str]:
     """A process that has the store of `path` open, and runs a script."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + script, str(path), *args],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def output(process: subprocess.Popen[str]) -> IO[str]:
-    assert process.stdout is not None
-    return process.stdout
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """What a process printed; it must have ended well."""
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    return printed
+    return started(PRELUDE + script, str(path), *args)
 
 
 # -- a saver's file ---------------------------------------------------------------------------------
