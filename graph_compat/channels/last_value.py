@@ -12,10 +12,7 @@ __all__ = ["LastValue", "LastValueAfterFinish"]
 
 # What programs also import from here.
 __getattr__, __dir__ = lazily(
-    __name__,
-    {
-        **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),
-    },
+    __name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors")
 )
 
 

@@ -15,10 +15,7 @@ __all__ = ["NamedBarrierValue", "NamedBarrierValueAfterFinish"]
 
 # What programs also import from here.
 __getattr__, __dir__ = lazily(
-    __name__,
-    {
-        **dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors"),
-    },
+    __name__, dict.fromkeys(("EmptyChannelError", "InvalidUpdateError"), "graph_compat.errors")
 )
 
 
