@@ -1,7 +1,7 @@
 """How a stored row shows that it isn't the one that was written: bit rot, a torn copy, a page in another's place.
 
 Rule: a checksum is of all that a row says, its key included, and who reads a row checks it before anything else. It
-guards against accidents; against people, `encrypted.py` does.
+guards against accidents; against people, `encrypted` does.
 """
 
 from __future__ import annotations
