@@ -5,6 +5,11 @@
     advance(checkpoint, changes)      -> Checkpoint
 
 Rule: no await, clock, thread, randomness or I/O, and no argument is changed in place.
+
+- `program`: channels and nodes. `channels` say how writes become a value, `reducer` by a function; `ways` are those
+  that edges and joins write to.
+- `plan`, `apply`: the two above; `amendment`: what updates from outside a run come to; `interrupts`: where it stops.
+- `view` reads a checkpoint; `selection` has names that are picked together.
 """
 
 from flowfn.pregel.amendment import Amendment

@@ -2,6 +2,14 @@
 
 Rule: nothing here imports it before a message, a callback or a runnable is met; a program that uses none
 pays nothing, and one where it isn't installed works with plain dicts as messages.
+
+- `messages`: what a message is. `chat_model`: a model asked where nobody listens. `tool_output`: a command as what
+  a tool returns.
+- `runnable`: graphs as runnables; `callable`: functions as such; `invoking`: runnables as nodes, which find the
+  configuration of `node_config`.
+- `runs`: runs as callbacks see them, and `tracing`: what tracers see of a node.
+- `listeners`: the handlers that streams need. `handler` shows `tokens`, `event_handler` models by their events,
+  `tool_handler` the `tool_calls` of LangChain's tools.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Programs of channels and nodes, which graphs are made of."""
+"""Programs of channels and nodes, which graphs are made of.
+
+- `program`: `Pregel`, which runs; `builder`: a node of one. `main` has both where LangGraph has them.
+- `lowering`: a program as one of the engine's. `picturing`, `schemas`: what it looks like, takes and gives.
+- `protocol`: what every graph can be asked. `remote`: what is left out; `types`: what older programs import from here.
+"""
 
 from __future__ import annotations
 
