@@ -45,10 +45,18 @@ class EncryptedSaver(CheckpointSaver):
                 "KeyRing.new_key() made"
             )
         self.saver = open_saver(target)
-        self.keys = keys
         super().__init__(serde=self.saver.serde)
-        self._sealing = Sealing(keys)
+        self.keys = keys
         self._known = Known()
+
+    @property
+    def keys(self) -> KeyRing:
+        """What seals and opens from now on; may be set."""
+        return self._sealing.keys
+
+    @keys.setter
+    def keys(self, keys: KeyRing) -> None:
+        self._sealing = Sealing(keys)
 
     @property
     def inline(self) -> bool:

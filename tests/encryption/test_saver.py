@@ -295,6 +295,15 @@ def test_old_keys_read_and_the_new_one_writes(path: Path) -> None:
         saver.load("one")
 
 
+def test_keys_can_be_exchanged_while_a_saver_is_open(saver: EncryptedSaver, path: Path) -> None:
+    """From then on the new first key writes, all over."""
+    new = KeyRing({"next": bytes(range(1, 33))})
+    saver.keys = KeyRing({"next": bytes(range(1, 33)), "now": bytes(range(32))})
+    fill(saver, "three")
+    with EncryptedSaver(path, new) as other:
+        assert read(other, "three") == read(saver, "three")
+
+
 def test_a_record_stays_the_first_one_under_a_new_key(path: Path) -> None:
     """G1: what was recorded stays; the inner saver sees two tasks where there is one."""
     with EncryptedSaver(path, KeyRing({"old": bytes(32)})) as saver:
