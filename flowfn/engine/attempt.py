@@ -110,8 +110,9 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             await _record(call, journal, host, RETURN, value)
     except Exception as error:
         if journal is not None and call.run.root.fatal is None:
-            order = await _record(call, journal, host, ERROR, error)
-            failing.note(error, call, order)
+            await _record(call, journal, host, ERROR, error)
+            assert call.note is not None
+            failing.note(error, call, call.note.order)
         raise
     if call.parent is not None:
         call.run.root.ran.add()
@@ -139,7 +140,7 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
     return value
 
 
-def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, int]:
+def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, None]:
     """Records an outcome, and how long it took."""
     assert call.note is not None
     if timing := timing_rows(journal.serde, call, host.now()):

@@ -14,7 +14,7 @@ trace, and simply runs again. Where that isn't to be (`in_doubt=`), `start` comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import length_hint
@@ -53,6 +53,7 @@ class Journal:
     def __init__(self, saver: Saver, lease: Lease, durability: Durability) -> None:
         self.saver = saver
         self.serde = saver.serde
+        self._dumps_plain = getattr(saver.serde, "dumps_plain", saver.serde.dumps)
         self.lease = lease
         self.thread = lease.thread
         self.durability = durability
@@ -164,7 +165,7 @@ class Journal:
 
     def unsent_note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
         """The note of a call, which goes with the call's own first commit and no other."""
-        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self.serde.dumps(list(info))))
+        return Note(namespace, checkpoint, WriteRow(task, 0, CALL, self._dumps_plain([*info])))
 
     async def start(self, host: Host, note: Note, at: float, *, waited: bool) -> None:
         """Commit, under any durability, that a call begins; `waited`: it had stopped for a question."""
@@ -175,7 +176,7 @@ class Journal:
         await self.append(host, note, *rows)
         await self.catch_up(host)
 
-    async def record(
+    def record(
         self,
         host: Host,
         note: Note,
@@ -184,22 +185,22 @@ class Journal:
         owner: str,
         future: Future[Any] | None = None,
         more: Sequence[WriteRow] = (),
-    ) -> int:
-        """Commit what came of a call, with what `more` is said of that, and give the number that it was recorded under.
+    ) -> Coroutine[Any, Any, None]:
+        """Commit what came of a call, with what `more` is said of that, under the number that its note has then.
 
         Raises:
             SerializationError: the value can't be stored; nothing was written.
         """
         data = self.encode(value, owner)
-        order = self.next_order()
+        note.order = self.next_order()
 
         def written() -> None:
             place = self.next_place()
             if future is not None:
                 future.recorded(place)
 
-        await self.append(host, note, WriteRow(note.row.task, order, channel, data), *more, written=written)
-        return order
+        row = WriteRow(note.row.task, note.order, channel, data)
+        return self.append(host, note, row, *more, written=written)
 
     @property
     def commits_elsewhere(self) -> bool:
@@ -236,18 +237,23 @@ class Journal:
             return []
         return [Writes("", checkpoint, [one_row(RUN_TASK, REPORT, self.serde.dumps(report.to_data()))])]
 
-    async def append(
+    def append(
         self, host: Host, note: Note, *rows: WriteRow, written: Callable[[], None] | None = None
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         """Commit rows of a call, with every note that waits for a ride."""
         self._notes.pop(note.row.task, None)
         riding = self._notes.take()
         rows = rows if note.durable else (note.row, *rows)
         items = [Writes(note.namespace, note.checkpoint, rows), *grouped(riding)]
-        await self.write(host, items, written=written)
-        note.durable = True
-        for other in riding:
-            other.durable = True
+
+        def durable() -> None:
+            note.durable = True
+            for other in riding:
+                other.durable = True
+            if written is not None:
+                written()
+
+        return self.write(host, items, written=durable)
 
     def suspend(self, note: Note, waiting: bool) -> None:
         """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
@@ -273,7 +279,7 @@ class Journal:
         """Name the run; goes with the next commit."""
         self._begin = begin
 
-    async def write(
+    def write(
         self,
         host: Host,
         items: Sequence[Item],
@@ -282,7 +288,7 @@ class Journal:
         release: bool = False,
         written: Callable[[], None] | None = None,
         closed: Iterable[str] = (),
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         """Commit rows, now or when the durability says; with what is held of nested runs that are `closed` by them.
 
         Raises:
@@ -292,19 +298,40 @@ class Journal:
         if self._held:
             some = [*closed, *(item.namespace for item in items)]
             items = [*self._released([*self._held] if status is not None else some), *items]
-        if self._backlog is None:
-            owed = self.owed.copy()
-            await self._commit(host, [*owed.values(), *items] if owed else items, status, release, written)
-            for task in owed:
-                self.owed.pop(task, None)
+        if self._backlog is not None:
+            return self._write_later(self._backlog, host, items, status, release, written)
+        if self.owed:
+            return self._write_owed(host, items, status, release, written)
+        return self._commit(host, items, status, release, written)
+
+    async def _write_owed(
+        self,
+        host: Host,
+        items: Sequence[Item],
+        status: Status | None,
+        release: bool,
+        written: Callable[[], None] | None,
+    ) -> None:
+        owed = self.owed.copy()
+        await self._commit(host, [*owed.values(), *items], status, release, written)
+        for task in owed:
+            self.owed.pop(task, None)
+
+    async def _write_later(
+        self,
+        backlog: Backlog,
+        host: Host,
+        items: Sequence[Item],
+        status: Status | None,
+        release: bool,
+        written: Callable[[], None] | None,
+    ) -> None:
+        if status is None and not release:
+            await backlog.add(host, items)
         else:
-            if status is None and not release:
-                await self._backlog.add(host, items)
-            else:
-                await self._backlog.write(host, items, status, release)
-            if written is not None:
-                written()
-        self.released = self.released or release
+            await backlog.write(host, items, status, release)
+        if written is not None:
+            written()
 
     def _released(self, namespaces: Iterable[str]) -> list[Item]:
         """What was held for these, and is no more."""
@@ -323,6 +350,7 @@ class Journal:
         except BaseException as error:
             self._failed(error)
             raise
+        self.released = self.released or release
 
     def _commit_here(self, items: Iterable[Item]) -> Exception | None:
         """Commit on this thread, which is no caller's; the error is for the run's next write."""

@@ -11,15 +11,19 @@ from flowfn.ports import WriteRow, Writes
 
 
 class Note:
-    """That a call was made; `durable` once its row is known to be committed."""
+    """That a call was made; `durable` once its row is known to be committed.
 
-    __slots__ = ("checkpoint", "durable", "namespace", "row")
+    `order` is the number that what came of it was last given among the outcomes of the run; 0 before.
+    """
+
+    __slots__ = ("checkpoint", "durable", "namespace", "order", "row")
 
     def __init__(self, namespace: str, checkpoint: str, row: WriteRow) -> None:
         self.namespace = namespace
         self.checkpoint = checkpoint
         self.row = row
         self.durable = False
+        self.order = 0
 
 
 class Notes(dict[str, Note]):

@@ -41,11 +41,11 @@ class Committer:
         It is made even if whoever waits for it is cancelled meanwhile.
         """
         due = self._due.get(id(saver))
-        me, last = id(asyncio.current_task()), self._last
+        loop = asyncio.get_running_loop()
+        me, last = id(asyncio.current_task(loop)), self._last
         self._last = me
         if me == last and due is None and saver.inline and await self._commit_in_place(saver, commit):
             return
-        loop = asyncio.get_running_loop()
         written = loop.create_future()
         if due is None:
             self._due[id(saver)] = due = (saver, [])

@@ -22,14 +22,13 @@ from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
 from flowfn.hosts.branches import branch_number, branches_wait
-from flowfn.hosts.claims import Claimer
+from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
-from flowfn.ports import ClaimsTogether
 from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
@@ -136,21 +135,16 @@ class LoopHost:
         if threading.get_ident() == self.thread:
             raise RuntimeError(BLOCKS)
 
-    async def join(self, future: Future[Any]) -> None:
+    def join(self, future: Future[Any]) -> Coroutine[Any, Any, None]:
         frame = current_frame.get()
         if frame is not None and frame.depth % DEPTH == DEPTH - 1:
             self._begin(future)
         job = future.take()
-        if job is None:
-            await self._wait(future)
-        else:
-            await self._settle_here(future, job)
-            if next(self._shared.jobs_in_place) % IN_PLACE == 0:
-                await asyncio.sleep(0)
+        return self._wait(future) if job is None else self._settle_here(future, job)
 
     async def _settle_here(self, future: Future[Any], job: Job) -> None:
         """Run a taken job in the task that awaits it, which goes on where the future alone is cancelled."""
-        me = asyncio.current_task()
+        me = asyncio.current_task(self.loop)
         assert me is not None
         self._awaiting[future], cancelled = me, me.cancelling()
         try:
@@ -160,6 +154,8 @@ class LoopHost:
                 raise
         finally:
             self._awaiting.pop(future, None)
+        if next(self._shared.jobs_in_place) % IN_PLACE == 0:
+            await asyncio.sleep(0)
 
     async def wait_for_thread(self, future: Future[Any]) -> None:
         """Suspend until a sync attempt has ended on its thread."""
@@ -273,7 +269,7 @@ class LoopHost:
         frame = current_frame.get()
         if timeout is None:
             if frame is not None:
-                frame.home = asyncio.current_task()
+                frame.home = asyncio.current_task(self.loop)
             return await function(*args, **kwargs)
         name = "?" if frame is None else frame.call.definition.name
         return await within(timeout, function(*args, **kwargs), name)
@@ -292,7 +288,7 @@ class LoopHost:
         Where a saver is quick, a run that nobody begins with doesn't wait for others.
         """
         admission = self._admission_to(saver)
-        if (saver.inline and not admission.crowded) or not isinstance(saver, ClaimsTogether):
+        if (saver.inline and not admission.crowded) or not claims_together(saver):
             return None
         return await self._shared.claimer.claim(saver, thread, admission)
 
