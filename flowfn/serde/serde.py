@@ -51,6 +51,8 @@ class Serde:
         self._names = NamesOfThisProcess(_SHARED) if stays_here else Names(_SHARED)
         self._packer = Packer(self._names)
         self._pack = self._packer.pack
+        self._packs_plainly = max_bytes is None and type(self).dumps is Serde.dumps
+        """Not where a class derived from this one has bytes of its own."""
 
     def dumps(self, value: Any) -> bytes:
         """The bytes of a value. Raises `SerializationError`, whose `path` is where inside the value."""
@@ -75,7 +77,7 @@ class Serde:
 
         Whether they are that isn't looked at: it would take ten times as long as packing them.
         """
-        if self._max_bytes is None:
+        if self._packs_plainly:
             try:
                 return packb([parts, END], None, OPTIONS)
             except TypeError:  # a text or number that msgpack can't hold

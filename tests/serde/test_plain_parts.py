@@ -1,0 +1,64 @@
+"""The parts of the engine's own records: the same bytes as any value's, without a second look."""
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpointers import SqliteSaver
+from flowfn import entrypoint, task
+from flowfn.errors import SerializationError
+from flowfn.serde import DEFAULT, Serde
+
+texts = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates too
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts | st.binary(max_size=8)
+)
+parts = st.lists(leaves | st.lists(st.lists(texts, max_size=2), max_size=2), max_size=8)
+
+
+@given(parts)
+def test_plain_parts_have_the_bytes_of_any_value(value: list[Any]) -> None:
+    """Who reads them needn't know how they were packed, and digests of them are the same."""
+    assert DEFAULT.dumps_plain(value) == DEFAULT.dumps(value)
+    assert DEFAULT.loads(DEFAULT.dumps_plain(value)) == value
+
+
+def test_a_bound_holds_for_plain_parts_too() -> None:
+    """`max_bytes` is of whatever is written."""
+    with pytest.raises(SerializationError, match="max_bytes is 10"):
+        Serde(max_bytes=10).dumps_plain(["long" * 10])
+
+
+class Deflating(Serde):
+    """A serializer of somebody's own, derived from ours."""
+
+    def dumps(self, value: Any) -> bytes:
+        return zlib.compress(super().dumps(value))
+
+    def loads(self, data: bytes) -> Any:
+        return super().loads(zlib.decompress(data))
+
+
+def test_a_derived_serializer_packs_plain_parts_its_own_way(tmp_path: Path) -> None:
+    """A class that overrides `dumps` and `loads` reads the records of its own runs."""
+    ran: list[int] = []
+
+    @task
+    def step(number: int) -> int:
+        ran.append(number)
+        if ran == [1, 2]:
+            raise ValueError(number)
+        return number
+
+    @entrypoint(checkpointer=SqliteSaver(tmp_path / "runs.db", serde=Deflating()))
+    def workflow(count: int) -> int:
+        return sum(step(number + 1).result() for number in range(count))
+
+    with pytest.raises(ValueError, match="2"):
+        workflow(3)
+    assert workflow(3) == 6
+    assert ran == [1, 2, 2, 3]
