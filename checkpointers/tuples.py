@@ -20,8 +20,8 @@ FORMAT = 4
 SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
 """Channels of which a task has one write, the last; every other write's index is its position."""
 
-_UNSHOWN = ("__timed__", "__code__")
-"""The channels of when a task ran, and of which code: LangGraph's tools would take them for the program's."""
+_UNSHOWN = ("__timed__", "__code__", "__told__")
+"""The channels of when a task ran, of which code, and what it streamed: LangGraph's tools would show them."""
 
 _UNRECORDED = {
     *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),

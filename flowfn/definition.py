@@ -81,6 +81,8 @@ class Definition:
     """Whether an outcome gets a record of its own; an entrypoint's is in the next checkpoint."""
     hidden: bool = False
     """Whether streams show nothing of its calls: they are a part of the node that makes them."""
+    reader: Any = None
+    """Who reads the stream of the workflow that it runs, inside the run that calls it; see `engine/reader.py`."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
 

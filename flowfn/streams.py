@@ -24,6 +24,7 @@ from typing import Any, Literal
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.injection import place_around
+from flowfn.engine.reader import Shown
 from flowfn.errors import InvalidInput, Signal, Suspended
 from flowfn.events import (
     CheckpointSaved,
@@ -48,7 +49,6 @@ MODES = ("values", "updates", "custom", "messages", "tools", "tasks", "checkpoin
 
 Version = Literal["v1", "v2"]
 Keys = str | Sequence[str] | None
-Heard = Callable[[Event], None]
 
 
 class Shaper:
@@ -77,6 +77,7 @@ class Shaper:
         self.form = "pieces"
         """How a message is shown that its model is still writing."""
         self._keys = output_keys
+        self._version = version
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
         for name in self.modes:
@@ -85,24 +86,25 @@ class Shaper:
                     f"stream_mode={name!r} is unknown: use {', '.join(MODES)}, or a list of such"
                 )
 
-    def chunks(self, event: Event) -> Iterator[Any]:
+    def chunks(self, event: Event | Shown) -> Iterator[Any]:
         """The chunks of one event: what it changed before what the engine did, however the modes were listed."""
+        if isinstance(event, Shown):
+            yield from event.chunks
+            return
         if not self._shows(event):
             return
         for mode in self.modes:
             for payload in _SHAPES[mode](event, self._shown_keys(event, mode)):
                 yield self._frame(_place(event, mode), mode, payload)
 
-    def beside(self, around: Heard | None, post: Heard) -> Heard:
-        """Tells the consumer of a run inside another one, and whoever watches that; a custom chunk is told once."""
-        keeps = "custom" in self.modes
+    def keeps(self, event: Event) -> bool:
+        """Whether whoever watches the run around isn't shown it too: a custom chunk is told once."""
+        return "custom" in self.modes and isinstance(event, Custom) and self._shows(event)
 
-        def tell(event: Event) -> None:
-            if around is not None and not (keeps and isinstance(event, Custom) and self._shows(event)):
-                around(event)
-            post(event)
-
-        return tell
+    @property
+    def shape(self) -> str:
+        """Says how chunks are made: of equal ones, equal events are equal chunks."""
+        return repr((self.modes, self.labelled, self.subgraphs, self._keys, self._version))
 
     def _shows(self, event: Event) -> bool:
         if isinstance(event, Message) and event.form not in ("", self.form):
@@ -145,14 +147,15 @@ def _place(event: Event, mode: str) -> str:
     return event.namespace
 
 
-def printer(modes: str | Sequence[str]) -> Callable[[Event], None]:
+def printer(modes: str | Sequence[str]) -> Callable[[Event | Shown], None]:
     """What prints the chunks of `modes`, each with its mode; nothing for none."""
     if not modes:
         return lambda event: None
     shaper = Shaper([modes] if isinstance(modes, str) else modes)
 
-    def show(event: Event) -> None:
-        for mode, payload in shaper.chunks(event):
+    def show(event: Event | Shown) -> None:
+        told = event.event if isinstance(event, Shown) else event
+        for mode, payload in () if told is None else shaper.chunks(told):
             print(f"\033[1m[{mode}]\033[0m {payload}")
 
     return show

@@ -116,6 +116,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.config",
         "flowfn.engine.ids",
         "flowfn.engine.injection",
+        "flowfn.engine.reader",
         "flowfn.events",
         "flowfn.options",
         "flowfn.pregel",

@@ -10,7 +10,8 @@ coroutines with one `send`; `drive` refuses one that suspends.
 - A call: `spawn` says who it is, `attempt` runs it; `call`, `frame`, `ids` and `injection` are what it is, sees and is
   given. `elsewhere`: on an executor; `caching`: not at all; `once`: chance; `drive`: without an event loop.
 - What is kept: `journal` decides when, `backlog` does it later, `notes` ride along. `rows` and `thinning` spell
-  checkpoints, `keeping` what came of a call; `record` reads that, and `ledger` holds it.
+  checkpoints, `keeping` what came of a call, `reader` what it told those inside the run who read its stream; `record`
+  reads that, and `ledger` holds it.
 - What that means to an attempt: `matching` says which record is whose, `namesakes` of functions of one name; `causes`
   and `sources` why none is. `doubt`: it may have run; `failing`: it runs again; `rehearsal`: nothing does.
 - Questions: `interrupts` asks, `answers` takes. Edits of a program: `lost`, `missed`.

@@ -22,6 +22,7 @@ from flowfn.engine.frame import Frame
 from flowfn.engine.injection import injected
 from flowfn.engine.interrupts import record_questions
 from flowfn.engine.keeping import code_rows, failure_rows, timing_rows, write_rows
+from flowfn.engine.reader import told_rows
 from flowfn.engine.record import ERROR, RETURN
 from flowfn.engine.sources import keep as keep_sources
 from flowfn.errors import (
@@ -141,12 +142,14 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
 
 
 def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, None]:
-    """Records an outcome, and how long it took."""
+    """Records an outcome, how long it took, and what those were told who read its stream."""
     assert call.note is not None
     if timing := timing_rows(journal.serde, call, host.now()):
         journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
-    code = code_rows(journal.serde, call)
-    return journal.record(host, call.note, channel, value, call.owner, call.future, code)
+    more = code_rows(journal.serde, call)
+    if call.run.readers or call.definition.reader is not None:
+        more += told_rows(journal, call, failed=channel == ERROR)
+    return journal.record(host, call.note, channel, value, call.owner, call.future, more)
 
 
 async def _with_retries(call: Call, host: Host) -> Any:

@@ -14,10 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.ids import nested_namespace
+from flowfn.engine.reader import hear_of
 from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.engine.superstep import go_on
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
+from flowfn.pregel.plan import is_over
 from flowfn.values import Write
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[
         Suspended: something in it waits for an answer, or a breakpoint was met.
         NonDeterminismError: it stopped before a node that it no longer has.
     """
+    hear_of(run)
     loaded, chosen = await _where_it_stands(run)
     run.set_out()
     if chosen:
@@ -115,7 +118,21 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
         if own is not None:
             loaded = own
             _take_up(run, journal, own, None)
+    if run.readers and run.program.lone and chosen is None and is_over(run.program, run.checkpoint):
+        loaded = await _before_its_end(run, journal, loaded)
     return loaded, chosen is not None
+
+
+async def _before_its_end(run: Run, journal: Journal, ended: Loaded) -> Loaded:
+    """Take up what an entrypoint that has ended began with: it goes through its records again for who reads its stream.
+
+    Its call has no record that tells what to tell: the process died between the two, or nobody read the stream then.
+    """
+    began = await journal.load(run.host, run.namespace, run.checkpoint.parent)
+    if began is None:
+        return ended
+    _take_up(run, journal, began, None)
+    return began
 
 
 def _is_new(run: Run) -> bool:

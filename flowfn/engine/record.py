@@ -26,6 +26,7 @@ STARTED = "__started__"
 DECISION = "__decision__"
 TIMED = "__timed__"
 CODE = "__code__"
+TOLD = "__told__"
 
 DOUBT = "in_doubt"
 """The name of the question whether a call in doubt had happened."""
@@ -46,6 +47,7 @@ _ONE: Mapping[str, int] = {
     ANSWERED_BY: -7,
     TIMED: -9,
     CODE: -10,
+    TOLD: -11,
 }
 """The index of a row of which a task has one at most, the last that was written."""
 
@@ -104,6 +106,20 @@ class Timing(NamedTuple):
     attempts: int
 
 
+class Told(NamedTuple):
+    """What a call told those who read streams around it, and whether its result came from a cache.
+
+    `by_reader` has what the outermost of them was told first: which it is, the shape of the chunks, and the chunks.
+    """
+
+    cached: bool = False
+    by_reader: Sequence[tuple[int, str, Sequence[Any]]] = ()
+
+    def to(self, reader: int, shape: str) -> Sequence[Any] | None:
+        """The chunks that one of them was told; None where it had none of this shape."""
+        return next((chunks for at, as_, chunks in self.by_reader if (at, as_) == (reader, shape)), None)
+
+
 class Record:
     """One call as the journal has it: what it was and what came of it, both still encoded."""
 
@@ -116,6 +132,7 @@ class Record:
         "_serde",
         "_start",
         "_timed",
+        "_told",
         "failed",
         "index",
         "order",
@@ -146,6 +163,7 @@ class Record:
         self._info: WriteRow | CallInfo | None = None
         self._timed: WriteRow | None = None
         self._code: WriteRow | None = None
+        self._told: WriteRow | None = None
         self._serde = serde
 
     def add(self, row: WriteRow, place: int) -> None:
@@ -169,6 +187,8 @@ class Record:
             self._timed = row
         elif row.channel == CODE:
             self._code = row
+        elif row.channel == TOLD:
+            self._told = row
         elif row.channel == FAILED:
             self.failed = self._serde.loads(row.value)
 
@@ -201,6 +221,11 @@ class Record:
             return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
         info = self.info
         return None if info is None else info.code
+
+    @property
+    def told(self) -> Told:
+        """What it told those who read streams around it."""
+        return Told() if self._told is None else Told(*self._serde.loads(self._told.value))
 
     @property
     def timing(self) -> Timing | None:

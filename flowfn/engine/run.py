@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
+    from flowfn.engine.reader import Reader
     from flowfn.pregel.program import Task
 
 PREVIOUS = "__previous__"
@@ -160,6 +161,8 @@ class Run:
         """Which kind of breakpoint it stopped at."""
         self.post: Callable[[Event], None] | None = None if parent is None else parent.post
         """Told of what happens, where somebody watches this run or one around it."""
+        self.readers: tuple[Reader, ...] = () if parent is None else parent.readers
+        """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
         self.pause: Callable[[], Any] | None = None
         """Waits between supersteps until whoever watches has caught up."""
         self._managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES

@@ -18,11 +18,13 @@ from flowfn.engine.call import Call
 from flowfn.engine.causes import Cause, cause_of, note_edit
 from flowfn.engine.ids import call_id
 from flowfn.engine.matching import Ambiguous, New, Same, Verdict, differs_in_a_day, judge
+from flowfn.engine.reader import told_again
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
 from flowfn.identity.digest import digest
 from flowfn.report import CallSummary, Kind
+from flowfn.values import MISSING
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -186,10 +188,15 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
         return None
     if call.edited and _runs_anew(call, record):
         return None
+    has_failed = record.outcome is not None and record.outcome.channel == ERROR
+    if has_failed and not run.ledger.was_survived(record):
+        return None
     value = record.value()
-    if record.outcome is not None and record.outcome.channel == ERROR:
-        if not run.ledger.was_survived(record):
+    if run.readers or call.definition.reader is not None:
+        told = (MISSING, value) if has_failed else (value, None)
+        if not told_again(call, record, *told):
             return None
+    if has_failed:
         failing.note(value, call, record.index)
         run.root.reused.add()
         return _failed(call, value, record.order)

@@ -72,6 +72,7 @@ class Lowered:
             is_generator=False,
             stands_for=self.definition.author_function,
             injects=False,
+            reader=None if started is None else started.reader,
         )
 
     # -- called directly ------------------------------------------------------------------------

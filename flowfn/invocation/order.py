@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
+from flowfn.engine.reader import Reader
 from flowfn.errors import Cancelled
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Started:
 
     def __init__(self, watch: Any, shaper: Shaper) -> None:
         self.watch = watch
-        self._shaper = shaper
+        self.reader = Reader(shaper, watch.post)
+        """Its consumer, where the run is inside another one."""
 
     def begin(self, run: Run) -> None:
         """There is a run now; where its consumer has left already, it stops at its first task."""
@@ -70,9 +72,8 @@ class Started:
 
     def nest(self, run: Run) -> None:
         """There is a run now, inside another one: its consumer hears of it, as whoever watches that one does."""
-        run.post = self._shaper.beside(run.post, self.watch.post)
+        self.reader.begin(run)
         run.pause = self.watch.pause
-        self._shaper.place = run.namespace
 
     def leave(self) -> None:
         """Stop the run at its next task."""

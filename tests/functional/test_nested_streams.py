@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from flowfn import get_stream_writer
+import pytest
+
+from flowfn import RetryPolicy, get_stream_writer
+from flowfn.errors import SerializationError
 
 from ..worlds import World
 
@@ -91,3 +94,175 @@ def test_a_stream_inside_a_run_takes_nothing_from_one_around(world: World) -> No
     chunks = world.stream(streaming(world), 1, subgraphs=True)
     assert [(len(path), *chunk) for path, chunk in chunks[:3]] == [(1, "inc"), (1, "inc"), (1, "child")]
     assert chunks[-1] == ((), {"wf": [{"inc": 2}, {"inc": 3}, {"child": 3}]})
+
+
+def reading(world: World, mode: Any, failing: list[str], subgraphs: bool = False) -> Any:
+    """A workflow that reads the stream of another one, and fails once at each place; its result is what it read."""
+    ran = world.ran
+
+    @world.task
+    async def inc(x: int) -> int:
+        ran.append(x)
+        get_stream_writer()(f"in {x}")
+        return x + 1
+
+    @world.task
+    async def fails_once(where: str) -> str:
+        if where in failing:
+            failing.remove(where)
+            raise ConnectionError(where)
+        return where
+
+    @world.task
+    async def twice(x: int) -> int:
+        return await world.value(inc(await world.value(inc(x))))
+
+    @world.entrypoint(checkpointer=None)
+    async def inner(x: int) -> int:
+        get_stream_writer()(f"body {x}")
+        return await world.value(inc(x))
+
+    @world.entrypoint(checkpointer=None)
+    async def child(x: int) -> int:
+        first = await world.value(twice(x))
+        second = await inner(first) if world.is_async else inner(first)
+        await world.value(fails_once("within"))
+        return await world.value(inc(second))
+
+    @world.entrypoint
+    async def wf(x: int) -> list[Any]:
+        options = {"stream_mode": mode, "subgraphs": subgraphs}
+        if world.is_async:
+            found = [chunk async for chunk in child.astream(x, **options)]
+        else:
+            found = [*child.stream(x, **options)]
+        await world.value(fails_once("after"))
+        return found
+
+    return wf
+
+
+def unnamed(chunks: Any) -> Any:
+    """Chunks without what is made anew for each thread: ids, and the places that have them."""
+    if isinstance(chunks, dict):
+        return {name: unnamed(item) for name, item in chunks.items() if name not in ("id", "metadata")}
+    if isinstance(chunks, list | tuple):
+        return [unnamed(item) for item in chunks]
+    return chunks.partition(":")[0] if isinstance(chunks, str) else chunks
+
+
+@pytest.mark.parametrize("where", ["within", "after"])
+@pytest.mark.parametrize("mode", ["updates", "values", "custom", "tasks", ["updates", "custom"]])
+def test_a_stream_inside_a_run_is_the_same_on_resume(world: World, mode: Any, where: str) -> None:
+    """A caller that reads a nested stream as data reads the same chunks when it is resumed, and nothing runs again."""
+    wf = reading(world, mode, [where], subgraphs=True)
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, 1, thread_id="failed")
+    resumed = world.invoke(wf, None, thread_id="failed")
+    assert world.ran == [1, 2, 3, 4]
+    calm = world.invoke(wf, 1, thread_id="calm")
+    assert unnamed(resumed) == unnamed(calm)
+
+
+def test_a_stream_that_is_read_in_another_mode_on_resume_has_its_chunks(world: World) -> None:
+    """An edit of `stream_mode` between failure and resume shows what is recorded in the new mode."""
+    failing = ["after"]
+    with pytest.raises(ConnectionError):
+        world.invoke(reading(world, "updates", failing), 1, thread_id="edited")
+    edited = reading(world, "values", failing)
+    assert world.invoke(edited, None, thread_id="edited") == [5]
+    assert world.ran == [1, 2, 3, 4]
+
+
+def test_a_stream_that_is_left_early_is_the_same_on_resume(world: World) -> None:
+    """Who takes the first chunk of a nested stream and leaves takes the same one when resumed."""
+    failing = [True]
+
+    @world.task
+    async def inc(x: int) -> int:
+        world.ran.append(x)
+        return x + 1
+
+    @world.entrypoint(checkpointer=None)
+    async def child(x: int) -> int:
+        return await world.value(inc(await world.value(inc(x))))
+
+    @world.task
+    async def fails_once() -> None:
+        if failing:
+            failing.clear()
+            raise ConnectionError
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        if world.is_async:
+            stream = child.astream(x)
+            first = await anext(stream)
+            await stream.aclose()
+        else:
+            stream = child.stream(x)
+            first = next(stream)
+            stream.close()
+        await world.value(fails_once())
+        return first
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, 1, thread_id="left")
+    assert world.invoke(wf, None, thread_id="left") == {"inc": 2}
+    assert world.ran[:1] == [1]
+    assert 1 not in world.ran[1:]
+
+
+def test_an_attempt_that_follows_another_repeats_no_chunk(world: World) -> None:
+    """Where a nested workflow is tried again, its recorded calls are told once; a resumed caller reads the same."""
+    failing = ["child", "wf"]
+
+    @world.task
+    async def inc(x: int) -> int:
+        return x + 1
+
+    @world.task
+    async def fails_once(where: str) -> str:
+        if where in failing:
+            failing.remove(where)
+            raise ConnectionError(where)
+        return where
+
+    @world.entrypoint(checkpointer=None, retry_policy=RetryPolicy(initial_interval=0, jitter=False))
+    async def child(x: int) -> int:
+        found = await world.value(inc(x))
+        await world.value(fails_once.with_options(retry_policy=())("child"))
+        return found
+
+    @world.entrypoint
+    async def wf(x: int) -> list[Any]:
+        found = [chunk async for chunk in child.astream(x)] if world.is_async else [*child.stream(x)]
+        await world.value(fails_once("wf"))
+        return found
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, 1, thread_id="tried")
+    assert world.invoke(wf, None, thread_id="tried") == [{"inc": 2}, {"fails_once": "child"}, {"child": 2}]
+
+
+def test_a_chunk_that_can_not_be_stored_is_refused(world: World) -> None:
+    """What a task tells a reader inside a run is data of that run: an error names the task, where it can't be kept."""
+
+    @world.task
+    async def tells() -> None:
+        get_stream_writer()(print)
+
+    @world.entrypoint(checkpointer=None)
+    async def child() -> None:
+        await world.value(tells())
+
+    @world.entrypoint
+    async def wf() -> None:
+        if world.is_async:
+            async for _ in child.astream({}, stream_mode="custom"):
+                pass
+        else:
+            [*child.stream({}, stream_mode="custom")]
+
+    with pytest.raises(SerializationError, match="a chunk that 'tells' told those who read its stream"):
+        world.invoke(wf, {}, thread_id="told")

@@ -42,7 +42,7 @@ def nonce() -> str:
 
 
 def blocking(world: World, saver: Saver) -> Workflow[Any, Any]:
-    """Nested, parallel, retried and interrupted tasks, a child workflow, and recorded chance."""
+    """Nested, parallel, retried and interrupted tasks, a child workflow, also streamed, and recorded chance."""
 
     @task
     def square(label: str, x: int) -> Result:
@@ -71,10 +71,10 @@ def blocking(world: World, saver: Saver) -> Workflow[Any, Any]:
         return f"{interrupt(label)} with {before[0]}", nonce()
 
     @entrypoint
-    def child(x: int) -> Result:
-        first = world.sees("child / first", square("child / first", x).result())
-        world.sees("child / id", flowfn.uuid4())
-        return world.sees("child / second", nested("child / second", first[0]).result())
+    def child(label: str, x: int) -> Result:
+        first = world.sees(f"{label} / first", square(f"{label} / first", x).result())
+        world.sees(f"{label} / id", flowfn.uuid4())
+        return world.sees(f"{label} / second", nested(f"{label} / second", first[0]).result())
 
     @entrypoint(checkpointer=saver)
     def flow(n: int) -> list[Any]:
@@ -85,7 +85,9 @@ def blocking(world: World, saver: Saver) -> Workflow[Any, Any]:
         mapped = square.map([f"map {i}" for i in range(n)], range(n))
         together = gather(*mapped, nested("nested", n)).result()
         answer.append([world.sees(f"together {i}", result)[0] for i, result in enumerate(together)])
-        answer.append(world.sees("child", child(2))[0])
+        answer.append(world.sees("child", child("child", 2))[0])
+        told = [*child.stream({"label": "told", "x": 1})]
+        answer.append([[*world.sees(f"told {i}", chunk)] for i, chunk in enumerate(told)])
         answer.append(interrupt("go on?"))
         asked = [asking(f"asking {i}", i) for i in range(2)]
         answer.append([world.sees(f"asked {i}", future.result())[0] for i, future in enumerate(asked)])
@@ -133,10 +135,10 @@ def coroutines(world: World, saver: Saver) -> Workflow[Any, Any]:
         return f"{interrupt(label)} with {before[0]}", nonce()
 
     @entrypoint
-    async def child(x: int) -> Result:
-        first = world.sees("child / first", await square("child / first", x))
-        world.sees("child / id", flowfn.uuid4())
-        return world.sees("child / second", await nested("child / second", first[0]))
+    async def child(label: str, x: int) -> Result:
+        first = world.sees(f"{label} / first", await square(f"{label} / first", x))
+        world.sees(f"{label} / id", flowfn.uuid4())
+        return world.sees(f"{label} / second", await nested(f"{label} / second", first[0]))
 
     @entrypoint(checkpointer=saver)
     async def flow(n: int) -> list[Any]:
@@ -147,7 +149,9 @@ def coroutines(world: World, saver: Saver) -> Workflow[Any, Any]:
         mapped = square.map([f"map {i}" for i in range(n)], range(n))
         together = await asyncio.gather(*mapped, nested("nested", n))
         answer.append([world.sees(f"together {i}", result)[0] for i, result in enumerate(together)])
-        answer.append(world.sees("child", await child(2))[0])
+        answer.append(world.sees("child", await child("child", 2))[0])
+        told = [chunk async for chunk in child.astream({"label": "told", "x": 1})]
+        answer.append([[*world.sees(f"told {i}", chunk)] for i, chunk in enumerate(told)])
         answer.append(interrupt("go on?"))
         asked = [asking(f"asking {i}", i) for i in range(2)]
         answer.append([world.sees(f"asked {i}", await future)[0] for i, future in enumerate(asked)])
@@ -165,6 +169,7 @@ ANSWER = [
     4,
     [0, 1, 4, 5],
     14,
+    [["square"], ["square"], ["nested"], ["child"]],
     "yes to go on?",
     ["yes to asking 0 with 0", "yes to asking 1 with 1"],
     [0, 1, 4],
