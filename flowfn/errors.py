@@ -114,6 +114,10 @@ class GraphRecursionError(FlowError, RecursionError):
     """The run took more supersteps than `recursion_limit`."""
 
 
+class NestedTooDeep(FlowError, RecursionError):
+    """Workflows are called inside workflows too deeply for the name of the place to be kept."""
+
+
 class TaskTimeout(FlowError):
     """A task took longer than its `timeout`.
 

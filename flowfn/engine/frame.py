@@ -71,7 +71,8 @@ class Frame:
         """When the first attempt began, in seconds since the epoch."""
         if run.ledger.records:
             run.callers[self.scope] = call.definition
-        self.depth: int = 0 if call.parent is None else call.parent.depth + 1
+        around = call.parent or run.frame
+        self.depth: int = 0 if around is None else around.depth + 1
         self.firsts: dict[tuple[str, bytes], int] = {}
         """Which call was the first of a name and arguments, by a number of its own."""
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}

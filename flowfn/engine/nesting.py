@@ -17,10 +17,14 @@ from flowfn.engine.ids import nested_namespace
 from flowfn.engine.reader import hear_of
 from flowfn.engine.run import Hosts, Run, Settings
 from flowfn.engine.superstep import go_on
+from flowfn.errors import NestedTooDeep
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import is_over
 from flowfn.values import Write
+
+LONGEST = 2_000
+"""Bytes of a namespace, which names all the calls around: Postgres has no more of it in an index."""
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -43,8 +47,17 @@ def nested(
     """A run of another program inside one of a run's calls.
 
     `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
+
+    Raises:
+        NestedTooDeep: the name of its place is too long to be kept.
     """
-    run = frame.run
+    run, namespace = frame.run, _namespace(frame, remembers)
+    if len(namespace.encode()) > LONGEST:
+        raise NestedTooDeep(
+            f"{program.name!r} is called inside {namespace.count('|')} other runs of workflows that call each other, "
+            f"and the name of its place among them would be longer than {LONGEST:,} bytes: look for a workflow that "
+            "calls itself without an end. One that means to go as deep does so as a @task, which needs no such name"
+        )
     return Run(
         program,
         hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
@@ -54,7 +67,7 @@ def nested(
         run.serde,
         parent=run,
         frame=frame,
-        namespace=_namespace(frame, remembers),
+        namespace=namespace,
         remembers=remembers,
     )
 

@@ -137,7 +137,7 @@ class LoopHost:
 
     def join(self, future: Future[Any]) -> Coroutine[Any, Any, None]:
         frame = current_frame.get()
-        if frame is not None and frame.depth % DEPTH == DEPTH - 1:
+        if frame is not None and frame.depth % DEPTH >= DEPTH - 2:
             self._begin(future)
         job = future.take()
         return self._wait(future) if job is None else self._settle_here(future, job)

@@ -38,7 +38,8 @@ MAX_WORKERS = 32
 
 
 DEPTH = 24
-"""After how many calls nested in place one gets a thread, and with it a stack, of its own."""
+"""After how many calls nested in place one gets a thread, and with it a stack, of its own. Of a workflow that is called
+inside another one every second makes calls: its run is one, and its function another."""
 
 
 STALLED = 20
@@ -119,7 +120,7 @@ class ThreadHost:
 
     def help(self, future: Future[Any]) -> None:
         frame = current_frame.get()
-        if frame is not None and frame.depth % DEPTH == DEPTH - 1:
+        if frame is not None and frame.depth % DEPTH >= DEPTH - 2:
             self.start_now(future)
             return
         self._waited = future

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flowfn import RetryPolicy, entrypoint, gather, interrupt
+from flowfn.errors import NestedTooDeep
 
 from ..worlds import World, asked, questions
 
@@ -45,6 +46,28 @@ def test_a_child_returns_its_result(world: World) -> None:
 
     assert world.invoke(parent, 1, thread_id="t") == [3, 5]
     assert [row.id for row in world.saver.threads()] == ["t"]
+
+
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_a_workflow_calls_itself_far_deeper_than_one_stack_holds(world: World, way: Any) -> None:
+    """What is called in place gets a stack of its own every so often, so that Python's limit isn't met."""
+
+    @world.entrypoint
+    async def down(x: int) -> int:
+        return 1 + await way(world, down)(x - 1) if x else 0
+
+    assert world.invoke(down, 40, thread_id="deep") == 40
+
+
+def test_a_workflow_that_calls_itself_without_end_is_stopped(world: World) -> None:
+    """Runs so deep inside each other are refused that the name of their place couldn't be kept, on any saver."""
+
+    @world.entrypoint(checkpointer=None)
+    async def down(x: int) -> int:
+        return await calling(world, down)(x + 1)
+
+    with pytest.raises(NestedTooDeep, match="'down' is called inside 47 other runs of workflows"):
+        world.invoke(down, 0)
 
 
 @pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
