@@ -172,7 +172,7 @@ class UntrustedTypeError(FlowError, TypeError):
 
 
 class TypeChangedError(FlowError, TypeError):
-    """A stored value no longer fits its class: a field was removed, or a required one added."""
+    """A stored value no longer fits its class: a field was removed, a required one added, or its kind is another."""
 
 
 class CorruptDataError(FlowError, ValueError):

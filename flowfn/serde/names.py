@@ -121,11 +121,14 @@ class Names:
 
         Raises `UntrustedTypeError` if there is none, or `fits` does not take it.
         """
-        if isinstance(name, str):
-            found = self.allowed(name) or lookup(name)
-            if found is not None and fits(found):
-                return found
+        found = self.named(name)
+        if found is not None and fits(found):
+            return found
         raise UntrustedTypeError(_untrusted(name))
+
+    def named(self, name: Any) -> type | None:
+        """The class that is registered under this name, or there, of whichever kind; None if there is none."""
+        return (self.allowed(name) or lookup(name)) if isinstance(name, str) else None
 
 
 class NamesOfThisProcess(Names):

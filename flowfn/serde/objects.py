@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from types import MemberDescriptorType
 from typing import Any
 
-from flowfn.errors import CorruptDataError, TypeChangedError
+from flowfn.errors import CorruptDataError, TypeChangedError, UntrustedTypeError
 from flowfn.plain import PLAIN
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, Refused, mark
@@ -75,6 +75,40 @@ def is_model(cls: type) -> bool:
 def is_plain(cls: type) -> bool:
     """Whether a registered class can be stored: its layout is its attributes and one basic value."""
     return solid_base(cls) in _PLAIN
+
+
+_KINDS: dict[Callable[[type], bool], str] = {
+    is_enum: "an enum",
+    is_model: "a pydantic model",
+    is_namedtuple: "a named tuple",
+    is_record: "a dataclass",
+}
+"""What authors call the classes that are stored without being registered."""
+
+
+def _class_of(names: Names, name: Any, is_it: Callable[[type], bool]) -> Any:
+    """The class that an object was stored under.
+
+    Raises:
+        TypeChangedError: it is of another kind now.
+        UntrustedTypeError: there is none, or one of no kind that is stored without being registered.
+    """
+    try:
+        return names.find(name, is_it)
+    except UntrustedTypeError:
+        now = names.named(name)
+        if now is None:
+            raise
+    kind, keep = _KINDS[is_it], "the old one has to stay, if only for reading what was stored"
+    for is_another, label in _KINDS.items():
+        if is_another(now):
+            raise TypeChangedError(
+                f"{name} was stored as {kind}, and is {label} now. Give that another name: {keep}"
+            )
+    raise UntrustedTypeError(
+        f"Stored data names the type {name!r} as {kind}, which is not allowed here: it is none, and nothing of it was "
+        f"called. If it was one, and is another class now, give that another name: {keep}"
+    )
 
 
 # -- state ------------------------------------------------------------------------------------------
@@ -163,7 +197,7 @@ def enum_encoder(cls: type) -> Encoder:
 
 def _build_enum(items: list[Any], names: Names) -> Any:
     _, name, rest, *members = items
-    cls: Any = names.find(name, is_enum)
+    cls = _class_of(names, name, is_enum)
     if lost := [member for member in members if member not in cls._member_map_]:
         raise TypeChangedError(_lost(cls, lost))
     found = [cls._member_map_[member] for member in members]
@@ -198,7 +232,7 @@ def dataclass_encoder(cls: type) -> Encoder:
 
 def _build_dataclass(items: list[Any], names: Names) -> Any:
     _, name, stored, *extra = items
-    cls = names.find(name, is_record)
+    cls = _class_of(names, name, is_record)
     known = {field.name: field for field in fields(cls)}
     _check_names(cls, stored, known)
     value: Any = object.__new__(cls)
@@ -241,7 +275,7 @@ def namedtuple_encoder(cls: type) -> Encoder:
 
 def _build_namedtuple(items: list[Any], names: Names) -> Any:
     _, name, stored, *extra = items
-    cls: Any = names.find(name, is_namedtuple)
+    cls = _class_of(names, name, is_namedtuple)
     _check_names(cls, stored, cls._fields)
     values = {**getattr(cls, "_field_defaults", {}), **stored}
     for field in cls._fields:
@@ -285,7 +319,7 @@ def _undefined(value: Any) -> bool:
 
 def _build_model(items: list[Any], names: Names) -> Any:
     _, name, stored, fields_set, extra, private = items
-    cls: Any = names.find(name, is_model)
+    cls = _class_of(names, name, is_model)
     known = cls.__pydantic_fields__
     _check_names(cls, stored, known)
     if type(extra) not in _STATES or type(private) not in _STATES:
@@ -339,10 +373,14 @@ def _build_object(items: list[Any], names: Names) -> Any:
     cls: Any = names.find(name, lambda found: is_plain(found) and names.allowed(name) is found)
     base: Any = solid_base(cls)
     empty: Callable[..., Any] = base.__new__
+    if type(plain) is not (type(None) if base is object else base):
+        held = "no basic value" if plain is None else f"a {type(plain).__name__}"
+        raise TypeChangedError(
+            f"{name} was stored with {held}, and extends {base.__name__} now. Give the new class another name, and let "
+            "the old one stay, if only for reading what was stored"
+        )
     if base is object:
         value = empty(cls)
-    elif type(plain) is not base:
-        raise CorruptDataError(f"A stored {name} holds no {base.__name__}")
     elif base in _FILL:
         value = empty(cls)
         _FILL[base](value, plain)

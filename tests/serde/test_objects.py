@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pydantic
 import pytest
 
-from flowfn.serde import DEFAULT, Serde, SerializationError, TypeChangedError, allow
+from flowfn.serde import DEFAULT, Serde, SerializationError, TypeChangedError, UntrustedTypeError, allow
 
 CALLS: list[str] = []
 T = TypeVar("T")
@@ -291,6 +291,41 @@ def test_a_field_that_was_removed_is_an_error_that_names_it(kind: str) -> None:
         Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1, b=2)))
 
 
+@pytest.mark.parametrize("after", ["dataclass", "namedtuple", "model", "enum"])
+@pytest.mark.parametrize("before", ["dataclass", "namedtuple", "model", "enum"])
+def test_a_class_that_is_of_another_kind_now_is_an_error_that_says_so(before: str, after: str) -> None:
+    """G2, G5: what was stored is made into no other kind of thing, and the message names both."""
+    kinds = {kind: _of_kind(kind) for kind in ("dataclass", "namedtuple", "model", "enum")}
+    (old, stored, was), (new, _, now) = kinds[before], kinds[after]
+    data = Serde().allow(old).dumps(stored)
+    if before == after:
+        assert Serde().allow(old).loads(data) == stored
+        return
+    with pytest.raises(TypeChangedError, match=f"elsewhere:Changed was stored as {was}, and is {now} now"):
+        Serde().allow(new).loads(data)
+
+
+def test_a_dataclass_that_is_a_plain_class_now_is_an_error_that_says_so() -> None:
+    """G5: a plain class isn't restored from what was a dataclass; importing or registering it would be no remedy."""
+    old = make_dataclass("Plain", ["x"])
+    old.__module__ = "elsewhere"
+    new = type("Plain", (), {"__module__": "elsewhere"})
+    with pytest.raises(
+        UntrustedTypeError, match="'elsewhere:Plain' as a dataclass, which is not allowed here"
+    ):
+        Serde().allow(new).loads(Serde().allow(old).dumps(old(1)))
+
+
+@pytest.mark.parametrize(("before", "after"), [(list, object), (object, list), (list, dict)])
+def test_a_registered_class_that_extends_another_basic_type_is_an_error(before: type, after: type) -> None:
+    """G2: the items that a class held aren't dropped when it stops being a list."""
+    old, new = (type("Bag", (base,), {"__module__": "elsewhere"}) for base in (before, after))
+    with pytest.raises(
+        TypeChangedError, match=f"elsewhere:Bag was stored with .*, and extends {after.__name__} now"
+    ):
+        Serde().allow(new).loads(Serde().allow(old).dumps(old()))
+
+
 def test_an_enum_member_that_was_removed_is_an_error_that_names_it() -> None:
     """Members are stored by name, so that renumbering them does no harm."""
     old = Enum("Stage", ["DRAFT", "DONE"], module="elsewhere")
@@ -305,6 +340,17 @@ def test_a_lock_inside_an_object_is_refused_by_its_path() -> None:
     with pytest.raises(SerializationError) as caught:
         DEFAULT.dumps({"boxes": [Box(1), Box(threading.Lock())]})
     assert caught.value.path == '["boxes"][1].content'
+
+
+def _of_kind(kind: str) -> tuple[Any, Any, str]:
+    """A class `elsewhere:Changed` of a kind, an instance, and what authors call the kind."""
+    if kind == "enum":
+        stage = Enum("Changed", ["A"], module="elsewhere")
+        return stage, stage.A, "an enum"
+    made, _ = _versions(kind, {"a": (int, ...)}, {"a": (int, ...)})
+    made.__module__ = "elsewhere"
+    label = {"dataclass": "a dataclass", "namedtuple": "a named tuple", "model": "a pydantic model"}
+    return made, made(a=1), label[kind]
 
 
 def _versions(kind: str, before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
