@@ -1,7 +1,7 @@
 """Exceptions: type, arguments, attributes, notes, causes and the text of the traceback.
 
 Rule: recording a failure never fails. An argument or attribute that cannot be stored is stored as
-its repr, and an exception whose type is not there when it is read becomes a `RecordedError`.
+its repr, and an exception whose type is not there when it is read becomes a `RecordedError`. Showing one never fails.
 An exception that is another's argument or attribute, such as the `reason` of a `URLError`, is stored without causes
 and traceback: those of a chain lead through the same few exceptions, and would be there once per way.
 Neither `__init__` nor `__new__` of a class written in Python runs; the C base's do, which is how
@@ -10,13 +10,14 @@ Neither `__init__` nor `__new__` of a class written in Python runs; the C base's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowfn.errors import RECORDED_AS, CorruptDataError, RecordedError, UntrustedTypeError
 from flowfn.serde import invalid
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
+from flowfn.serde.mute import muted, own_class
 from flowfn.serde.names import Names, reference
 from flowfn.serde.objects import set_state, solid_base, state_of
 
@@ -35,42 +36,58 @@ Pack = Callable[[Any, Chain], Any]
 def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whole: bool = True) -> list[Any]:
     """The array of an exception; `whole` is with what it came from."""
     chain = chain | {id(error)}
-    exact = True
+    shown: dict[int, str] = {}  # what stands for a part that can't be stored, by its id
 
     def part(value: Any) -> Any:
-        nonlocal exact
         if type(value) in _SCALARS:
             return value
         try:
             return pack(value, chain)
         except Exception:
-            exact = False
-            return _safely(repr, value)
+            return shown.setdefault(id(value), _safely(repr, value))
 
     def linked(other: BaseException | None) -> Any:
         if other is None or id(other) in chain or len(chain) >= _LONGEST_CHAIN:
             return None
         return encode(other, pack, chain, whole=whole)
 
-    args = _arguments(error)
+    args, attributes = _arguments(error), _attributes(error, whole=whole)
     parts = [part(arg) for arg in args]
+    more = {name: part(item) for name, item in attributes.items()}
+    kept = [shown.get(id(arg), arg) for arg in args]
+    mute = _is_mute(error, kept, {name: shown.get(id(item), item) for name, item in attributes.items()})
     return [
         _EXCEPTION,
-        reference(type(error)),
-        _safely(str, error if exact else _told(error, args, parts)),
+        reference(own_class(error)),
+        _safely(str, _told(error, kept) if shown and not mute else error),
         parts,
         [linked(member) for member in error.exceptions] if isinstance(error, BaseExceptionGroup) else None,
-        {name: part(item) for name, item in _attributes(error, whole=whole).items()},
+        more,
         linked(error.__cause__) if whole else None,
         linked(error.__context__) if whole and not error.__suppress_context__ else None,
         error.__suppress_context__,
+        *([True] if mute else []),
     ]
 
 
-def _told(error: BaseException, args: tuple[Any, ...], parts: list[Any]) -> BaseException:
-    """What says what an exception of these parts will say: those that were stored as their repr are texts."""
-    shown = [part if type(part) is str else arg for arg, part in zip(args, parts, strict=True)]
-    return invalid.build(type(error), shown) if invalid.is_invalid(type(error)) else Exception(*shown)
+def _told(error: BaseException, args: Sequence[Any]) -> BaseException:
+    """What says what an exception of these arguments will say."""
+    return invalid.build(type(error), args) if invalid.is_invalid(type(error)) else Exception(*args)
+
+
+def _is_mute(error: BaseException, args: Sequence[Any], attributes: dict[str, Any]) -> bool:
+    """Whether an exception would raise where somebody shows it, once it is restored of this."""
+    cls = own_class(error)
+    try:
+        again = _made(cls, args, error.exceptions if isinstance(error, BaseExceptionGroup) else None)
+        _dress(again, attributes)
+    except Exception:
+        return False
+    try:
+        str(again), repr(again)
+    except Exception:
+        return True
+    return False
 
 
 def _safely(render: Callable[[Any], str], value: Any) -> str:
@@ -114,16 +131,24 @@ def is_exception(cls: type) -> bool:
 
 
 def _build(items: list[Any], names: Names) -> BaseException:
-    _, name, text, args, members, attributes, cause, context, suppress = items
-    error = _instance(name, text, args, members, names)
-    native = {key: attributes.pop(key) for key in _native_names(error) if key in attributes}
-    for key, value in native.items():
-        _set(error, key, value)
-    set_state(error, attributes)
+    _, name, text, args, members, attributes, cause, context, suppress, *mute = items
+    error = _instance(name, text, args, members, names, mute=bool(mute))
+    _dress(error, attributes)
     _set(error, "__cause__", cause)
     _set(error, "__context__", context)
     _set(error, "__suppress_context__", bool(suppress))
     return error
+
+
+def _dress(error: BaseException, attributes: Any) -> None:
+    """Give an exception its attributes."""
+    native = _native_names(error)
+    if native and type(attributes) is dict:
+        for key in native:
+            if key in attributes:
+                _set(error, key, attributes[key])
+        attributes = {key: value for key, value in attributes.items() if key not in native}
+    set_state(error, attributes)
 
 
 def _set(error: BaseException, name: str, value: Any) -> None:
@@ -135,10 +160,12 @@ def _native_names(error: BaseException) -> list[str]:
     return [name for cls, names in _NATIVE_ATTRIBUTES.items() if isinstance(error, cls) for name in names]
 
 
-def _instance(name: str, text: str, args: list[Any], members: Any, names: Names) -> BaseException:
+def _instance(
+    name: str, text: str, args: list[Any], members: Any, names: Names, *, mute: bool
+) -> BaseException:
     try:
-        cls: Any = names.find(name, is_exception)
-        error = _made(cls, args) if members is None else _empty(cls, (*args, members))
+        cls = names.find(name, is_exception)
+        error = _made(muted(cls, text) if mute else cls, args, members)
     except (UntrustedTypeError, TypeError, ValueError):
         if not isinstance(name, str) or not isinstance(text, str):
             raise CorruptDataError("A stored exception has no type name") from None
@@ -146,7 +173,10 @@ def _instance(name: str, text: str, args: list[Any], members: Any, names: Names)
     return error
 
 
-def _made(cls: Any, args: list[Any]) -> BaseException:
+def _made(cls: Any, args: Sequence[Any], members: Any) -> BaseException:
+    """An exception of these arguments; `members` are those of a group, None of another."""
+    if members is not None:
+        return _empty(cls, (*args, members))
     return invalid.build(cls, args) if invalid.is_invalid(cls) else _empty(cls, tuple(args))
 
 

@@ -114,6 +114,59 @@ def test_what_cannot_be_stored_in_an_exception_is_stored_as_its_repr() -> None:
     assert (actual.args, actual.lock) == (("held", repr(lock)), repr([lock]))
 
 
+class Refused(Exception):
+    """Says what it holds, which can't be stored, and counts those who extend it."""
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        CALLS.append("extended")
+
+    def __init__(self, response: Any) -> None:
+        super().__init__("refused", response)
+        self.response = response
+
+    def __str__(self) -> str:
+        return f"status {self.response.status}"
+
+    def __repr__(self) -> str:
+        return f"<refused {self.response.status}>"
+
+
+class Placed(Exception):
+    """Says where it was raised."""
+
+    def __str__(self) -> str:
+        assert self.__traceback__ is not None
+        return f"at line {self.__traceback__.tb_lineno}"
+
+
+class Response:
+    status = 418
+
+
+def test_showing_a_restored_exception_never_fails() -> None:
+    """One that looks at what couldn't be stored says what it said, is caught by its class, and runs no code of that."""
+    CALLS.clear()
+    error = _again(Refused(Response()))
+    assert isinstance(error, Refused)
+    assert (str(error), repr(error), type(error).__name__) == (
+        "status 418",
+        "Refused('status 418')",
+        "Refused",
+    )
+    assert CALLS == []
+    raised = _raised(Placed())
+    assert str(_again(raised)) == str(raised)
+
+
+def test_an_exception_that_could_never_be_shown_comes_back_too() -> None:
+    """A class whose `__str__` fails in any case is no reason not to record a failure."""
+    broken = type("Broken", (Exception,), {"__module__": "elsewhere", "__str__": lambda self: 1 / 0})
+    serde = Serde().allow(broken)
+    error = serde.loads(serde.dumps(broken(7)))
+    assert (isinstance(error, broken), error.args) == (True, (7,))
+    assert "Broken" in str(error)
+
+
 def test_an_exception_inside_another_is_an_exception_again() -> None:
     """`error.reason`, and each of several failures, is told by its type; it is stored without its traceback."""
     inner = _raised(ConnectionRefusedError(111, "refused"), _raised(KeyError("why")))
