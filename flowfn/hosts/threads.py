@@ -276,10 +276,22 @@ class ThreadHost:
     async def call(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
     ) -> Any:
-        """Call user code; with a timeout, on a thread that is left behind when it has passed."""
-        if timeout is None:
-            return function(*args, **kwargs)
-        return self._call_within(timeout, function, args, kwargs)
+        """Call user code; with a timeout, on a thread that is left behind when it has passed.
+
+        Raises:
+            RuntimeError: it raised `StopIteration`, which no coroutine can, and so nobody who runs it.
+        """
+        try:
+            if timeout is None:
+                return function(*args, **kwargs)
+            return self._call_within(timeout, function, args, kwargs)
+        except StopIteration as error:
+            frame = current_frame.get()
+            name = _name_of(function) if frame is None else frame.call.definition.name
+            raise RuntimeError(
+                f"{name!r} raised {error!r}, which Python would take for the end of a coroutine, such as a run is: "
+                "catch it there and raise another error, or give next() a default"
+            ) from error
 
     async def call_async(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None

@@ -196,6 +196,36 @@ def test_any_exception_can_be_a_tasks(world: World) -> None:
     assert world.invoke(wf, thread_id="t") == 7
 
 
+class Exhausted(StopIteration):
+    """What a user derives from it is one too."""
+
+
+@pytest.mark.parametrize("kind", [StopIteration, Exhausted])
+def test_a_stop_iteration_is_told_by_the_name_of_who_raised_it(world: World, kind: Any) -> None:
+    """No coroutine can raise it: its caller gets Python's `RuntimeError`, now and on resume, with it as the cause."""
+    failing = [True]
+
+    @task
+    def first(items: list[int]) -> int:
+        raise kind(items)
+
+    @world.entrypoint
+    async def wf(items: list[int]) -> tuple[str, Any]:
+        error = await world.error(first(items))
+        if failing:
+            failing.clear()
+            raise ConnectionError
+        return str(error), error.__cause__.args
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, [], thread_id="stopped")
+    text, args = world.invoke(wf, None, thread_id="stopped")
+    assert text.startswith(
+        f"'first' raised {kind.__name__}([]), which Python would take for the end of a coroutine"
+    )
+    assert args == ([],)
+
+
 @pytest.mark.parametrize("failed", [1, 3])
 def test_errors_that_end_the_run_late_are_not_final(world: World, failed: int) -> None:
     """An error that the code kept while it went on, and raised then, ended the run: its task runs again."""
