@@ -16,6 +16,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, NamedTuple, TypedDict
+from urllib.error import URLError
+
+from pydantic import BaseModel
 
 import flowfn
 from flowfn import Command, RetryPolicy, as_completed, current, entrypoint, gather, interrupt, task
@@ -177,6 +180,83 @@ def retries(n: int) -> list[int]:
     found = retried(n).result()
     stop()
     return [found, double(n).result()]
+
+
+class Order(BaseModel):
+    cents: int
+
+
+class Refused(Exception):
+    """Says what it holds, which can't be stored."""
+
+    def __init__(self, response: Any) -> None:
+        super().__init__("refused")
+        self.response = response
+
+    def __str__(self) -> str:
+        return f"refused: {self.response.__name__}"
+
+
+@task
+def wrong(kind: str) -> None:
+    ran.append(f"wrong {kind}")
+    if kind == "invalid":
+        Order.model_validate({"cents": "many"})
+    inside = ConnectionRefusedError(111, "refused")
+    raise {
+        "inside": URLError(inside),
+        "several": ExceptionGroup("several", [inside, KeyError("k")]),
+        "refused": Refused(recording),
+    }[kind]
+
+
+def told_of(error: Exception) -> list[Any]:
+    """The type of an error, and what of it is no version's wording."""
+    match error:
+        case ValueError():
+            return [type(error).__name__, [(each["type"], each["loc"]) for each in error.errors()]]  # type: ignore[attr-defined]
+        case URLError():
+            return ["URLError", type(error.reason).__name__, error.reason.errno]  # type: ignore[union-attr]
+        case ExceptionGroup():
+            return [error.message, *map(repr, error.exceptions)]
+        case _:
+            return [isinstance(error, Refused), str(error)]
+
+
+@entrypoint
+def kinds_of_errors(n: int) -> list[Any]:
+    found: list[Any] = []
+    for kind in ("invalid", "inside", "several", "refused"):
+        try:
+            wrong(kind).result()
+        except Exception as error:
+            found.append(told_of(error))
+    found.append(double(1).result())
+    stop()
+    return [*found, double(n).result()]
+
+
+# -- streams ----------------------------------------------------------------------------------------
+
+
+@task
+def tells(n: int) -> int:
+    ran.append(f"tells {n}")
+    flowfn.get_stream_writer()(f"told {n}")
+    return n
+
+
+@entrypoint(name="golden.inner")
+def inner(n: int) -> int:
+    found = tells(n).result()
+    if n == 2:
+        stop()
+    return found + double(n).result()
+
+
+@entrypoint
+def streams(n: int) -> list[Any]:
+    return [[*inner.stream(each, stream_mode=["custom", "updates"])] for each in range(1, n + 1)]
 
 
 # -- questions, doubt, chance ------------------------------------------------------------------------
@@ -379,6 +459,35 @@ GOLDEN: dict[str, Golden] = {
         ended_by_an_error, lambda t: t("bank"), goes_on, "6 bank", ["fails_once bank"]
     ),
     "retries": Golden(retries, lambda t: t(7), goes_on, [414, 14], ["double 7"]),
+    "kinds_of_errors": Golden(
+        kinds_of_errors,
+        lambda t: t(7),
+        goes_on,
+        [
+            ["ValidationError", [("int_parsing", ("cents",))]],
+            ["URLError", "ConnectionRefusedError", 111],
+            ["several", "ConnectionRefusedError(111, 'refused')", "KeyError('k')"],
+            [True, "refused: recording"],
+            2,
+            14,
+        ],
+        ["double 7"],
+    ),
+    "streams": Golden(
+        streams,
+        lambda t: t(2),
+        goes_on,
+        [
+            [
+                ("custom", f"told {n}"),
+                ("updates", {"tells": n}),
+                ("updates", {"double": 2 * n}),
+                ("updates", {"golden.inner": 3 * n}),
+            ]
+            for n in (1, 2)
+        ],
+        ["double 2"],
+    ),
     "questions": Golden(questions, lambda t: t.invoke(1), answered, ["yes", "8 yes", "12 yes"], []),
     "in_doubt": Golden(in_doubt, lambda t: t(995), settled, "looked up", []),
     "chance": Golden(chance, lambda t: t(1), goes_on, "seen", []),

@@ -12,6 +12,7 @@ from fractions import Fraction
 from ipaddress import ip_network
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.error import URLError
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, RemoveMessage, ToolMessage
+from pydantic import BaseModel, ValidationError
 
 from flowfn.serde import DEFAULT
 from flowfn.values import MISSING, Command, Interrupt, Send, Write
@@ -119,6 +121,51 @@ def test_a_golden_exception_loads(folder: Path) -> None:
     )
 
 
+def test_golden_errors_of_other_kinds_load() -> None:
+    """A `ValidationError`, an error inside another, and one that looks at what couldn't be stored."""
+    invalid, outer, refused = DEFAULT.loads((FOLDER / "errors.bin").read_bytes())
+    (detail,) = invalid.errors()
+    assert (type(invalid), invalid.title, detail["type"], detail["loc"]) == (
+        ValidationError,
+        "Order",
+        "int_parsing",
+        ("cents",),
+    )
+    assert (type(outer), repr(outer.reason)) == (URLError, "ConnectionRefusedError(111, 'refused')")
+    assert (isinstance(refused, Refused), str(refused)) == (True, "status 418")
+
+
+class Order(BaseModel):
+    cents: int
+
+
+class Refused(Exception):
+    """Says what it holds, which can't be stored."""
+
+    def __init__(self, response: Any) -> None:
+        super().__init__("refused")
+        self.response = response
+
+    def __str__(self) -> str:
+        return f"status {self.response.status}"
+
+
+class Response:
+    status = 418
+
+    def __repr__(self) -> str:
+        return "<response>"
+
+
+def _errors() -> list[BaseException]:
+    found: list[BaseException] = [URLError(ConnectionRefusedError(111, "refused")), Refused(Response())]  # type: ignore[arg-type]
+    try:
+        Order.model_validate({"cents": "many"})
+    except ValidationError as error:
+        found.insert(0, error.with_traceback(None))
+    return found
+
+
 def _exception() -> BaseException:
     error = FileNotFoundError(2, "No such file", "name")
     error.add_note("note")
@@ -127,6 +174,7 @@ def _exception() -> BaseException:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for stem, content in {**GOLDEN, **TABLES, "messages": MESSAGES, "exception": _exception()}.items():
+    OTHERS = {"messages": MESSAGES, "exception": _exception(), "errors": _errors()}
+    for stem, content in {**GOLDEN, **TABLES, **OTHERS}.items():
         if not (path := FOLDER / f"{stem}.bin").exists():
             path.write_bytes(DEFAULT.dumps(content))
