@@ -188,7 +188,8 @@ class Thread(Generic[P, R]):
         """A new thread that starts with a copy of this one's head, or of the checkpoint given.
 
         What was recorded under the checkpoint is copied with it, so that an unfinished run can be gone on
-        with (`fork.resume()`) without running its finished tasks again.
+        with (`fork.resume()`) without running its finished tasks again. What it waits for is asked of the fork as well,
+        under another id: `thread.fork().resume("no")` answers that, and nothing else.
 
         Args:
             before: a call of the last run: its id, its name, or `name#2` for the second of that name. The new thread

@@ -7,9 +7,11 @@ the question still takes it, and, as far as that can be told here, that it fits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.engine.ids import instance_id
 from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
 from flowfn.kinds import read
@@ -46,6 +48,14 @@ class Pending(NamedTuple):
         """Whether a task of that checkpoint waits for it: one that asked it of an earlier state of its own doesn't."""
         asked_here = self.namespace == namespace
         return (namespace, scope) in self.under and not (asked_here and self.checkpoint != checkpoint)
+
+    def on(self, old: str, new: str, checkpoint: str) -> Pending:
+        """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one."""
+        own = instance_id(old, self.namespace, self.checkpoint, self.task)
+        if self.interrupt.id != own:
+            return self._replace(checkpoint=checkpoint)
+        id = instance_id(new, self.namespace, checkpoint, self.task)
+        return self._replace(checkpoint=checkpoint, interrupt=replace(self.interrupt, id=id))
 
 
 class Offer(NamedTuple):

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
+from flowfn.engine.answers import Pending, read_pending
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways
-from flowfn.engine.record import RUN_TASK
+from flowfn.engine.record import QUESTION, RUN_TASK, one_row
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
 from flowfn.history.rewinding import rewound
@@ -124,8 +125,8 @@ def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[Wr
 def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
     """Start a thread with a copy of a checkpoint and of what was recorded under it.
 
-    Open questions are not copied: the run asks them again, under ids of its own. With `before`, the copy is of
-    where the last run was before it made that call: an id, a name, or `name#2` for the second of that name.
+    Open questions are the copy's own, under other ids. With `before`, the copy is of where the last run was before it
+    made that call: an id, a name, or `name#2` for the second of that name.
 
     Raises:
         UnknownCheckpoint: there is nothing to copy.
@@ -151,8 +152,24 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
     values = {name: Versioned(each.version, each.whole()) for name, each in loaded.checkpoint.values.items()}
     row = replace(loaded.checkpoint, id=new_id(), parent=None, source="fork", values=values)
     rows = [write for write in writes if write.task != RUN_TASK]
+    asked = [] if before is not None else _asked_alike(saver, loaded, thread, row.id)
+    if asked:
+        rows.append(one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in asked])))
+        status = "interrupted"
     items: list[CheckpointRow | Writes] = [row, Writes(row.namespace, row.id, rows)]
     _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, begin, status, release=True))
+
+
+def _asked_alike(saver: Saver, loaded: Loaded, thread: str, checkpoint: str) -> list[Pending]:
+    """The questions that a run waits for, as its copy will ask them.
+
+    None where one was asked in a nested run, of which nothing is copied: then the copy has to ask first.
+    """
+    here = loaded.checkpoint
+    found = read_pending(saver.serde, loaded.writes)
+    if any((question.namespace, question.checkpoint) != (here.namespace, here.id) for question in found):
+        return []
+    return [question.on(loaded.thread, thread, checkpoint) for question in found]
 
 
 def cancel(saver: Saver, thread: str) -> bool:

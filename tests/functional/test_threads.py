@@ -16,7 +16,7 @@ from flowfn import (
 )
 from graph_compat.graph import START, StateGraph
 
-from ..worlds import World, asked
+from ..worlds import World, asked, questions
 
 
 def adding(world: World) -> Any:
@@ -193,6 +193,19 @@ def test_a_fork_of_an_unfinished_run_goes_on(world: World) -> None:
     assert asked(world.do(fork, "resume")) == ["sure?"]
     assert world.do(fork, "resume", "fork says yes") == [1, "fork says yes"]
     assert world.do(thread, "resume", "yes") == [1, "yes"]
+    assert world.ran == [1]
+
+
+def test_a_fork_of_a_waiting_run_waits_for_the_same(world: World) -> None:
+    """The fork shows the question under an id of its own, and takes an answer at once; the thread waits on."""
+    thread = asking(world).thread("t")
+    (question,) = questions(world.do(thread, "invoke", 1))
+    fork = thread.fork(thread_id="fork")
+    (asked_there,) = fork.state.interrupts
+    assert (fork.status, asked_there.value, asked_there.id != question.id) == ("interrupted", "sure?", True)
+    assert world.do(fork, "resume", {asked_there.id: "no"}) == [1, "no"]
+    assert world.do(thread.fork(), "resume", "perhaps") == [1, "perhaps"]
+    assert world.do(thread, "resume", {question.id: "yes"}) == [1, "yes"]
     assert world.ran == [1]
 
 
