@@ -43,6 +43,7 @@ from flowfn.values import MISSING
 if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.journal import Journal
+    from flowfn.futures import Future
     from flowfn.ports import Host
 
 
@@ -265,11 +266,14 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
 
 
 async def _settle_children(frame: Frame, host: Host) -> None:
-    """Wait for all calls of a frame, and for those that its asyncio branches go on to make."""
+    """Wait for all calls of a frame, and for those that its asyncio branches go on to make.
+
+    Of a stream that was not read to its end the run waits for its reader, and nobody reads on once the code has ended.
+    """
     while True:
         if frame.unplaced:
             await _place_suspended(frame, host)
-        open_calls = frame.open_calls()
+        open_calls = _but_streams(frame) or _left_by_readers(frame)
         await host.settle(open_calls)
         for future in open_calls:
             frame.children.pop(future, None)
@@ -277,6 +281,20 @@ async def _settle_children(frame: Frame, host: Host) -> None:
             await host.let_branches_go_on()
         if not frame.children:
             return
+
+
+def _but_streams(frame: Frame) -> tuple[Future[Any], ...]:
+    """The calls that haven't been seen to end, but for those whose streams the code reads."""
+    return tuple(future for future, call in frame.children.copy().items() if call.definition.reader is None)
+
+
+def _left_by_readers(frame: Frame) -> tuple[Future[Any], ...]:
+    """The calls of workflows whose streams the code of a frame has read, each told that nobody reads on."""
+    calls = frame.children.copy()
+    for call in calls.values():
+        if call.definition.reader is not None:
+            call.definition.reader.leave()
+    return tuple(calls)
 
 
 async def _place_suspended(frame: Frame, host: Host) -> None:

@@ -51,9 +51,11 @@ class Shown(NamedTuple):
 class Reader:
     """One caller that reads the stream of a run inside its own."""
 
-    def __init__(self, shaper: Shapes, post: Callable[[Any], None]) -> None:
+    def __init__(self, shaper: Shapes, post: Callable[[Any], None], leave: Callable[[], None]) -> None:
         self.shape = shaper.shape
         self.post = post
+        self.leave = leave
+        """Has the run stop, between two supersteps, as nobody reads on."""
         self._shaper = shaper
         self._run: Run | None = None
         self._runs: dict[str, Run] = {}

@@ -56,6 +56,11 @@ class ThreadStream:
             self._asked.put(None)  # whoever else pauses is not asked for more either
             raise Cancelled
 
+    def leave(self) -> None:
+        """Ask for no more."""
+        self._left = True
+        self._asked.put(None)
+
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
         """Start the run and yield its events; `leave` is called when the consumer stops early, be it by Ctrl-C.
 
@@ -73,9 +78,8 @@ class ThreadStream:
                 else:
                     yield event
         except BaseException:
-            self._left = True
             leave()
-            self._asked.put(None)
+            self.leave()
             self._see_end(due, waits=known() is not None and self._thread != get_ident())
             raise
         if event.error is not None:
@@ -108,6 +112,7 @@ class LoopStream:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Any] = asyncio.Queue()
         self._asked = asyncio.Semaphore(0)
+        self._left = False
 
     def post(self, event: Any) -> None:
         """Hand an event to the consumer, from any thread."""
@@ -117,6 +122,14 @@ class LoopStream:
         """Wait, between supersteps, until the consumer asks for more."""
         self.post(_BOUNDARY)
         await self._asked.acquire()
+        if self._left:
+            self._asked.release()
+            raise Cancelled
+
+    def leave(self) -> None:
+        """Ask for no more."""
+        self._left = True
+        self._loop.call_soon_threadsafe(self._asked.release)
 
     async def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> AsyncIterator[Any]:
         """Start the run and yield its events; the run is cancelled when the consumer stops early."""
@@ -136,7 +149,7 @@ class LoopStream:
                 _left.add(task)
                 task.add_done_callback(_left.discard)
                 task.cancel()
-            await asyncio.wait({task})
+                await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()
         task.result()

@@ -60,7 +60,7 @@ class Started:
 
     def __init__(self, watch: Any, shaper: Shaper) -> None:
         self.watch = watch
-        self.reader = Reader(shaper, watch.post)
+        self.reader = Reader(shaper, watch.post, watch.leave)
         """Its consumer, where the run is inside another one."""
 
     def begin(self, run: Run) -> None:

@@ -1,13 +1,15 @@
 """Streams of workflows that call workflows: namespaces, and `subgraphs=True` (behaviour page 4.1)."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from flowfn import RetryPolicy, get_stream_writer
+from flowfn import RetryPolicy, get_stream_writer, interrupt
+from flowfn.engine.drive import drive
 from flowfn.errors import SerializationError
 
-from ..worlds import World
+from ..worlds import World, asked
 
 
 def nested(world: World) -> Any:
@@ -211,6 +213,43 @@ def test_a_stream_that_is_left_early_is_the_same_on_resume(world: World) -> None
     assert world.invoke(wf, None, thread_id="left") == {"inc": 2}
     assert world.ran[:1] == [1]
     assert 1 not in world.ran[1:]
+
+
+@pytest.mark.parametrize("ends", ["error", "question", "result"])
+def test_a_stream_that_is_held_and_not_read_holds_up_no_run(world: World, ends: str) -> None:
+    """Code that ends with a nested stream in a variable ends: nobody will read on, and so the nested run stops."""
+    held: list[Any] = []
+
+    @world.entrypoint(checkpointer=None)
+    async def child(x: int) -> int:
+        return x
+
+    @world.entrypoint
+    async def wf(x: int) -> str:
+        stream = child.astream(x) if world.is_async else child.stream(x)
+        held.append(stream)
+        first = await anext(stream) if world.is_async else next(stream)
+        if ends == "error":
+            raise ConnectionError(first)
+        return interrupt("go on?") if ends == "question" else "done"
+
+    async def ended() -> Any:
+        try:
+            found = await wf.ainvoke(1, thread_id="held") if world.asyncio else wf.invoke(1, thread_id="held")
+        except ConnectionError as error:
+            found = error.args
+        finally:
+            if world.is_async:
+                await held[0].aclose()
+            else:
+                held[0].close()
+        return found
+
+    found = asyncio.run(ended()) if world.asyncio else drive(ended())
+    if ends == "question":
+        assert asked(found) == ["go on?"]
+    else:
+        assert found == ({"error": ({"child": 1},), "result": "done"}[ends])
 
 
 def test_an_attempt_that_follows_another_repeats_no_chunk(world: World) -> None:
