@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, overload
 
+from flowfn.errors import InvalidInput
 from flowfn.futures import Future, aside, wait_aside
 
 R = TypeVar("R")
@@ -46,17 +47,36 @@ def gather(*futures: Any) -> Gathered[Any]:
     """Wait for several tasks: `gather(a, b).result()`, or `await gather(a, b)`; also takes one iterable of futures.
 
     All of them end before an error is raised, so that what they did is recorded.
+
+    Raises:
+        InvalidInput: one of them is no future.
     """
-    if len(futures) == 1 and not isinstance(futures[0], Future):
-        return Gathered(list(futures[0]))
-    return Gathered(list(futures))
+    if len(futures) == 1 and not isinstance(one := futures[0], Future) and not callable(one):
+        futures = one
+    return Gathered(_checked("gather", futures))
+
+
+def _checked(function: str, futures: Iterable[Any]) -> list[Future[Any]]:
+    """The futures that a function is to wait for, as a list.
+
+    Raises:
+        InvalidInput: one of them is no future.
+    """
+    found = list(futures)
+    for future in found:
+        if not isinstance(future, Future):
+            raise InvalidInput(
+                f"{function}() waits for the futures that calls of tasks return, and {future!r} is none: write "
+                f"{function}([task(item), …]), without .result() or await"
+            )
+    return found
 
 
 class _AsCompleted(Generic[R]):
     """The futures of `as_completed`: each tells a queue when it is recorded, so that n of them cost n steps."""
 
     def __init__(self, futures: Iterable[Future[R]]) -> None:
-        self._left = dict.fromkeys(futures)
+        self._left: dict[Future[R], None] = dict.fromkeys(_checked("as_completed", futures))
 
     def __iter__(self) -> Iterator[Future[R]]:
         told: SimpleQueue[Future[R]] = SimpleQueue()
@@ -125,5 +145,8 @@ def as_completed(futures: Iterable[Future[R]]) -> _AsCompleted[R]:
     """The futures in the order in which their outcomes were recorded, for `for` and for `async for`.
 
     A resumed run gets what is recorded in the recorded order, and then the rest as it ends.
+
+    Raises:
+        InvalidInput: one of them is no future.
     """
     return _AsCompleted(futures)

@@ -1,10 +1,11 @@
 """Waiting for several tasks: `gather` and `as_completed` (section 3)."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from flowfn import as_completed, entrypoint, gather, task
+from flowfn import InvalidInput, as_completed, entrypoint, gather, task
 
 from ..worlds import Rendezvous, World
 
@@ -44,6 +45,31 @@ def test_gather_waits_for_all_before_it_raises(world: World) -> None:
     with pytest.raises(KeyError, match="gone"):
         world.invoke(wf)
     assert sorted(world.ran) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("wait", [gather, as_completed])
+def test_what_is_no_future_is_refused_by_name(world: World, wait: Any) -> None:
+    """Who passes results, or a task that wasn't called, is shown what, and told what to write."""
+
+    @world.task
+    async def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    async def wf(x: int) -> None:
+        wait([double(1), await world.value(double(2))])
+
+    name = wait.__name__
+    with pytest.raises(
+        InvalidInput, match=rf"{name}\(\) waits for the futures .* and 4 is none: write {name}"
+    ):
+        world.invoke(wf, 1, thread_id="joined")
+
+
+def test_a_task_that_was_not_called_is_no_future() -> None:
+    """`gather(task)` says so, where the call was forgotten."""
+    with pytest.raises(InvalidInput, match=r"gather.*<task .*> is none"):
+        gather(task(print))  # type: ignore[arg-type]
 
 
 def test_as_completed_yields_every_future_once(world: World) -> None:
