@@ -28,7 +28,10 @@ from . import record
 
 FORMAT = 3
 ROWS = Path(__file__).parent / "0.1.0-format3.postgres.sql"
-GOLDEN = record.programs().GOLDEN
+YOUNGER = {"kinds_of_errors", "streams"}
+"""The programs that there weren't when the file was made."""
+
+GOLDEN = {name: golden for name, golden in record.programs().GOLDEN.items() if name not in YOUNGER}
 TURNS = 5
 
 
