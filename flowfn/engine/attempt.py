@@ -253,7 +253,7 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
             frame.call.parent.suspended = True
         if frame.call.note is not None and frame.run.journal is not None:
             frame.run.journal.suspend(frame.call.note, True)
-        raise Suspended
+        raise Suspended(tuple(frame.call.questions))
     if error is None:
         _log_unseen(frame)
 

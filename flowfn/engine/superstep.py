@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.attempt import attempt
@@ -278,7 +279,7 @@ def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
         if not isinstance(error, Suspended):
             raise error
     if errors:
-        raise Suspended
+        raise Suspended(tuple(chain.from_iterable(error.args[0] for error in errors)))
 
 
 async def _hand_over(run: Run, call: NodeCall, error: Exception) -> Task:

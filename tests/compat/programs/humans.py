@@ -676,6 +676,31 @@ async def a_breakpoint_in_a_subgraph_is_no_end(t: Trace) -> None:
         builder = StateGraph(State).add_node("inner", inner)
 
 
+async def questions_that_a_node_sees_pass(t: Trace) -> None:
+    """What unwinds a node has the question, also one of a graph that the node calls, or several of them."""
+    seen: list[Any] = []
+    one = edges(nodes(t, StateGraph(State), ask=_ask("one?")), ". ask .").compile()
+    two = edges(nodes(t, StateGraph(State), ask=_ask("a?"), also=_ask("b?")), ". ask .", ". also .").compile()
+
+    def passing(what: Any) -> Any:
+        async def node(state: State) -> Any:
+            try:
+                return await what(state)
+            except GraphInterrupt as signal:
+                seen.append(sorted(interrupt.value for interrupt in signal.args[0]))
+                raise
+
+        return node
+
+    async def own(state: State) -> Any:
+        return {"x": [interrupt("own?")]}
+
+    for what in (own, lambda state: t.call(one, "invoke", state), lambda state: t.call(two, "invoke", state)):
+        graph = _saved(edges(nodes(t, StateGraph(State), node=passing(what)), ". node ."))
+        await t.invoke(graph, {"x": []}, in_turn(t, ONE), unordered=True)
+    t.note("seen", seen)
+
+
 @differs("questions can't be swallowed")
 async def a_question_in_a_try(t: Trace) -> None:
     """A node that catches all errors around its question."""
