@@ -96,6 +96,8 @@ class RunConfig:
         for key, value in (*self.metadata.items(), *self.configurable.items()):
             if isinstance(value, str | int | float | bool) and not key.startswith(_OF_A_RUN):
                 found.setdefault(key, value)
+        for key in _COORDINATES:
+            found.pop(key, None)  # the checkpoint's own are the ones that count
         if self.run_id is not None:
             found["run_id"] = self.run_id
         return found

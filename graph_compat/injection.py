@@ -150,17 +150,28 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
     if node is not None and node.tags:
         config["tags"] = [*config["tags"], *node.tags]
     config["metadata"] = {
+        **known_by({**configurable, "checkpoint_id": gone_back_to(frame.run)}),
         **config["metadata"],
-        **{
-            k: v
-            for k, v in configurable.items()
-            if k in ("thread_id",) and isinstance(v, str | int | float | bool)
-        },
         **_around(frame.run.namespace),
         **place_of(frame, info.checkpoint_ns),
         **((node.metadata or {}) if node is not None else {}),
     }
     return {key: value for key, value in config.items() if value != _UNSAID.get(key, MISSING)}
+
+
+_KNOWN_BY = ("thread_id", "checkpoint_id", "run_id", "task_id", "assistant_id", "graph_id")
+
+
+def known_by(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """What metadata repeat of a `configurable`, since whoever looks at traces searches by it."""
+    return {key: value for key in _KNOWN_BY if (value := configurable.get(key))}
+
+
+def gone_back_to(run: Run) -> str | None:
+    """The checkpoint that the outermost run's caller named."""
+    while run.parent is not None:
+        run = run.parent
+    return run.config.checkpoint_id
 
 
 def _around(namespace: str) -> dict[str, Any]:
@@ -200,7 +211,7 @@ def _checkpoints(run: Run) -> dict[str, str]:
 def path_of(call: Any) -> tuple[Any, ...]:
     """The path of a node's task or of a call in one, in LangGraph's words."""
     if call.node_task is None:
-        return ("__pregel_push", path_of(call.parent.call), call.born, True)
+        return ("__pregel_push", path_of(call.parent.call), call.nth, True)
     kind, *rest = call.node_task.path
     return (f"__pregel_{kind}", *rest, *((False,) if kind == "push" and len(rest) == 1 else ()))
 

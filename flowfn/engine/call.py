@@ -50,6 +50,7 @@ class Call:
         "future",
         "kwargs",
         "note",
+        "nth",
         "occurrence",
         "parent",
         "position",
@@ -96,6 +97,8 @@ class Call:
         self.branch = 0
         self.position = -1
         self.born = 0
+        self.nth = 0
+        """How many tasks its caller had called before, in this attempt."""
         self._id: str | None = None
         self._info: CallInfo | None = None
         self.note: Note | None = None

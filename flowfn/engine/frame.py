@@ -46,6 +46,7 @@ class Frame:
         "firsts",
         "halted",
         "home",
+        "made",
         "nested",
         "newest",
         "numbers",
@@ -87,6 +88,8 @@ class Frame:
         """The numbers of its other branches; None while there are none. Kept by the host."""
         self.steps = 0
         """Grows with each call that it makes."""
+        self.made = 0
+        """How many tasks it has called."""
         self.children: dict[Future[Any], Call] = {}
         self.unplaced: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []

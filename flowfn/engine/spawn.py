@@ -51,6 +51,7 @@ def spawn(
     _refuse_futures(definition, args, kwargs)
     run = frame.run
     call = Call(run, frame, definition, args, kwargs, site=site)
+    call.nth, frame.made = frame.made, frame.made + 1
     host = run.host_of(definition)
     if run.journal is None:
         definition.bind(args, kwargs)

@@ -32,7 +32,7 @@ KEYS = frozenset(
 _COORDINATES = frozenset(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"])
 """The keys of its `configurable` that say where a call belongs."""
 
-_OF_A_NODE = ("langgraph_", "ls_integration", "checkpoint_ns", "thread_id")
+_OF_A_NODE = ("langgraph_", "ls_integration", "checkpoint_ns", "checkpoint_id", "thread_id")
 """What keys of metadata begin with that say in which node running code is, and nothing of what it calls."""
 
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.config import get_stream_writer
+from langgraph.config import get_config, get_stream_writer
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
@@ -690,6 +690,43 @@ async def time_travel_of_a_workflow(t: Trace) -> None:
     first = (await t.history(graph, ONE))[-1]
     await t.invoke(graph, None, first.config)
     t.note("ran", ran)
+
+
+async def places_of_tasks(t: Trace) -> None:
+    """`langgraph_path` counts the calls that the code around has made since its start, reused ones too."""
+    seen: list[Any] = []
+
+    def place(name: str) -> None:
+        seen.append((name, get_config()["metadata"]["langgraph_path"]))
+
+    async def inner(n: int) -> int:
+        place(f"inner {n}")
+        return n
+
+    inner_task = task(t.node(inner))
+
+    async def outer(n: int) -> int:
+        place(f"outer {n}")
+        return await t.value(inner_task(n)) + await t.value(inner_task(n + 1))
+
+    outer_task = task(t.node(outer))
+
+    async def wf(n: int) -> list[int]:
+        both = [inner_task(1), inner_task(2)]
+        found = [await t.value(each) for each in both]
+        interrupt("?")
+        return [*found, await t.value(outer_task(5)), await t.value(inner_task(3))]
+
+    async def node(state: State) -> Any:
+        return {"x": [await t.value(inner_task(8)), await t.value(inner_task(9))]}
+
+    for options in ({"checkpointer": InMemorySaver()}, {}):
+        workflow = entrypoint(**options)(t.node(wf))
+        await t.invoke(workflow, 1, ONE)
+        await t.invoke(workflow, Command(resume="!"), ONE)
+        graph = edges(nodes(t, StateGraph(State), a=node, b=node), ". a b .").compile(**options)
+        await t.invoke(graph, {"x": []}, TWO)
+    t.note("seen", sorted(seen))
 
 
 async def what_tasks_write_names_the_calls_around_them(t: Trace) -> None:

@@ -2,6 +2,7 @@
 
 import operator
 from typing import Annotated, TypedDict
+from uuid import UUID
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
@@ -215,6 +216,23 @@ async def metadata_of_the_config(t):
     await t.invoke(graph, {"x": ["i"]}, config)
     snapshot = await t.state(graph, THREAD)
     t.note("metadata", snapshot.metadata)
+
+
+async def metadata_that_name_a_thread(t):
+    """Ids among the caller's metadata are for traces: a checkpoint's own are in its configuration."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    mine = {"thread_id": "mine", "checkpoint_id": "c", "checkpoint_ns": "n", "team": "red"}
+    await t.invoke(graph, {"x": ["i"]}, {**THREAD, "metadata": mine})
+    await t.history(graph, THREAD)
+
+
+@differs("checkpoints know their run")
+async def the_id_of_a_run(t):
+    """The id that a caller gives a run is in the metadata of its checkpoints."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, {**THREAD, "run_id": UUID(int=7)})
+    snapshot = await t.state(graph, THREAD)
+    t.note("run", snapshot.metadata.get("run_id"))
 
 
 async def durability_exit_keeps_the_last(t):
