@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from flowfn.context import site_of
 from flowfn.validation import json_schema
-from graph_compat.errors import invalid_resume
+from graph_compat.errors import GraphInterrupt, invalid_resume, told_to_callbacks
 from graph_compat.injection import frame_here
 
 T = TypeVar("T")
@@ -34,11 +34,14 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
     """
     frame = frame_here()
     is_shown = response_schema is None or isinstance(response_schema, dict)
-    return frame.ask(
-        value,
-        None,
-        None if is_shown else response_schema,
-        site_of(sys._getframe(1)),
-        schema=response_schema if is_shown else json_schema(response_schema),
-        refuse=invalid_resume,
-    )
+    try:
+        return frame.ask(
+            value,
+            None,
+            None if is_shown else response_schema,
+            site_of(sys._getframe(1)),
+            schema=response_schema if is_shown else json_schema(response_schema),
+            refuse=invalid_resume,
+        )
+    except GraphInterrupt as signal:
+        raise told_to_callbacks(signal) from None  # LangChain tells of it where it unwinds what it runs

@@ -164,6 +164,25 @@ class NodeError:
     error: BaseException
 
 
+class _Asked(GraphInterrupt):
+    """A question by LangGraph's name of it: of what ends a run, callbacks write down the name of its class."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GraphInterrupt, self.args
+
+
+_Asked.__name__ = _Asked.__qualname__ = "GraphInterrupt"
+
+
+def told_to_callbacks(error: BaseException) -> BaseException:
+    """What ends a run, by the name that LangGraph has for it."""
+    if type(error) is GraphInterrupt:
+        return _Asked(*error.args).with_traceback(error.__traceback__)
+    if type(error) is Arrived:
+        return ParentCommand(*error.args).with_traceback(error.__traceback__)
+    return error
+
+
 def translated(error: BaseException) -> BaseException:
     """An error of the engine as LangGraph's users know it."""
     translate = _TRANSLATIONS.get(type(error))

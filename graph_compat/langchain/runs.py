@@ -21,8 +21,16 @@ from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.values import MISSING
 from graph_compat.constants import START
-from graph_compat.injection import config_of
-from graph_compat.langchain import MESSAGES, callbacks_here, is_installed, is_loaded, with_run_id
+from graph_compat.errors import told_to_callbacks
+from graph_compat.injection import config_of, gone_back_to, known_by
+from graph_compat.langchain import (
+    MESSAGES,
+    callbacks_here,
+    config_around,
+    is_installed,
+    is_loaded,
+    with_run_id,
+)
 from graph_compat.langchain.listeners import are_wanted, listeners
 from graph_compat.langchain.node_config import NodeConfig, var_child_runnable_config
 from graph_compat.langchain.tokens import shown_by
@@ -65,7 +73,7 @@ async def graph_run(
         with with_run_id(run.run_id):
             yield replace(config, rest={**rest, "callbacks": run.get_child()}), result
     except BaseException as error:
-        await _settled(run.on_chain_error(error))
+        await _settled(run.on_chain_error(told_to_callbacks(error)))
         raise
     await _settled(run.on_chain_end(None if result.value is MISSING else result.value))
 
@@ -73,12 +81,19 @@ async def graph_run(
 def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     from langchain_core.runnables.config import ensure_config
 
+    frame, around = current_frame.get(), (config_around() or {}).get("configurable") or {}
+    checkpoint = config.checkpoint_id if frame is None else gone_back_to(frame.run)
+    known = known_by({**config.configurable, "thread_id": config.thread_id, "checkpoint_id": checkpoint})
     given = {
         "callbacks": callbacks_here() if config.rest.get("callbacks") is None else config.rest["callbacks"],
         "tags": list(config.tags),
-        "metadata": {**_thread(config), **config.metadata},
+        "metadata": {**known, **config.metadata},
     }
-    full = ensure_config({key: value for key, value in given.items() if value})  # type: ignore[arg-type]
+    full: Any = {key: value for key, value in given.items() if value}
+    full["configurable"] = {
+        key: value for key, value in around.items() if key == "checkpoint_ns"
+    }  # it's shown
+    full = ensure_config(full)
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=full["callbacks"],
         inheritable_tags=full["tags"],
@@ -93,10 +108,6 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
 def _has_listeners(config: RunConfig) -> bool:
     """Whether the call brought some along: a handler can be made without the runnables that are looked for else."""
     return are_wanted(config) or (bool(config.rest.get("callbacks")) and is_installed())
-
-
-def _thread(config: RunConfig) -> dict[str, Any]:
-    return {} if config.thread_id is None else {"thread_id": config.thread_id}
 
 
 def _uuid(text: str | None) -> Any:
@@ -139,7 +150,7 @@ class Chain:
 
     def failed(self, error: BaseException) -> Any:
         """Tell what it failed with; as `ended`."""
-        return None if self.run is None else self.run.on_chain_error(error)
+        return None if self.run is None else self.run.on_chain_error(told_to_callbacks(error))
 
 
 class NodeRun:
@@ -226,7 +237,10 @@ class Watched(NodeRun):
     def _branch(self) -> Any:
         if self._chain.run is None:
             return None
-        manager = self._chain.run.get_child("seq:step:3")
+        nth = (
+            2 if self._frame.call.definition.name == START else 3
+        )  # there is no code of the author's before it
+        manager = self._chain.run.get_child(f"seq:step:{nth}")
         manager.add_tags([*manager.inheritable_tags])
         return manager
 
@@ -266,7 +280,7 @@ def node_run(name: str, given: Any, policy: TracePolicy | None) -> AbstractConte
     `policy` says what tracers are told.
     """
     frame = current_frame.get()
-    if name == START or frame is None:
+    if frame is None:
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
@@ -278,7 +292,7 @@ def node_run_on_loop(
 ) -> AbstractAsyncContextManager[NodeRun] | None:
     """`node_run` for asyncio."""
     frame = current_frame.get()
-    if name == START or frame is None:
+    if frame is None:
         return None
     if not is_loaded():
         return None if is_installed() else Shown(frame, given)
@@ -365,7 +379,10 @@ def _begun(
         return config, None
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=parent,
-        inheritable_tags=[*parent.inheritable_tags],
+        inheritable_tags=[
+            *parent.inheritable_tags,
+            *(() if frame.call.node is None else frame.call.node.tags),
+        ],
         inheritable_metadata=config["metadata"],
     )
     config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata

@@ -8,6 +8,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from flowfn.context import current_frame
+from graph_compat.errors import GraphBubbleUp
 from graph_compat.langchain.tool_calls import tell_of_tool
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ToolHandler(BaseCallbackHandler):
             tell_of_tool(known[0], "tool-finished", known[1], output=output)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
-        """Show what a call failed with."""
-        if (known := self._calls.pop(run_id, None)) is not None:
+        """Show what a call failed with; one that asks hasn't failed, and comes again."""
+        known = self._calls.pop(run_id, None)
+        if known is not None and not isinstance(error, GraphBubbleUp):
             tell_of_tool(known[0], "tool-error", known[1], message=str(error))

@@ -18,6 +18,7 @@ from typing import Annotated, Any, get_args, get_origin
 from flowfn.config import RECURSION_LIMIT
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
+from graph_compat.langchain.tool_runs import tool_run, tool_run_on_loop
 from graph_compat.prebuilt.chat import ToolCall, uses_langchain
 from graph_compat.prebuilt.injected import Injection, injections_of, injections_of_schema
 
@@ -198,7 +199,8 @@ class Prepared:
             with told_of_call(call, arguments) as result:
                 result["output"] = direct.invoke(arguments, filled)
             return result["output"]
-        return self.tool.invoke(_request_of(call, arguments, filled), told_of(config))
+        with tool_run(self.tool, told_of(config)) as told:
+            return self.tool.invoke(_request_of(call, arguments, filled), told)
 
     async def arun(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """`run` for asyncio."""
@@ -209,7 +211,8 @@ class Prepared:
             with told_of_call(call, arguments) as result:
                 result["output"] = await direct.ainvoke(arguments, filled)
             return result["output"]
-        return await self.tool.ainvoke(_request_of(call, arguments, filled), told_of(config))
+        async with tool_run_on_loop(self.tool, told_of(config)) as told:
+            return await self.tool.ainvoke(_request_of(call, arguments, filled), told)
 
     def _direct(self, config: Any) -> FunctionTool | None:
         return self.direct if self.direct is self.tool or isinstance(config, NodeConfig) else None

@@ -1,0 +1,59 @@
+"""Runs of LangChain's tools that end in a question to a human.
+
+Rule: whoever was told that a tool's run began is told that it ended. LangChain tells so of an `Exception` alone,
+which a question isn't (G8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from uuid import uuid4
+
+from graph_compat.errors import GraphBubbleUp, told_to_callbacks
+
+
+@contextmanager
+def tool_run(tool: Any, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The configuration for one call of a tool."""
+    given = {**config, "run_id": uuid4()}
+    try:
+        yield given
+    except GraphBubbleUp as signal:
+        if (run := _run_of(tool, given, on_loop=False)) is not None:
+            run.on_tool_error(told_to_callbacks(signal))
+        raise
+
+
+@asynccontextmanager
+async def tool_run_on_loop(tool: Any, config: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """`tool_run` for asyncio."""
+    given = {**config, "run_id": uuid4()}
+    try:
+        yield given
+    except GraphBubbleUp as signal:
+        if (run := _run_of(tool, given, on_loop=True)) is not None:
+            await run.on_tool_error(told_to_callbacks(signal))
+        raise
+
+
+def _run_of(tool: Any, config: Mapping[str, Any], *, on_loop: bool) -> Any:
+    """The run that the tool has told callbacks of; None where nobody listens."""
+    from langchain_core.callbacks import manager
+
+    managers, runs = (
+        (manager.AsyncCallbackManager, manager.AsyncCallbackManagerForToolRun)
+        if on_loop
+        else (manager.CallbackManager, manager.CallbackManagerForToolRun)
+    )
+    found = managers.configure(config.get("callbacks"), getattr(tool, "callbacks", None))
+    if not found.handlers:
+        return None
+    return runs(
+        run_id=config["run_id"],
+        handlers=found.handlers,
+        inheritable_handlers=found.inheritable_handlers,
+        parent_run_id=found.parent_run_id,
+        tags=found.tags,
+    )

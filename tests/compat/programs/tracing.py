@@ -1,0 +1,143 @@
+"""What callbacks are told of a run: its parts and their ends, by which tags and metadata (section 2.3)."""
+
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
+
+from ..parts import ONE, State, edges, nodes
+from ..trace import Trace
+
+
+class Told(BaseCallbackHandler):
+    """Notes who began and who ended, by name."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self._names: dict[UUID, str] = {}
+
+    def _begun(self, name: str, run_id: UUID, parent: UUID | None, tags: Any, metadata: Any) -> None:
+        self._names[run_id] = name
+        around = None if parent is None else self._names[parent]
+        known = {key: value for key, value in metadata.items() if not key.startswith("langgraph_")}
+        self.seen.append(("begun", name, around, tags, known))
+
+    def on_chain_start(self, _: Any, __: Any, *, run_id: UUID, **rest: Any) -> None:
+        self._begun(rest["name"], run_id, rest["parent_run_id"], rest["tags"], rest["metadata"])
+
+    def on_tool_start(self, told: Any, _: str, *, run_id: UUID, **rest: Any) -> None:
+        self._begun(told["name"], run_id, rest["parent_run_id"], rest["tags"], rest["metadata"])
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **rest: Any) -> None:
+        self.seen.append(("ended", self._names[run_id]))
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **rest: Any) -> None:
+        self.seen.append(("ended", self._names[run_id]))
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
+        self.seen.append(("failed", self._names[run_id], type(error).__name__, _questions(error)))
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **rest: Any) -> None:
+        self.seen.append(("failed", self._names[run_id], type(error).__name__, _questions(error)))
+
+
+def _questions(error: BaseException) -> list[Any]:
+    found = error.args[0] if error.args else ()
+    return [each.value for each in found] if isinstance(found, list | tuple) else []
+
+
+async def questions(t: Trace) -> None:
+    """A question ends the runs that it unwinds with a GraphInterrupt that has it; only the outermost one just ends."""
+    sub = edges(nodes(t, StateGraph(State), ask=lambda state: {"x": [interrupt("?")]}), ". ask .").compile()
+    lazily = RunnableLambda(lambda state: {"x": [interrupt("lazily?")]}).with_config(run_name="lazily")
+    builder = StateGraph(State).add_node("sub", sub).add_node("runs", lazily | RunnableLambda(lambda x: x))
+    graph = edges(builder, ". sub runs .").compile(checkpointer=InMemorySaver())
+    told = Told()
+    for given in ({"x": []}, Command(resume="!"), Command(resume="!")):
+        await t.invoke(graph, given, {**ONE, "callbacks": [told]})
+        t.note("told", told.seen)
+        told.seen.clear()
+
+
+async def commands_for_the_graph_around(t: Trace) -> None:
+    """One that leaves a graph ends the runs that it unwinds with a ParentCommand."""
+    inner = nodes(
+        t, StateGraph(State), leaves=lambda state: Command(graph=Command.PARENT, update={"x": ["left"]})
+    )
+    builder = StateGraph(State).add_node("sub", edges(inner, ". leaves").compile())
+    told = Told()
+    await t.invoke(edges(builder, ". sub .").compile(), {"x": []}, {"callbacks": [told]})
+    t.note("told", [each[:3] if each[0] == "failed" else each for each in told.seen])
+
+
+async def tools_that_ask(t: Trace) -> None:
+    """A tool that asks has ended, for callbacks; with the answer it runs anew."""
+
+    @tool
+    def book(hotel: str) -> str:
+        """Book a hotel."""
+        return f"{hotel}: {interrupt('sure?')}"
+
+    async def takes(state: State) -> Any:
+        call = {"name": "book", "args": {"hotel": "A"}, "id": "1", "type": "tool_call"}
+        answers = await t.call(ToolNode([book]), "invoke", [call])
+        return {"x": [answer.content for answer in answers]}
+
+    graph = edges(nodes(t, StateGraph(State), takes=takes), ". takes .").compile(checkpointer=InMemorySaver())
+    told = Told()
+    for given in ({"x": []}, Command(resume="yes")):
+        await t.invoke(graph, given, {**ONE, "callbacks": [told]})
+        t.note("told", told.seen)
+        told.seen.clear()
+
+
+async def the_entrys_router(t: Trace) -> None:
+    """A router of START is told of, in a hidden node; without one that node isn't told of."""
+
+    def route(state: State) -> str:
+        return "a"
+
+    for routed in (True, False):
+        builder = nodes(t, StateGraph(State), "a")
+        if routed:
+            builder.add_conditional_edges("__start__", t.node(route))
+        else:
+            builder.add_edge("__start__", "a")
+        told = Told()
+        await t.invoke(builder.compile(), {"x": []}, {"callbacks": [told]})
+        t.note("told", told.seen)
+
+
+async def what_metadata_repeat(t: Trace) -> None:
+    """Metadata repeat ids of `configurable`, which traces are searched by, unless they say something else."""
+    seen: list[Any] = []
+
+    def says(state: State, config: Any = None) -> None:
+        seen.append({k: v for k, v in config["metadata"].items() if not k.startswith("langgraph_")})
+
+    says.__annotations__["config"] = "RunnableConfig"
+    sub = edges(nodes(t, StateGraph(State), inner=says), ". inner .").compile()
+
+    async def calls(state: State) -> None:
+        await t.call(sub, "invoke", state)
+
+    builder = nodes(t, StateGraph(State), says=says, calls=calls).add_node("sub", sub)
+    graph = edges(builder, ". says sub calls .").compile(checkpointer=InMemorySaver())
+    ids = {"run_id": "r", "task_id": "t", "assistant_id": "as", "graph_id": True, "user": "u", "model": "m"}
+    first = {"configurable": {"thread_id": "1", **ids}, "metadata": {"thread_id": "mine", "graph_id": "g"}}
+    await t.invoke(graph, {"x": []}, first)
+    replayed = (await t.history(graph, ONE))[-2].config
+    other = {"thread_id": "2", "run_id": None, "task_id": "", "assistant_id": ["a list"]}
+    for given, config in [({"x": []}, {"configurable": other}), (None, replayed)]:
+        told = Told()
+        await t.invoke(graph, given, {**config, "callbacks": [told]})
+        t.note("told", told.seen)
+    t.note("seen", seen)
