@@ -10,7 +10,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from checkpointers.foreign.errors import SaverRaised
-from flowfn.config import Config, Durability, RunConfig, read_config
+from flowfn.config import RECURSION_LIMIT, Config, Durability, RunConfig, read_config
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
@@ -98,6 +98,36 @@ class CompiledGraph(Nested):
     ) -> list[Any]:
         _check_lengths(inputs, config)
         return await super().abatch(inputs, config, **options)
+
+    def batch_as_completed(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> Iterator[tuple[int, Any]]:
+        """`batch`, each result when it is there, with its input's place; LangChain's, which has to be installed."""
+        from langchain_core.runnables import Runnable
+
+        limited: Any = self._limited(inputs, config)
+        return Runnable.batch_as_completed(self, inputs, limited, **options)  # type: ignore[arg-type]
+
+    def abatch_as_completed(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
+    ) -> AsyncIterator[tuple[int, Any]]:
+        """`batch_as_completed` for asyncio."""
+        from langchain_core.runnables import Runnable
+
+        limited: Any = self._limited(inputs, config)
+        return Runnable.abatch_as_completed(self, inputs, limited, **options)  # type: ignore[arg-type]
+
+    def _limited(
+        self, inputs: Sequence[Any], config: Config | Sequence[Config] | None
+    ) -> list[dict[str, Any]]:
+        """A configuration for each input, with the limit that `invoke` would have: LangChain gives each its own."""
+        _check_lengths(inputs, config)
+        given = [config] * len(inputs) if config is None or isinstance(config, Mapping) else config
+        limits = (full_config(self.config, one, None).get("recursion_limit") for one in given)
+        return [
+            {**(one or {}), "recursion_limit": RECURSION_LIMIT if limit is None else limit}
+            for one, limit in zip(given, limits, strict=True)
+        ]
 
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """Its name, with `suffix` written as the name is."""

@@ -11,6 +11,7 @@ from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 INSTEAD = {
     Name("streaming", "several_modes_in_a_tuple"): "  : ('updates', {'a': {'x': ['a']}})",
     Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
+    Name("batches", "limits_of_batches_as_they_complete"): "come: [(0, 30)]\ncome: [(0, 30)]",
     # What invoke has shown isn't lost: `side` had finished beside the question.
     Name("golden", "new_input_abandons_an_interrupt"): "['i', 'a', 'side', 'new', 'a', 'side']",
     Name("running", "a_command_on_an_empty_thread"): "invoke: {'x': ['u', 'a']}",
@@ -49,6 +50,8 @@ INSTEAD = {
     Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
+    Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
+    Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
     Name("failures", "too_many_steps"): "'FlowError'",
     Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",

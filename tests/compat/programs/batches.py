@@ -5,7 +5,7 @@ from typing import Annotated, TypedDict
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 
 from ..parts import edges
 from ..trace import differs
@@ -89,3 +89,34 @@ async def limits_of_batches(t):
             t.note("steps", [len(each["x"]) for each in found])
         except RecursionError as error:
             t.note("stopped", str(error)[:24])
+
+
+async def _come(t, graph, *args):
+    """What a batch gives when it is there, and with what it ends."""
+    found = []
+    try:
+        if t.asyncio:
+            async for place, result in graph.abatch_as_completed(*args):
+                found.append((place, len(result["x"])))
+        else:
+            found.extend((place, len(result["x"])) for place, result in graph.batch_as_completed(*args))
+    except RecursionError as error:
+        found.append(str(error)[:26])
+    return found
+
+
+@differs("a batch has the limit of its calls")
+async def limits_of_batches_as_they_complete(t):
+    """So has each call of a batch whose results come when they are there; a limit that somebody gave counts."""
+    builder = StateGraph(State)
+    builder.add_node("more", t.node(lambda state: {"x": ["n"]}))
+    builder.add_edge(START, "more")
+    builder.add_conditional_edges("more", lambda state: "more" if len(state["x"]) < 30 else END)
+    graph = builder.compile()
+    for bound, config in [
+        (graph, None),
+        (graph.with_config(recursion_limit=40), None),
+        (graph.with_config(recursion_limit=40), [{"recursion_limit": 3}]),
+        (graph, {"recursion_limit": 5}),
+    ]:
+        t.note("come", await _come(t, bound, [{"x": []}], config))

@@ -115,6 +115,26 @@ async def failure_of_the_router(t):
     await t.invoke(builder.compile(), {"x": ["i"]})
 
 
+@differs("a router of the input that failed is asked again")
+async def failure_of_the_inputs_router(t):
+    """A router of START that raises leaves the thread where it was: gone on with, it decides."""
+    log = []
+
+    def route(state):
+        log.append("route")
+        if len(log) == 1:
+            raise ValueError("no way")
+        return "a"
+
+    builder = chain(t, a=says("a"))
+    builder.edges.clear()
+    builder.add_conditional_edges(START, route)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+    await t.invoke(graph, None, THREAD)
+
+
 @differs("a thread can be read")
 async def failure_of_a_reducer(t):
     """A reducer that can't take the update fails the run outside any node."""
