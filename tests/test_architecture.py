@@ -122,7 +122,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.pregel",
     },
     "flowfn.history": NOUNS
-    | {"flowfn.config", "flowfn.described", "flowfn.engine", "flowfn.hosts.ids", "flowfn.invocation"}
+    | {
+        "flowfn.config",
+        "flowfn.described",
+        "flowfn.engine",
+        "flowfn.hosts.ids",
+        "flowfn.invocation",
+        "flowfn.logs",
+    }
     | {"flowfn.ports", "flowfn.pregel", "flowfn.rendering", "flowfn.report", "flowfn.streams"},
     # Those who watch runs.
     "flowfn.watching": NOUNS | {"flowfn.events", "flowfn.logs"},

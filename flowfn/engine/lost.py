@@ -2,6 +2,7 @@
 
 Rule: a checkpoint says what is due after it. Work that nothing in the program stands for any more isn't passed
 over: it is named, for the author to say what becomes of it. A thread on which nothing was due has nothing to lose.
+Nor is it passed over in silence that what had finished couldn't be applied.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 from flowfn.described import body_of
 from flowfn.engine.ledger import Ledger
+from flowfn.logs import logger
 from flowfn.ports import Deserializer, Loaded
 from flowfn.pregel import ways
+from flowfn.pregel.apply import Changes
 from flowfn.pregel.plan import due_in_sight
 from flowfn.pregel.program import Program
 from flowfn.values import Checkpoint, Send
@@ -46,6 +49,16 @@ def forget_ways(checkpoint: Checkpoint, program: Program) -> None:
         checkpoint.clock = checkpoint.latest
         for name in strange:
             del checkpoint.versions[name]
+
+
+def log_refused(changes: Changes, thread: str) -> None:
+    """Say that what had finished of a superstep isn't among the changes from outside that it was given up for."""
+    if changes.refused is not None:
+        logger.warning(
+            "thread %s: what had finished of the superstep given up is dropped, since it is refused: %s",
+            thread,
+            changes.refused,
+        )
 
 
 def _names(said: Sequence[Any]) -> list[str]:

@@ -19,7 +19,7 @@ from flowfn.engine.backlog import Item
 from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways, way, what_is_lost
+from flowfn.engine.lost import forget_ways, log_refused, way, what_is_lost
 from flowfn.engine.missed import missed_joins
 from flowfn.engine.record import CallInfo
 from flowfn.engine.root import Root
@@ -303,7 +303,9 @@ class Run:
         """
         before = self.checkpoint
         forget_ways(before, self.program)
-        after = advance(before, begin(self.program, before, writes, self.ledger.writes_at))
+        changes = begin(self.program, before, writes, self.ledger.writes_at)
+        log_refused(changes, self.thread)
+        after = advance(before, changes)
         if commanded or not self.may_hold or not self.program.passes_on:
             await self.save(after, "input")
             return

@@ -14,7 +14,7 @@ from flowfn.config import RunConfig, located
 from flowfn.engine.answers import Pending, read_pending
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways
+from flowfn.engine.lost import forget_ways, log_refused
 from flowfn.engine.record import QUESTION, RUN_TASK, one_row
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
@@ -36,7 +36,7 @@ from flowfn.ports import (
     Writes,
 )
 from flowfn.pregel.amendment import Amendment
-from flowfn.pregel.apply import Batch, advance, apply
+from flowfn.pregel.apply import Batch, Changes, advance, beside
 from flowfn.pregel.plan import due, is_over
 from flowfn.pregel.program import Program
 from flowfn.values import Checkpoint, StateUpdate, Write
@@ -62,7 +62,9 @@ def apply_updates(
     amendment = setup.updates(before, updates)
     at_head = where.checkpoint_id is None or _is_head(saver, where)
     left = _left(program, before, ledger if at_head else Ledger(), amendment)
-    after = _after(program, before, amendment, left)
+    changes = beside(program, before, amendment.batches, left)
+    log_refused(changes, thread)
+    after = _after(before, changes, amendment)
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
     records = amendment.records if loaded is not None and at_head else {}
     items: list[CheckpointRow | Writes] = [
@@ -93,9 +95,9 @@ def _is_head(saver: Saver, where: RunConfig) -> bool:
     return head is not None and head.checkpoint.id == where.checkpoint_id
 
 
-def _after(program: Program, before: Checkpoint, amendment: Amendment, left: Sequence[Batch]) -> Checkpoint:
-    """The checkpoint that an amendment makes, with what the due tasks add."""
-    after = advance(before, apply(program, before, [*amendment.batches, *left]))
+def _after(before: Checkpoint, changes: Changes, amendment: Amendment) -> Checkpoint:
+    """The checkpoint that an amendment makes."""
+    after = advance(before, changes)
     after.updated = None  # what was due before is due still, whether or not the updates changed its channels
     begins = amendment.source == "input" and not before.id
     after.id, after.parent = new_id(), before.parent if amendment.copies else before.id or None

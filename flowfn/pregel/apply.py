@@ -54,7 +54,7 @@ class Changes(NamedTuple):
     `cells` holds the new cell of each channel that changed, or `MISSING` where it became empty; each is at
     `version`. `seen` replaces the entries of the nodes that it names, and with `forgets` all of them.
     `updated` is the next checkpoint's. `ignored` lists `(task name, channel)` of the writes to channels that
-    the program doesn't have.
+    the program doesn't have. `refused` says why what had finished of a superstep isn't in it, if it was to be.
     """
 
     version: int
@@ -63,6 +63,7 @@ class Changes(NamedTuple):
     updated: tuple[str, ...] | None
     ignored: Sequence[tuple[str, str]] = ()
     forgets: bool = False
+    refused: Exception | None = None
 
 
 _changes = partial(tuple.__new__, Changes)
@@ -99,12 +100,26 @@ def begin(
 ) -> Changes:
     """What a caller's new input changes: the tasks that were due are given up for it.
 
-    Those of them that had finished are not: `written` gives the writes of a task by its path.
+    Those of them that had finished are not: `written` gives the writes of a task by its path. See `beside`.
     """
-    given_up = (
-        Batch(name, written(path), path, triggers) for name, path, triggers in due(program, checkpoint)
-    )
-    return apply(program, checkpoint, [Batch(INPUT, writes), *given_up])
+    left = [Batch(name, written(path), path, triggers) for name, path, triggers in due(program, checkpoint)]
+    return beside(program, checkpoint, [Batch(INPUT, writes)], left)
+
+
+def beside(
+    program: Program, checkpoint: Checkpoint, batches: Sequence[Batch], left: Sequence[Batch]
+) -> Changes:
+    """What writes from outside change, and what finished tasks have `left`, where that can be applied.
+
+    A superstep that can't is dropped: were it kept, the thread would never come to anything else.
+    """
+    try:
+        return apply(program, checkpoint, [*batches, *left])
+    except Exception as error:
+        if all(batch.writes is None for batch in left):
+            raise
+        given_up = [batch._replace(writes=None) for batch in left]
+        return apply(program, checkpoint, [*batches, *given_up])._replace(refused=error)
 
 
 def amend(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Changes:
@@ -248,7 +263,7 @@ class _Superstep:
 
     def changes(self) -> Changes:
         version, updated = self.before.latest + 1, tuple(sorted(self.updated))
-        return _changes((version, self.cells, self.seen, updated, self.ignored, self.program.forgets))
+        return _changes((version, self.cells, self.seen, updated, self.ignored, self.program.forgets, None))
 
     def _seen(self, node: str) -> dict[str, int]:
         """The node's new entry, which starts as a copy of its old one where that counts."""

@@ -105,8 +105,11 @@ class CompiledGraph(Nested):
         """`batch`, each result when it is there, with its input's place; LangChain's, which has to be installed."""
         from langchain_core.runnables import Runnable
 
-        limited: Any = self._limited(inputs, config)
-        return Runnable.batch_as_completed(self, inputs, limited, **options)  # type: ignore[arg-type]
+        runnable: Any = Runnable
+        results: Iterator[Any] = runnable.batch_as_completed(
+            self, inputs, self._limited(inputs, config), **options
+        )
+        return results
 
     def abatch_as_completed(
         self, inputs: Sequence[Any], config: Config | Sequence[Config] | None = None, **options: Any
@@ -114,8 +117,11 @@ class CompiledGraph(Nested):
         """`batch_as_completed` for asyncio."""
         from langchain_core.runnables import Runnable
 
-        limited: Any = self._limited(inputs, config)
-        return Runnable.abatch_as_completed(self, inputs, limited, **options)  # type: ignore[arg-type]
+        runnable: Any = Runnable
+        results: AsyncIterator[Any] = runnable.abatch_as_completed(
+            self, inputs, self._limited(inputs, config), **options
+        )
+        return results
 
     def _limited(
         self, inputs: Sequence[Any], config: Config | Sequence[Config] | None

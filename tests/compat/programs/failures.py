@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
-from langgraph.types import RetryPolicy, Send
+from langgraph.types import Command, RetryPolicy, Send
 
 from ..trace import differs
 
@@ -162,6 +162,34 @@ async def writes_that_are_refused_together(t):
     await t.invoke(graph, {"y": 0}, THREAD)
     await t.state(graph, THREAD)
     await t.invoke(graph, None, THREAD)
+
+
+async def going_on_after_writes_that_were_refused(t):
+    """What can't be applied is given up for a new input or an update: a graph that was mended works on the thread."""
+
+    class One(TypedDict):
+        x: Annotated[list, operator.add]
+        y: int
+
+    saver = InMemorySaver()
+
+    def graph(also):
+        builder = StateGraph(One)
+        for name, value in (("a", {"x": ["a"], "y": 1}), ("b", {"x": ["b"], **also})):
+            builder.add_node(name, t.node(lambda state, value=value: value))
+            builder.add_edge(START, name)
+        return builder.compile(checkpointer=saver)
+
+    wrong, mended = graph({"y": 2}), graph({})
+    for thread in ("1", "2", "3"):
+        await t.invoke(wrong, {"y": 0}, {"configurable": {"thread_id": thread}})
+    await t.invoke(mended, {"y": 5}, THREAD)
+    await t.state(mended, THREAD)
+    second, third = ({"configurable": {"thread_id": thread}} for thread in ("2", "3"))
+    await t.update(mended, second, {"y": 7}, as_node="a")
+    await t.state(mended, second)
+    await t.invoke(mended, Command(update={"y": 8}), third)
+    await t.invoke(mended, {"y": 9}, third)
 
 
 async def wrong_return_value(t):
