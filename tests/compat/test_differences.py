@@ -52,6 +52,8 @@ INSTEAD = {
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
+    Name("subgraph_threads", "a_memory_kept_at_the_end"): "kept: True",
+    Name("functional", "values_of_a_first_resumption"): "count: 1",
     Name("failures", "too_many_steps"): "'FlowError'",
     Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",

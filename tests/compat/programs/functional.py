@@ -910,3 +910,16 @@ async def callbacks_inside_an_unheard_task(t: Trace) -> None:
 
     await t.invoke(entrypoint()(t.node(wf)), 1)
     t.note("told", heard.told)
+
+
+@differs("a stream shows values that are there")
+async def values_of_a_first_resumption(t: Trace) -> None:
+    """A workflow that goes on before it has come to anything shows its result alone."""
+
+    async def wf(n: int) -> Any:
+        return interrupt("?")
+
+    workflow = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(workflow, 1, ONE)
+    chunks = await t.stream(workflow, Command(resume="!"), ONE, stream_mode="values")
+    t.note("count", len(chunks))

@@ -8,6 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
+from ..parts import ONE, edges, nodes
 from ..trace import differs
 
 
@@ -589,3 +590,15 @@ async def commands_for_a_memory(t):
     graph = chain(t, ("node", t.node(node))).compile(checkpointer=InMemorySaver())
     for _ in range(5):
         await t.invoke(graph, {"x": []}, THREAD)
+
+
+@differs("a checkpoint that another one names is kept")
+async def a_memory_kept_at_the_end(t):
+    """With durability exit the checkpoint around one of a graph that remembers is there, as that one names it."""
+    inner = edges(nodes(t, StateGraph(State), "s"), ". s .").compile(checkpointer=True)
+    builder = nodes(t, StateGraph(State), "a", "z").add_node("inner", inner)
+    graph = edges(builder, ". a inner z .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, ONE, durability="exit")
+    outer = [snapshot.config["configurable"]["checkpoint_id"] for snapshot in await t.history(graph, ONE)]
+    remembered = await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_ns": "inner"}})
+    t.note("kept", remembered.metadata["parents"][""] in outer)
