@@ -232,8 +232,39 @@ def nested(world: World, saver: Saver, *, on_loop: bool) -> Any:
     return compiled
 
 
+def commanded(world: World, saver: Saver, *, on_loop: bool) -> Any:
+    """A node calls a graph that remembers: with an input, and when it runs again with a command that leads aside."""
+    nodes = Nodes(world, on_loop=on_loop)
+    inner = StateGraph(Inner).add_node("first", nodes.plain("inside", "remembered"))
+    inner.add_node("aside", nodes.plain("inside", "aside")).add_edge(START, "first")
+    remembering = inner.compile(checkpointer=True)
+
+    def chosen(state: Any) -> tuple[str, Any]:
+        began = "remembered" in state["inside"]
+        label = "second call" if began else "first call"
+        nodes.begin(label, state["inside"])
+        return label, Command(goto="aside") if began else {"inside": {}}
+
+    def node(state: Any) -> dict[str, Any]:
+        label, given = chosen(state)
+        return {"inside": {**remembering.invoke(given)["inside"], label: nonce()}}
+
+    async def awaiting(state: Any) -> dict[str, Any]:
+        label, given = chosen(state)
+        return {"inside": {**(await remembering.ainvoke(given))["inside"], label: nonce()}}
+
+    outer = StateGraph(State).add_node("calls", awaiting if on_loop else node)
+    outer.add_node("last", nodes.plain("inside", "last")).add_edge(START, "calls")
+    outer.add_conditional_edges("calls", lambda state: "last" if "aside" in state["inside"] else "calls")
+    compiled = outer.compile()
+    compiled.checkpointer = saver
+    return compiled
+
+
 PARTS = {f"deep {which} of {number}" for which in ("one", "two") for number in range(3)}
 PARTS |= {"failing one of 8", "failing two of 8", "routed of 9", "last"}
+
+REMEMBERED = {"remembered", "aside", "first call", "second call", "last"}
 
 INSIDE = {"inner first", "inner left", "inner right", "inner asks"}
 OUTSIDE = {
@@ -311,6 +342,26 @@ def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, w
             break
     assert dies_at > 12
     assert len(job.world.executed) == len(PARTS) + 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
+def test_a_command_for_a_memory_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
+    """G1: what a nested graph remembers has the command's node once, whichever of its calls was under way."""
+    for dies_at in count(1):
+        given = {"n": 0, "inside": {}, "outside": {}, "answers": []}
+        job = Job(disk(), caller, partial(commanded, on_loop=caller == "ainvoke"), given)
+        try:
+            state, crashed = job.run(dies_at, when), False
+        except Crash:
+            state, crashed = job.run(), True
+        for label, value in state["inside"].items():
+            job.world.sees(label, value)
+        assert (set(state["inside"]), job.world.violations) == (REMEMBERED, []), f"died {when} I/O {dies_at}"
+        if not crashed:
+            break
+    assert dies_at > 6
+    assert sorted(job.world.executed) == sorted(REMEMBERED)
 
 
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
