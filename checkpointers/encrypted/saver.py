@@ -19,7 +19,17 @@ from checkpointers.opening import Target, open_saver
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import place
 from flowfn.errors import CorruptDataError, DecryptionError, InvalidInput, SaverError
-from flowfn.ports import Busy, CheckpointRow, Commit, Lease, Loaded, SourceKeeper, ThreadRow, Writes
+from flowfn.ports import (
+    Busy,
+    CheckpointRow,
+    ClaimsTogether,
+    Commit,
+    Lease,
+    Loaded,
+    SourceKeeper,
+    ThreadRow,
+    Writes,
+)
 
 _SOURCES = "flowfn sources"
 """The scope of the source of functions, which is of all threads."""
@@ -75,6 +85,12 @@ class EncryptedSaver(CheckpointSaver):
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
         return self.saver.claim(thread, force=force)
+
+    def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
+        """As the saver around which this one is does; of one that takes leases one by one, none."""
+        if isinstance(self.saver, ClaimsTogether):
+            return self.saver.claim_free(threads)
+        return [None] * len(threads)
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
         for id in self.keys.ids:

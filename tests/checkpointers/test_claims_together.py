@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from checkpointers import PostgresSaver, SqliteSaver
+from checkpointers import EncryptedSaver, MemorySaver, PostgresSaver, SqliteSaver
 from checkpointers.conformance.rows import claimed, put, writes
 from flowfn import entrypoint
+from flowfn.encryption import KeyRing
 from flowfn.errors import LeaseLost, SaverError
 from flowfn.hosts.admission import INLINE
 from flowfn.hosts.loop import LoopHost
@@ -18,11 +19,21 @@ from flowfn.ports import Busy, ClaimsTogether, Commit, Lease
 
 from ..postgres_database import Database
 
+KEYS = KeyRing({"now": bytes(range(32))})
 
-@pytest.mark.parametrize("saver_name", ["sqlite_saver", "postgres_saver"])
-def test_threads_that_are_free_are_taken(request: pytest.FixtureRequest, saver_name: str) -> None:
+AnySaver = SqliteSaver | PostgresSaver | EncryptedSaver
+
+
+@pytest.fixture(params=["sqlite", "postgres", "encrypted-sqlite", "encrypted-postgres"])
+def saver(request: pytest.FixtureRequest) -> AnySaver:
+    """Each saver that takes leases together."""
+    around, _, kind = request.param.rpartition("-")
+    inner: SqliteSaver | PostgresSaver = request.getfixturevalue(f"{kind}_saver")
+    return EncryptedSaver(inner, KEYS) if around else inner
+
+
+def test_threads_that_are_free_are_taken(saver: AnySaver) -> None:
     """New ones and ones that were given back, each once; not what is held. Who held one before is fenced off."""
-    saver: SqliteSaver | PostgresSaver = request.getfixturevalue(saver_name)
     held, former = claimed(saver, "held"), claimed(saver, "free")
     put(saver, writes("c1"), thread="free", lease=former, status="done", release=True)
     leases = saver.claim_free(["a\\b\0", "free", "held", "new", "new"])
@@ -55,12 +66,10 @@ def test_a_thread_that_somebody_has_in_hand_is_passed_over(postgres_database: Da
     saver.release(new)
 
 
-@pytest.mark.parametrize("saver_name", ["sqlite_saver", "postgres_saver"])
 def test_runs_that_start_at_once_are_claimed_at_once(
-    request: pytest.FixtureRequest, saver_name: str, monkeypatch: pytest.MonkeyPatch
+    saver: AnySaver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By one call of the saver's; each on a thread of its own, and two of one thread one after the other."""
-    saver: SqliteSaver | PostgresSaver = request.getfixturevalue(saver_name)
     asked: list[Sequence[str]] = []
     claim_free = saver.claim_free
 
@@ -143,3 +152,21 @@ def test_savers_of_databases_claim_together() -> None:
     """And others needn't."""
     assert issubclass(PostgresSaver, ClaimsTogether)
     assert issubclass(SqliteSaver, ClaimsTogether)
+
+
+def test_an_encrypted_saver_takes_one_by_one_what_its_inner_one_does() -> None:
+    """It takes nothing for those who ask together, and they claim by themselves."""
+    with EncryptedSaver(MemorySaver(), KEYS) as saver:
+        assert saver.claim_free(["a", "b"]) == [None, None]
+        assert saver.threads() == []
+
+        @entrypoint(checkpointer=saver)
+        async def count(number: int, *, previous: int = 0) -> int:
+            return previous + number
+
+        async def together() -> list[int]:
+            return await asyncio.gather(
+                *(count.ainvoke(1, thread_id=f"{number % 20}") for number in range(30))
+            )
+
+        assert sorted(asyncio.run(together())) == [1] * 20 + [2] * 10
