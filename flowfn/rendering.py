@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["duration", "printable", "render", "render_value"]
+__all__ = ["duration", "in_line", "printable", "render", "render_value"]
 
 _MAX_ITEMS = 4
 _MAX_DEPTH = 3
@@ -103,6 +103,11 @@ def _fields(value: Any) -> dict[str, Any] | None:
 def printable(text: str) -> str:
     """The text with control characters spelled out: a record can't steer the terminal that shows it."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
+def in_line(text: str) -> str:
+    """As `printable`, in one line: a name with line breaks can't look like lines of the page that it stands in."""
+    return printable(text.replace("\n", r"\n").replace("\t", r"\t"))
 
 
 def duration(seconds: float) -> str:

@@ -29,7 +29,7 @@ from flowfn.cli.failures import FAILED, report
 from flowfn.cli.options import Db, Json, Script, ThreadId
 from flowfn.cli.outcome import go_on
 from flowfn.cli.showing import now, thread_page
-from flowfn.cli.terminal import errors, output, print_json, printable
+from flowfn.cli.terminal import errors, in_line, logged, output, print_json
 from flowfn.history.reading import open_questions, view
 from flowfn.values import Command
 
@@ -46,7 +46,8 @@ def run(arguments: list[str]) -> int:
     """Run one command; returns its exit code."""
     words, traceback = _without_traceback(arguments)
     try:
-        app(words, prog_name="flowfn")
+        with logged():
+            app(words, prog_name="flowfn")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
@@ -224,7 +225,7 @@ def import_run(
     if as_json:
         print_json({"thread": made})
     else:
-        output().print(printable(made), soft_wrap=True)
+        output().print(in_line(made), soft_wrap=True)
 
 
 @app.command("import-langgraph")
@@ -248,7 +249,7 @@ def import_langgraph(
         print_json([asdict(thread) for thread in threads])
     else:
         for line in lines(threads):
-            output().print(printable(line), soft_wrap=True)
+            output().print(in_line(line), soft_wrap=True)
     if any(thread.problem is not None for thread in threads):
         if script is None:
             errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)

@@ -18,7 +18,7 @@ from flowfn.caching.opening import VARIABLE, open_cache
 from flowfn.cli import program
 from flowfn.cli.failures import Usage
 from flowfn.cli.showing import duration
-from flowfn.cli.terminal import output, printable
+from flowfn.cli.terminal import in_line, output, printable
 
 app = typer.Typer(help="Look at kept results, and forget them.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def list_results(
         return
     table = _table("KEY", "AGE", "SIZE", "ARGUMENTS")
     for entry in found:
-        table.add_row(Text(printable(entry.key)), _age(entry.at), _size(entry.size), Text(_described(entry)))
+        table.add_row(Text(in_line(entry.key)), _age(entry.at), _size(entry.size), Text(_described(entry)))
     output().print(table)
 
 
@@ -61,7 +61,7 @@ def count_results(cache: Place = "", as_json: Json = False) -> None:
     for row in rows:
         ages = [_age(row[name]) for name in ("oldest", "newest")]
         counts = [str(row["results"]), _size(row["bytes"]), *ages, str(row["unreadable"] or "")]
-        table.add_row(Text(printable(row["task"])), *counts)
+        table.add_row(Text(in_line(row["task"])), *counts)
     output().print(table)
 
 
@@ -167,7 +167,7 @@ def _data(entry: Kept) -> dict[str, Any]:
 
 def _described(entry: Kept) -> str:
     parts: Iterator[str] = (f"{name}={text}" for name, (text, _) in entry.made.arguments.items())
-    return printable(entry.problem or ", ".join(parts))
+    return in_line(entry.problem or ", ".join(parts))
 
 
 def _table(*names: str) -> Table:

@@ -8,7 +8,7 @@ import typer
 
 from flowfn.cli.database import choose, find_thread, writing
 from flowfn.cli.options import Db, Json, ThreadId
-from flowfn.cli.terminal import output, print_json, printable
+from flowfn.cli.terminal import in_line, output, print_json
 from flowfn.config import RunConfig
 from flowfn.history.changing import cancel as cancel_thread
 from flowfn.history.changing import copy_to
@@ -36,7 +36,7 @@ def fork(
     if as_json:
         print_json({"thread": name, "of": id, "status": None if row is None else status_of(row)})
     else:
-        output().print(printable(name))
+        output().print(in_line(name))
 
 
 def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
@@ -49,4 +49,4 @@ def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"thread": id, "status": status_of(row)})
     else:
-        output().print(printable(f"{id}  {status_of(row)}"))
+        output().print(in_line(f"{id}  {status_of(row)}"))

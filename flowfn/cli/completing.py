@@ -10,7 +10,7 @@ import os
 import typer
 
 from flowfn.cli.database import VARIABLE, choose, reading
-from flowfn.cli.terminal import printable
+from flowfn.cli.terminal import in_line
 from flowfn.errors import FlowError
 from flowfn.history.reading import status_of
 
@@ -25,4 +25,4 @@ def thread_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
             rows = [row for row in saver.threads() if row.id.startswith(incomplete)][:_MOST]
     except FlowError:
         return []
-    return [(row.id, printable(f"{row.workflow}, {status_of(row)}")) for row in rows if row.id.isprintable()]
+    return [(row.id, in_line(f"{row.workflow}, {status_of(row)}")) for row in rows if row.id.isprintable()]

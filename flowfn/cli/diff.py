@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flowfn.cli.terminal import printable
+from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView
 from flowfn.report import CallSummary, Difference, Edit, Report
 
@@ -23,7 +23,7 @@ _LINES = {"+": "green", "-": "red", "@": "cyan"}
 def diff_page(view: ThreadView) -> RenderableType:
     """The report of a thread's last resumed run."""
     report = view.report
-    head = Text(printable(f"{view.row.id}  {view.row.workflow}"))
+    head = Text(in_line(f"{view.row.id}  {view.row.workflow}"))
     if not report.resumed:
         return Group(head, Text("nothing to compare: the last run was not resumed"))
     if not report:
@@ -41,7 +41,7 @@ def _table(report: Report) -> Table:
     for name in ("", "RECORDED", "THIS RUN", "WHY"):
         table.add_column(name, overflow="fold")
     for each in report:
-        kind = Text(each.kind, style=_STYLES.get(each.kind, "magenta"))
+        kind = Text(in_line(each.kind), style=_STYLES.get(each.kind, "magenta"))
         table.add_row(kind, _call(each.recorded), _call(each.current), _why(each))
     return table
 
@@ -51,8 +51,8 @@ def _call(call: CallSummary | None) -> Text:
     if call is None:
         return Text("-")
     below = "  ".join(filter(None, [call.site, f"code {call.code}" if call.code else ""]))
-    shown = Text(printable(f"{call.name}({call.arguments})"))
-    return shown.append(f"\n{printable(below)}", style="dim") if below else shown
+    shown = Text(in_line(f"{call.name}({call.arguments})"))
+    return shown.append(f"\n{in_line(below)}", style="dim") if below else shown
 
 
 def _why(each: Difference) -> Text:

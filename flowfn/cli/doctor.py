@@ -17,7 +17,7 @@ from checkpointers import EncryptedSaver
 from flowfn.cli import program
 from flowfn.cli.database import Place, reading
 from flowfn.cli.diff import code_lines
-from flowfn.cli.terminal import printable
+from flowfn.cli.terminal import in_line
 from flowfn.doctor import Checkup, examine
 from flowfn.ports import Saver
 
@@ -50,7 +50,7 @@ def checkup_page(found: Sequence[Checkup]) -> RenderableType:
         alike.setdefault((each.verdict, each.workflow, each.why), []).append(each.thread)
     for (verdict, *told), threads in alike.items():
         cells = (str(len(threads)), *told, threads[0])
-        table.add_row(Text(verdict, style=_STYLES[verdict]), *(Text(printable(cell)) for cell in cells))
+        table.add_row(Text(verdict, style=_STYLES[verdict]), *(Text(in_line(cell)) for cell in cells))
     edits = {(edit.name, edit.recorded): edit for each in found for edit in each.report.edits}
     return Group(table, *map(code_lines, edits.values()))
 

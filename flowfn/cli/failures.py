@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback as formatting
 
-from flowfn.cli.terminal import errors, printable
+from flowfn.cli.terminal import errors, in_line, printable
 from flowfn.errors import (
     FlowError,
     InvalidAnswer,
@@ -33,9 +33,9 @@ def report(error: Exception, *, traceback: bool) -> int:
     """Say what went wrong, and return the exit code."""
     shown = error.__cause__ if isinstance(error, WorkflowFailed) and error.__cause__ else error
     if traceback:
-        errors().print("".join(formatting.format_exception(shown)), end="")
+        errors().print(printable("".join(formatting.format_exception(shown))), end="")
     else:
-        errors().print(printable(f"flowfn: {_sentence(shown)}"), style="red", soft_wrap=True)
+        errors().print(in_line(f"flowfn: {_sentence(shown)}"), style="red", soft_wrap=True)
     asked_wrongly = _REFUSED if isinstance(error, WorkflowFailed) else FlowError
     return USAGE if isinstance(shown, asked_wrongly) else FAILED
 

@@ -12,7 +12,7 @@ from flowfn.cli.database import choose, find_thread, reading
 from flowfn.cli.failures import Usage
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import shown
-from flowfn.cli.terminal import output, print_json, printable
+from flowfn.cli.terminal import in_line, output, print_json, printable
 from flowfn.history.moments import Moment, moment, moments
 
 Namespace = Annotated[
@@ -41,9 +41,9 @@ def state(
     if as_json:
         print_json(_as_json(found))
         return
-    output().print(printable(_line(found)), soft_wrap=True)
+    output().print(in_line(_line(found)), soft_wrap=True)
     for name, value in found.values.items():
-        output().print(printable(f"  {name}: {shown(value)}"), soft_wrap=True)
+        output().print(f"  {in_line(name)}: {printable(shown(value))}", soft_wrap=True)
 
 
 def history(
@@ -63,9 +63,16 @@ def history(
     for name in ("CHECKPOINT", "STEP", "MADE BY", "AT", "CALLS", "CHANGED"):
         table.add_column(name, overflow="fold", justify="right" if name in ("STEP", "CALLS") else "left")
     for each in found:
-        changed = printable(", ".join(each.changed))
+        changed = in_line(", ".join(each.changed))
         at = each.created_at[:19].replace("T", " ")
-        table.add_row(each.id, str(each.step), each.source, at, str(each.calls or ""), changed)
+        table.add_row(
+            in_line(each.id),
+            str(each.step),
+            in_line(each.source),
+            in_line(at),
+            str(each.calls or ""),
+            changed,
+        )
     output().print(table)
 
 

@@ -18,7 +18,7 @@ from flowfn.cli.database import place, with_keys
 from flowfn.cli.failures import Usage, WorkflowFailed
 from flowfn.cli.options import Db, Json, Script
 from flowfn.cli.outcome import progress, tell
-from flowfn.cli.terminal import errors, printable
+from flowfn.cli.terminal import errors, in_line
 from flowfn.errors import Interrupted
 from flowfn.events import Event, RunStarted
 from flowfn.functional.entrypoint import Entrypoint
@@ -116,7 +116,7 @@ def _input(words: Sequence[str]) -> Any:
 
 
 def _advise(how: str) -> None:
-    errors().print(printable(f"flowfn: {how}"), soft_wrap=True)
+    errors().print(in_line(f"flowfn: {how}"), soft_wrap=True)
 
 
 def arguments(words: Sequence[str], workflow: Entrypoint[Any, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flowfn.cli.terminal import printable
+from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
 from flowfn.report import Report
@@ -90,7 +90,7 @@ def shown(value: Any) -> str:
 def thread_head(row: ThreadRow) -> Text:
     """A thread in a line: its id, its workflow, how it stands."""
     status = status_text(status_of(row))
-    return Text.assemble(printable(row.id), "  ", printable(row.workflow), "  ", status)
+    return Text.assemble(in_line(row.id), "  ", in_line(row.workflow), "  ", status)
 
 
 def _report_lines(report: Report) -> list[Text]:
@@ -105,7 +105,7 @@ def _labelled(label: str, text: str, style: str) -> Text:
 
 
 def _text(text: str) -> Text:
-    return Text(printable(text))
+    return Text(in_line(text))
 
 
 def now() -> datetime:

@@ -1,16 +1,33 @@
-"""The two streams of a command. Where one is no terminal, it gets plain text that isn't cut to a width."""
+"""The two streams of a command. Where one is no terminal, it gets plain text that isn't cut to a width.
+
+Guarantee: no text steers the terminal that shows it, wherever it comes from: its control characters are spelled out.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from flowfn.rendering import in_line as in_line
 from flowfn.rendering import printable as printable
 
 _WIDE = 10_000
+
+
+class _SpellingOut(Console):
+    """A console that writes no control character but its own: a table is laid out for the text that is spelled out
+    before, and what comes as it is may be longer than its column."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 def output() -> Console:
@@ -28,6 +45,21 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     print(json.dumps(value, indent=indent), flush=True)
 
 
+@contextmanager
+def logged() -> Iterator[None]:
+    """Have warnings that no handler of the user's takes printed among what went wrong, each in a line."""
+    before, logging.lastResort = logging.lastResort, _Warnings(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.lastResort = before
+
+
+class _Warnings(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        errors().print(in_line(record.getMessage()), soft_wrap=True)
+
+
 def _console(stream: Any) -> Console:
     width = None if stream.isatty() else _WIDE
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return _SpellingOut(file=stream, width=width, highlight=False, markup=False, emoji=False)

@@ -60,14 +60,14 @@ def run_tree(run: Heard) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from flowfn.rendering import duration, printable
+    from flowfn.rendering import duration, in_line, printable
     from flowfn.watching.tree import call_tree, status_text
 
     head = Text.assemble(
-        printable(run.workflow), "  ", status_text(run.status), (f"  {duration(run.seconds)}", "dim")
+        in_line(run.workflow), "  ", status_text(run.status), (f"  {duration(run.seconds)}", "dim")
     )
     if run.thread:
-        head.append(f"  {printable(run.thread)}", style="dim")
+        head.append(f"  {in_line(run.thread)}", style="dim")
     asked = [
         Text(f"waiting for a human: {printable(str(each.value))}", style="yellow") for each in run.questions
     ]

@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from flowfn.history.reading import CallView, describe
-from flowfn.rendering import duration, printable
+from flowfn.rendering import duration, in_line, printable
 
 __all__ = ["STYLES", "call_text", "call_tree", "status_text"]
 
@@ -51,7 +51,7 @@ def _grow(tree: Tree, calls: Sequence[CallView], most: int | None) -> None:
         ended = [call for call in calls if call.status in _ENDED_WELL]
         hidden = ended[: max(len(calls) - most, 0)]
         for (name, status), count in Counter((call.name, call.status) for call in hidden).items():
-            tree.add(Text.assemble(printable(f"{name}: {count} calls"), "  ", status_text(status)))
+            tree.add(Text.assemble(in_line(f"{name}: {count} calls"), "  ", status_text(status)))
         left_out = set(map(id, hidden))
         shown = [call for call in calls if id(call) not in left_out]
     for call in shown:
@@ -64,7 +64,7 @@ def call_text(call: CallView) -> Text:
     A node has the number of its superstep before it.
     """
     step = "" if call.step is None else f"{call.step}  "
-    text = Text.assemble((step, "dim"), printable(call.label), "  ", status_text(call.status))
+    text = Text.assemble((step, "dim"), in_line(call.label), "  ", status_text(call.status))
     if call.seconds is not None:
         text.append(f"  {duration(call.seconds)}", style="dim")
     if call.attempts > 1:
@@ -72,12 +72,12 @@ def call_text(call: CallView) -> Text:
     if call.status == "failed":
         text.append(f"  {printable(describe(call.result))}", style="red")
     if call.answered_by is not None:
-        text.append(f"  by {printable(call.answered_by)}", style="dim")
+        text.append(f"  by {in_line(call.answered_by)}", style="dim")
     if call.decision:
-        text.append(f"  {printable(call.decision)}", style="dim")
+        text.append(f"  {in_line(call.decision)}", style="dim")
     return text
 
 
 def status_text(status: str) -> Text:
     """How something stands, in its colour."""
-    return Text(status, style=STYLES.get(status, ""))
+    return Text(in_line(status), style=STYLES.get(status, ""))
