@@ -4,7 +4,8 @@ Rule: an owner's name says which process of which machine it was, so that anothe
 machine can look, and everybody else has to go by the lease's expiry.
 
 - Linux: machine is boot id, pid namespace and host name; a process is its pid and its start time, so
-  that a reused pid is somebody else, and a zombie counts as dead.
+  that a reused pid is somebody else, and a zombie counts as dead. One that somebody has stopped (SIGSTOP, a debugger)
+  lives until its lease expires, as it can't renew it: nobody knows whether it will ever go on.
 - Other POSIX systems know no start time cheaply: a process counts as alive while its pid exists and
   its lease has not expired.
 - Windows: by expiry alone, because `os.kill(pid, 0)` would end the process there.
@@ -63,22 +64,27 @@ class Owner(NamedTuple):
         """Whether its process lives; None where only the expiry can tell."""
         if not self.is_here():
             return None
-        start = start_of(self.pid)
+        start, stopped = _look_up(self.pid)
         if start and self.start:
-            return start == self.start
+            return None if stopped and start == self.start else start == self.start
         return None if _exists(self.pid) else False
 
 
 def start_of(pid: int) -> str:
     """When a process started, in clock ticks since boot; empty if it is dead or the system won't say."""
+    return _look_up(pid)[0]
+
+
+def _look_up(pid: int) -> tuple[str, bool]:
+    """When a process started, as `start_of` says it, and whether it is stopped now."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
     except OSError:
-        return _NEVER_STARTED
+        return _NEVER_STARTED, False
     # The second field is the command in brackets, which may hold spaces and brackets itself.
     state, *fields = stat[stat.rindex(b")") + 2 :].split()
-    return _NEVER_STARTED if state in (b"Z", b"X") else fields[18].decode()
+    return _NEVER_STARTED if state in (b"Z", b"X") else fields[18].decode(), state in (b"T", b"t")
 
 
 def _exists(pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -107,12 +108,27 @@ else:
 
 
 def test_a_lease_of_another_process_here_counts_while_that_lives() -> None:
-    """However old its expiry is: a process that was stopped for an hour is not dead."""
+    """However old its expiry is: one that computes for an hour, or wakes with its machine, isn't dead."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     owner = this_process(pid=process.pid, start=start_of(process.pid))
     assert is_alive(str(owner), "t", 1, EXPIRED)
     process.communicate()
     assert not is_alive(str(owner), "t", 1, LASTING)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who is stopped")
+def test_a_lease_of_a_stopped_process_here_counts_until_its_expiry() -> None:
+    """Nobody knows whether it will ever be continued; if it is, its lease counts again, unless somebody took it."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = this_process(pid=process.pid, start=start_of(process.pid))
+    reused = owner._replace(start="1")
+    for told, how in ((signal.SIGSTOP, os.WSTOPPED), (signal.SIGCONT, os.WCONTINUED)):
+        process.send_signal(told)
+        os.waitid(os.P_PID, process.pid, how | os.WNOWAIT)
+        assert is_alive(str(owner), "t", 1, LASTING)
+        assert is_alive(str(owner), "t", 1, EXPIRED) is (told is signal.SIGCONT)
+        assert not is_alive(str(reused), "t", 1, LASTING)
+    process.communicate()
 
 
 def test_a_reused_pid_is_somebody_else() -> None:

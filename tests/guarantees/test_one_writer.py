@@ -112,10 +112,10 @@ for i in range(25):
 """
 
 
-def start(folder: Path, installed: Path, script: str, target: str) -> subprocess.Popen[str]:
+def start(folder: Path, installed: Path, script: str, *words: str) -> subprocess.Popen[str]:
     """A Python process in a folder, at its first line of output."""
     process = subprocess.Popen(
-        [sys.executable, "-c", script, target],
+        [sys.executable, "-c", script, *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(installed)},
         stdin=subprocess.PIPE,
@@ -312,7 +312,8 @@ import checkpointers.liveness as liveness
 from checkpointers import open_saver
 from flowfn import LeaseLost, entrypoint, task
 
-liveness._host = lambda: "another machine"
+if sys.argv[2] == "elsewhere":
+    liveness._host = lambda: "another machine"
 saver = open_saver(sys.argv[1])
 saver._holder.ttl = 0.3
 
@@ -335,10 +336,11 @@ except LeaseLost:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped there")
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_a_process_that_slept_past_its_lease_tells_no_result(
-    tmp_path: Path, installed: Path, target: str
+    tmp_path: Path, installed: Path, target: str, where: str
 ) -> None:
-    """G4: stopped on another machine, overtaken, and woken: it writes nothing, and its caller sees no result."""
+    """G4: stopped, here or there, overtaken, and woken: it writes nothing, and its caller sees no result."""
 
     @task(name="work")
     def work(name: str) -> str:
@@ -348,7 +350,7 @@ def test_a_process_that_slept_past_its_lease_tells_no_result(
     def flow(n: int) -> list[str]:
         return [work("first").result(), work("second").result()]
 
-    with start(tmp_path, installed, SLEEPER, target) as sleeper:
+    with start(tmp_path, installed, SLEEPER, target, where) as sleeper:
         try:
             sleeper.send_signal(signal.SIGSTOP)
             overtaking = flow.invoke(None, thread_id="one")
@@ -358,3 +360,6 @@ def test_a_process_that_slept_past_its_lease_tells_no_result(
             sleeper.kill()
     assert (overtaking, told) == (["first there", "second here"], "lost\n")
     assert flow.get_state(thread_id="one").values == overtaking
+    written = [row.value for loaded in open_saver(target).history("one", None) for row in loaded.writes]
+    assert any(b"second here" in value for value in written)
+    assert not any(b"second there" in value for value in written)
