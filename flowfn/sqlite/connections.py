@@ -34,7 +34,7 @@ with `"power"` each commit waits, and for longer as long as the log's file still
 
 
 class CutOff(Exception):
-    """A connection would be to another file than those that are open."""
+    """The file that is open isn't the one that has its name."""
 
 
 class Connections:
@@ -66,13 +66,13 @@ class Connections:
         """A cursor for reading; of the writing connection where the database lives in that alone.
 
         Raises:
-            CutOff: there would be another file in that one's place.
+            CutOff: there is another file in that one's place, or none.
         """
         if self.log is None:
             return self.cursor
+        if self.are_cut_off():
+            raise CutOff
         if self._reader is None:
-            if self.are_cut_off():
-                raise CutOff
             self._reader = self._connect()
         return self._reader.cursor()
 

@@ -18,6 +18,12 @@ def remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
+def move(path: Path) -> None:
+    """Move a database and its log away."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).rename(path.with_name(f"old-{path.name}{suffix}"))
+
+
 def opened(path: Path) -> SqliteSaver:
     return SqliteSaver(path, serde=PlainSerde())
 
@@ -56,16 +62,22 @@ def test_a_file_that_is_new_is_used_by_the_next_call(tmp_path: Path) -> None:
     assert (flow.thread("t").state.values, saver.closed) == (3, True)
 
 
-@pytest.mark.parametrize("use", ["read", "write", "close"])
-def test_another_file_in_its_place_is_let_alone(tmp_path: Path, use: str) -> None:
+@pytest.mark.parametrize("gone", ["deleted", "moved away"])
+@pytest.mark.parametrize("use", ["read", "read again", "write", "close"])
+def test_another_file_in_its_place_is_let_alone(tmp_path: Path, use: str, gone: str) -> None:
     """G2, G4: nothing is read from it or written to it, and SQLite doesn't delete its log."""
     path = tmp_path / "runs.db"
     first = opened(path)
     put(first, checkpoint("old"))
-    remove(path)
+    if use == "read again":
+        assert loaded(first).checkpoint.id == "old"
+    if gone == "deleted":
+        remove(path)
+    else:
+        move(path)
     with opened(path) as second:
         put(second, checkpoint("new"))
-        if use == "read":
+        if use.startswith("read"):
             with pytest.raises(SaverError, match="deleted or replaced"):
                 loaded(first)
         elif use == "write":
