@@ -9,11 +9,14 @@ happens.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
-from typing import Generic, TypeVar
+from operator import methodcaller
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -49,15 +52,17 @@ def each_around_fork(
     living = _Living[T]()
 
     def act_before() -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = _forking.deadline = _forking.deadline or time.monotonic() + PATIENCE
         for one in living.all():
             before(one, deadline)
 
     def act_in_parent() -> None:
+        _forking.deadline = None
         for one in living.all():
             in_parent(one)
 
     def act_in_child() -> None:
+        _forking.deadline = None
         for one in living.all():
             in_child(one)
 
@@ -67,6 +72,56 @@ def each_around_fork(
             after_in_parent=act_in_parent
         )  # again: Ctrl-C may have kept the first from its work
     return living.add
+
+
+class _Forking(threading.local):
+    """What a thread that forks has begun: by when all is to be put away, whoever asked for it."""
+
+    deadline: float | None = None
+
+
+_forking = _Forking()
+
+
+class Stillness:
+    """The locks that a thread which forks holds meanwhile, so that nobody is in the middle of what they guard.
+
+    Several threads may fork at once.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[Any]] = {}
+
+    def take(self, lock: Any, deadline: float) -> bool:
+        """Take a lock, by the deadline at the latest; whether it was got."""
+        held = self._held.setdefault(threading.get_ident(), [])
+        acquire = methodcaller("acquire", timeout=max(0.0, deadline - time.monotonic()))
+        held.extend(filter(acquire, (lock,)))  # at one go, or Ctrl-C would leave it locked for ever
+        return lock in held
+
+    def has(self, lock: Any) -> bool:
+        """Whether the thread that forks took a lock, as it sees it, and its child."""
+        return lock in self._held.get(threading.get_ident(), [])
+
+    def end(self) -> None:
+        """Let go of the locks that this thread took. Twice does no harm."""
+        held = self._held.get(threading.get_ident(), [])
+        with suppress(IndexError):
+            for _ in map(methodcaller("release"), iter(held.pop, None)):
+                pass
+        self._held.pop(threading.get_ident(), None)
+
+
+def leave_alone(inherited: object) -> None:
+    """Keep what mustn't be closed here, and what collecting would close: not even the end of the interpreter does."""
+    _left_alone.append(inherited)
+    with suppress(ImportError):  # a Python that was built without it
+        from ctypes import py_object, pythonapi
+
+        pythonapi.Py_IncRef(py_object(inherited))
+
+
+_left_alone: list[object] = []
 
 
 class _Living(Generic[T]):

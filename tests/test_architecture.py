@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
+    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening", "flowfn.sqlite.file"},
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
@@ -175,7 +175,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
-    | {"flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
+    | {"flowfn.forking", "flowfn.sqlite.transacting", "flowfn.postgres.transacting"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
     | {"flowfn.saver_around"},
@@ -243,7 +243,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {"flowfn.caching.redis", "flowfn.drawing", "flowfn.lazy", "flowfn.stores"}
+    | {
+        "flowfn.caching.redis",
+        "flowfn.drawing",
+        "flowfn.forking",
+        "flowfn.lazy",
+        "flowfn.sqlite.file",
+        "flowfn.stores",
+    }
     | {"checkpointers", "graph_compat.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS

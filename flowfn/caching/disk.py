@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from functools import cache, cached_property
 from types import SimpleNamespace
@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
-from flowfn.forking import each_after_fork
+from flowfn.forking import Stillness, each_around_fork, leave_alone
+from flowfn.sqlite.file import INHERITED, inherit, is_inherited
 
 T = TypeVar("T")
 
@@ -55,8 +56,12 @@ class DiskCache:
         self.max_bytes = bytes_budget(max_bytes)
         self.max_age = seconds_budget(max_age)
         self.lease = lease
-        self._lock = threading.RLock()
+        self._renew_lock()
         _crosses_forks(self)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+        self._stillness = Stillness()
 
     @cached_property
     def _rows(self) -> Any:
@@ -66,7 +71,11 @@ class DiskCache:
     @cached_property
     def _claims(self) -> Any:
         """A database of its own for who computes what: neither a budget nor `clear` takes that away."""
-        return _opened_at(os.path.join(self.path, "claims"), None)
+        return _opened_at(self._claims_path, None)
+
+    @property
+    def _claims_path(self) -> str:
+        return os.path.join(self.path, "claims")
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under `key`, or None. Raises `CacheError`."""
@@ -131,11 +140,24 @@ class DiskCache:
                 if database is not None:
                     database.close()
 
+    def before_fork(self, deadline: float) -> None:
+        """Let what is asked end, and close the database: no connection of SQLite's may cross."""
+        if self._stillness.take(self._lock, deadline):
+            with suppress(sqlite3.Error):
+                self.close()
+
+    def after_fork(self) -> None:
+        """Go on in the parent."""
+        self._stillness.end()
+
     def cross_fork(self) -> None:
-        """In a forked child, before any thread of it: the parent's connections and lock are the parent's."""
-        self._lock = threading.RLock()
-        for name in ("_rows", "_claims"):
-            _abandoned.append(self.__dict__.pop(name, None))
+        """Go on in the child. Where the fork couldn't wait for the parent, its database isn't opened here again."""
+        if not self._stillness.has(self._lock):
+            for path in (self.path, self._claims_path):
+                inherit(_file(path))
+            for name in ("_rows", "_claims"):
+                leave_alone(self.__dict__.pop(name, None))
+        self._renew_lock()
 
     def _asked(self, question: Callable[[Any], T]) -> T:
         return self._tried(lambda: question(self._rows))
@@ -190,8 +212,15 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
 
 def _connected(path: str) -> sqlite3.Connection:
     """The one connection that all threads use, in turn: diskcache's own, one for each, are closed by nobody."""
-    file = os.path.join(path, "cache.db")
+    file = _file(path)
+    if is_inherited(file):
+        raise CacheError(f"the cache in {path} can't be used: {INHERITED}")
     return sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _file(path: str) -> str:
+    """The database in a folder."""
+    return os.path.join(path, "cache.db")
 
 
 @cache
@@ -216,9 +245,7 @@ def _claimed(kept: bytes | None, now: float) -> tuple[str, float]:
         return "", 0.0
 
 
-_crosses_forks = each_after_fork(DiskCache.cross_fork)
-_abandoned: list[Any] = []
-"""A parent's connections, which a forked child neither uses nor closes."""
+_crosses_forks = each_around_fork(DiskCache.before_fork, DiskCache.after_fork, DiskCache.cross_fork)
 
 
 @cache

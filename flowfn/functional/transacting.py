@@ -11,13 +11,14 @@ import inspect
 import os
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import InvalidInput
+from flowfn.forking import leave_alone
 from flowfn.serde import DEFAULT
 
 if TYPE_CHECKING:
@@ -91,12 +92,17 @@ async def _once(opener: Opener, call: Callable[..., Awaitable[Any]]) -> Any:
     frame = current_frame.get()
     key = None if frame is None or frame.run.journal is None else frame.runtime.idempotency_key
     serde = DEFAULT if frame is None else frame.run.serde
-    kept = False
+    kept, owner = False, os.getpid()
     try:
         async with _within(opener) as transaction:
             if key is not None and (done := await transaction.find(key)) is not None:
                 return serde.loads(done)
             value = await call(**{PARAMETER: transaction.connection})
+            if os.getpid() != owner:
+                raise InvalidInput(
+                    "the task was forked, and its transaction is its parent's: end the child with os._exit(), or start "
+                    "processes with `spawn`"
+                )
             transaction.check()
             if key is not None:
                 await transaction.keep(key, serde.dumps(value))
@@ -115,13 +121,17 @@ async def _found(opener: Opener, key: str) -> bytes | None:
 
 @asynccontextmanager
 async def _within(opener: Opener) -> AsyncIterator[Transaction]:
-    """A transaction that is committed, or, after an error or a question, undone."""
+    """A transaction that is committed, or, after an error or a question, undone; a forked child does neither."""
+    owner = os.getpid()
     async with opener() as transaction:
         try:
             await transaction.begin()
             yield transaction
         except BaseException:
-            await transaction.undo()
+            if os.getpid() == owner:
+                await transaction.undo()
+            else:
+                leave_alone(transaction)
             raise
         await transaction.end()
 
@@ -144,32 +154,29 @@ def _opener(given: Given, is_async: bool) -> Opener:
 @asynccontextmanager
 async def _of_sqlite(path: str, is_async: bool) -> AsyncIterator[Transaction]:
     """A file. On an event loop one coroutine at a time has it, and none waits for it in place."""
-    from flowfn.sqlite.transacting import SqliteTransaction, connect
+    from flowfn.sqlite.transacting import SqliteTransaction, connect, under_way
 
     async with _turn(path) if is_async else nullcontext():
-        connection = connect(path)
-        try:
-            yield SqliteTransaction(connection, _elsewhere if is_async else _in_place)
-        finally:
-            connection.close()
+        with under_way.on(path):
+            async with _closing_here() as closing:
+                connection = connect(path)
+                closing.callback(connection.close)
+                yield SqliteTransaction(connection, _elsewhere if is_async else _in_place)
 
 
 @asynccontextmanager
 async def _of_postgres(url: str, is_async: bool) -> AsyncIterator[Transaction]:
     from flowfn.postgres.transacting import PostgresTransaction, aconnect, connect
 
-    if is_async:
-        connection = await aconnect(url)
-        try:
+    async with _closing_here() as closing:
+        if is_async:
+            connection = await aconnect(url)
+            closing.push_async_callback(connection.close)
             yield PostgresTransaction(connection)
-        finally:
-            await connection.close()
-        return
-    blocking = connect(url)
-    try:
-        yield PostgresTransaction(blocking)
-    finally:
-        blocking.close()
+        else:
+            blocking = connect(url)
+            closing.callback(blocking.close)
+            yield PostgresTransaction(blocking)
 
 
 @asynccontextmanager
@@ -178,39 +185,47 @@ async def _of_callable(opens: Callable[[], Any], is_async: bool) -> AsyncIterato
     opened = opens()
     if inspect.isawaitable(opened):
         opened = await opened
-    async with _lent(opened) as connection:
+    async with _closing_here() as closing:
+        connection = await _lent(opened, closing)
         kind = _is_connection(connection)
         if kind == "psycopg":
             from flowfn.postgres.transacting import PostgresTransaction
 
             yield PostgresTransaction(connection)
         elif kind == "sqlite3":
-            from flowfn.sqlite.transacting import SqliteTransaction, file_of
+            from flowfn.sqlite.transacting import SqliteTransaction, file_of, under_way
 
-            async with _turn(file_of(connection)) if is_async else nullcontext():
-                yield SqliteTransaction(connection, _in_place)
+            file = file_of(connection)
+            async with _turn(file) if is_async else nullcontext():
+                with under_way.on(file):
+                    yield SqliteTransaction(connection, _in_place)
         else:
             raise _strange(connection)
 
 
 @asynccontextmanager
-async def _lent(opened: Any) -> AsyncIterator[Any]:
+async def _closing_here() -> AsyncIterator[AsyncExitStack]:
+    """What is closed in this process alone: a forked child that did it would end its parent's transaction."""
+    owner = os.getpid()
+    async with AsyncExitStack() as stack:
+        try:
+            yield stack
+        finally:
+            if os.getpid() != owner:
+                leave_alone(stack.pop_all())
+
+
+async def _lent(opened: Any, closing: AsyncExitStack) -> Any:
     """A connection, to be closed, or to be given back to where it came from."""
     if _is_connection(opened):
-        try:
-            yield opened
-        finally:
-            closed = opened.close()
-            if inspect.isawaitable(closed):
-                await closed
-    elif hasattr(opened, "__aenter__"):
-        async with opened as connection:
-            yield connection
-    elif hasattr(opened, "__enter__"):
-        with opened as connection:
-            yield connection
-    else:
-        raise _strange(opened)
+        asynchronous = inspect.iscoroutinefunction(opened.close)
+        (closing.push_async_callback if asynchronous else closing.callback)(opened.close)
+        return opened
+    if hasattr(opened, "__aenter__"):
+        return await closing.enter_async_context(opened)
+    if hasattr(opened, "__enter__"):
+        return closing.enter_context(opened)
+    raise _strange(opened)
 
 
 def _is_connection(thing: Any) -> str | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Literal
 
+from flowfn.forking import leave_alone
 from flowfn.sqlite.errors import cut_off
 from flowfn.sqlite.file import identity_of
 from flowfn.sqlite.schema import Schema
@@ -79,30 +79,13 @@ class Connections:
     def close(self) -> None:
         """Close them all, unless the file is another one."""
         if self.are_cut_off():
-            keep_open(self)
+            leave_alone(self)
             return
         if self._reader is not None:
             self._reader.close()
         if self.log is not None:
             self.log.close()
         self.writer.close()
-
-
-def abandon(connections: Connections) -> None:
-    """Use connections no more and keep them, because collecting them would close them."""
-    _abandoned.append(connections)
-
-
-_abandoned: list[Connections] = []
-
-
-def keep_open(connections: Connections) -> None:
-    """Abandon connections, and let not even the end of the interpreter close them, which collects what is left."""
-    abandon(connections)
-    with suppress(ImportError):  # a Python that was built without it
-        from ctypes import py_object, pythonapi
-
-        pythonapi.Py_IncRef(py_object(connections))
 
 
 # -- opening ----------------------------------------------------------------------------------------

@@ -14,20 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
-from operator import methodcaller
 from typing import TypeVar
 
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.forking import each_around_fork
+from flowfn.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.connections import (
     FSYNC,
     LOG,
     Connections,
     CutOff,
     Fsync,
-    abandon,
     connect,
-    keep_open,
     open_writer,
 )
 from flowfn.sqlite.errors import Damaged, damaged, is_busy, typed
@@ -80,7 +77,7 @@ class Database:
         self.lock = threading.Lock()
         self._reading_lock = threading.Lock()
         self._opening = threading.Lock()
-        self._held_by_forks: dict[int, list[threading.Lock]] = {}
+        self._stillness = Stillness()
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -193,7 +190,7 @@ class Database:
             self._lost = self.closed = True
             if self._connections is not None:
                 self._finalizer.detach()
-                keep_open(self._connections)
+                leave_alone(self._connections)
                 self._connections = None
         return _lost(self.path, self._owner)
 
@@ -228,11 +225,8 @@ class Database:
 
     def before_fork(self, deadline: float) -> None:
         """Let transactions end, and close the file; each side opens it when it next needs it."""
-        held = self._held_by_forks.setdefault(threading.get_ident(), [])
         for lock in (self.lock, self._reading_lock, self._opening):
-            acquire = methodcaller("acquire", timeout=max(0.0, deadline - time.monotonic()))
-            held.extend(filter(acquire, (lock,)))  # at one go, or Ctrl-C would leave it locked for ever
-            if lock not in held:
+            if not self._stillness.take(lock, deadline):
                 return
         if self._has_file_open():
             with suppress(sqlite3.Error):
@@ -240,23 +234,19 @@ class Database:
 
     def after_fork(self) -> None:
         """Go on in the parent."""
-        held = self._held_by_forks.get(threading.get_ident(), [])
-        with suppress(IndexError):
-            for _ in map(methodcaller("release"), iter(held.pop, None)):
-                pass
-        self._held_by_forks.pop(threading.get_ident(), None)
+        self._stillness.end()
 
     def cross_fork(self) -> None:
         """Go on in the child, where SQLite takes locks that only the parent has for its own, while the file is open.
 
         If the fork couldn't wait until it was closed, it is neither used nor opened again. What is in memory is a copy.
         """
-        opening = self._opening not in self._held_by_forks.get(threading.get_ident(), [])
+        opening = not self._stillness.has(self._opening)
         if self._has_file_open() or (opening and self._opening.locked()):
             inherit(self._file)
             if self._connections is not None:
                 self._finalizer.detach()
-                abandon(self._connections)
+                leave_alone(self._connections)
                 self._connections = None
         self._renew_locks()
 
@@ -275,7 +265,7 @@ def _close_at_end(connections: Connections, *locks: threading.Lock) -> None:
         if len(held) == len(locks):
             connections.close()
         else:
-            keep_open(connections)
+            leave_alone(connections)
     finally:
         for lock in held:
             lock.release()

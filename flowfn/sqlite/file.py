@@ -52,11 +52,8 @@ def prepare(path: str, file: str) -> None:
     Raises:
         SaverError: there is none, or the file can't be opened in this process.
     """
-    if file and identity_of(file) in _inherited:
-        raise SaverError(
-            f"{path}: this process was forked while its parent was in the middle of a transaction on the file, so that "
-            "SQLite can't tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
-        )
+    if file and is_inherited(file):
+        raise SaverError(f"{path}: {INHERITED}")
     if not file or path.startswith("file:"):
         return
     folder = os.path.dirname(file)
@@ -64,6 +61,17 @@ def prepare(path: str, file: str) -> None:
         raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
     with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+INHERITED = (
+    "this process was forked while its parent was in the middle of a transaction on the file, so that SQLite can't "
+    "tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
+)
+
+
+def is_inherited(file: str) -> bool:
+    """Whether a file is one that `inherit` names."""
+    return bool(_inherited) and identity_of(file) in _inherited
 
 
 def inherit(file: str) -> None:

@@ -1,15 +1,24 @@
-"""A cache in an SQLite file, which processes may share."""
+"""A cache in an SQLite file, which processes may share.
+
+Rule: the connection is used under the lock, and none to a file crosses a fork: SQLite would take its parent's locks for
+the child's.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from flowfn.errors import CacheError
+from flowfn.forking import Stillness, each_around_fork, leave_alone
+from flowfn.sqlite.file import INHERITED, inherit, is_inherited
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 
 __all__ = ["SqliteCache"]
@@ -31,10 +40,22 @@ class SqliteCache(BaseCache[ValueT]):
 
     def __init__(self, *, path: str, serde: Any = None) -> None:
         super().__init__(serde=serde)
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._renew_lock()
+        self._path = path if path in ("", ":memory:") else os.path.abspath(path)
+        self._file = self._path.removeprefix(":memory:")
+        self._opened: sqlite3.Connection | None = None
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute(_TABLE)
+        _crosses_forks(self)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        """The one of this process, opened where there is none."""
+        if self._opened is None:
+            if self._file and is_inherited(self._file):
+                raise CacheError(f"the cache in {self._file} can't be used: {INHERITED}")
+            self._opened = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        return self._opened
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """The values that are there and whose time isn't up, by key."""
@@ -76,10 +97,37 @@ class SqliteCache(BaseCache[ValueT]):
                 self._connection.executemany("DELETE FROM cache WHERE ns = ?", parts)
 
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Close the file; the next use opens it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def before_fork(self, deadline: float) -> None:
+        """Let what is asked end, and close the file; what is in memory goes along as a copy."""
+        if self._stillness.take(self._lock, deadline) and self._file:
+            with suppress(sqlite3.Error):
+                self.close()
+
+    def after_fork(self) -> None:
+        """Go on in the parent."""
+        self._stillness.end()
+
+    def cross_fork(self) -> None:
+        """Go on in the child. Where the fork couldn't wait for the parent, its file isn't opened here again."""
+        if self._file and not self._stillness.has(self._lock):
+            inherit(self._file)
+            leave_alone(self._opened)
+            self._opened = None
+        self._renew_lock()
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+        self._stillness = Stillness()
 
     def __del__(self) -> None:
-        connection = getattr(self, "_connection", None)
+        connection = getattr(self, "_opened", None)
         if connection is not None:
             connection.close()
+
+
+_crosses_forks = each_around_fork(SqliteCache.before_fork, SqliteCache.after_fork, SqliteCache.cross_fork)

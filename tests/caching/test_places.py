@@ -1,6 +1,7 @@
 """What every cache does: bytes by key, for a time, and claims among those that share it."""
 
 import pickle
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -135,6 +136,71 @@ def test_a_closed_cache_opens_again(shared_cache: Any) -> None:
     shared_cache.set("k", b"kept")
     shared_cache.close()
     assert shared_cache.get("k") == b"kept"
+
+
+FORK = """
+import os, sys, threading
+from flowfn import CacheError, forking
+from flowfn.caching import DiskCache
+
+cache = DiskCache(sys.argv[1])
+cache.set("a", b"before")
+cache.claim("c", "one", 60)
+"""
+
+
+def forked(run_python: Any, tmp_path: Path, script: str) -> list[str]:
+    """What a script prints that forks with a cache open."""
+    done = run_python("-W", "ignore", "-c", FORK + script, tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    lines: list[str] = done.stdout.splitlines()
+    return lines
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists what is open")
+def test_no_connection_to_a_folder_crosses_a_fork(run_python: Any, tmp_path: Path) -> None:
+    """SQLite would take its parent's locks for the child's; each side opens the folder anew, and has the same."""
+    script = """
+files = lambda: [name for name in map(os.readlink, map("/proc/self/fd/{}".format, open_ones())) if "cache.db" in name]
+def open_ones():
+    return [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+assert files()
+child = os.fork()
+if child == 0:
+    print(files(), cache.get("a"), cache.claim("c", "other", 60), flush=True)
+    cache.set("b", b"the child's")
+    os._exit(0)
+os.waitpid(child, 0)
+print(cache.get("a"), cache.get("b"), cache.claim("c", "one", 60))
+"""
+    assert forked(run_python, tmp_path, script) == [
+        "[] b'before' False",
+        "b'before' b\"the child's\" True",
+    ]
+
+
+def test_a_child_forked_while_its_folder_is_in_use_is_refused_it(run_python: Any, tmp_path: Path) -> None:
+    """No fork waits for ever: the child is told, however it opens the folder, and the parent goes on."""
+    script = """
+forking.PATIENCE = 0.0
+inside, go = threading.Event(), threading.Event()
+asking = threading.Thread(target=cache._asked, args=(lambda rows: (inside.set(), go.wait()),))
+asking.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    for use in (lambda: cache.get("a"), lambda: DiskCache(sys.argv[1]).set("a", b""), lambda: cache.claim("c", "x", 9)):
+        try:
+            use()
+        except CacheError as error:
+            print("was forked while its parent was in the middle" in str(error), flush=True)
+    sys.exit()
+os.waitpid(child, 0)
+go.set()
+asking.join()
+print(cache.get("a"))
+"""
+    assert forked(run_python, tmp_path, script) == ["True", "True", "True", "b'before'"]
 
 
 def test_memory_keeps_within_its_budget() -> None:

@@ -106,6 +106,40 @@ def test_a_file_is_shared(tmp_path: Path) -> None:
     assert SqliteCache(path=str(tmp_path / "cache.db")).get([A]) == {A: "kept"}
 
 
+def test_a_file_s_connection_does_not_cross_a_fork(run_python: Any, tmp_path: Path) -> None:
+    """Each side opens it anew and has the same; a child that was forked while it was in use is refused it."""
+    script = """
+import os, sys
+from flowfn import CacheError, forking
+from graph_compat.cache.sqlite import SqliteCache
+
+forking.PATIENCE = 0.0
+A = (("a",), "key")
+caches = [SqliteCache(path=path) for path in (sys.argv[1], ":memory:")]
+for cache in caches:
+    cache.set({A: ("kept", None)})
+
+def in_a_child():
+    if os.fork() == 0:
+        for cache in caches:
+            try:
+                print(cache._opened is None, cache.get([A]) == {A: "kept"}, flush=True)
+            except CacheError as error:
+                print("was forked while its parent" in str(error), flush=True)
+        os._exit(0)
+    os.wait()
+
+in_a_child()
+with caches[0]._lock:
+    in_a_child()
+print([cache.get([A]) == {A: "kept"} for cache in caches])
+"""
+    done = run_python("-W", "ignore", "-c", script, tmp_path / "cache.db")
+    assert done.returncode == 0, done.stderr
+    told = ["True True", "False True", "True", "False True", "[True, True]"]
+    assert done.stdout.splitlines() == told
+
+
 class Broken(BaseCache[Any]):
     """A cache of a user's own, which always fails."""
 

@@ -376,3 +376,120 @@ def test_a_connection_of_something_else() -> None:
 
     with pytest.raises(InvalidInput, match=r"opened 'shop\.db': it has to be a connection"):
         book()
+
+
+# -- forks ------------------------------------------------------------------------------------------
+
+FORKING = """
+import os, sqlite3, sys, threading
+from checkpointers import MemorySaver
+from flowfn import InvalidInput, SaverError, entrypoint, forking, task
+
+target, how = sys.argv[1:]
+mark = "%s" if "://" in target else "?"
+
+def connect():
+    if "://" in target:
+        import psycopg
+        return psycopg.connect(target)
+    return sqlite3.connect(target, isolation_level=None, check_same_thread=False)
+
+def add(transaction, customer):
+    transaction.execute(f"INSERT INTO ledger VALUES ({mark}, 1, {mark})", (customer, customer))
+
+def in_a_child(act):
+    child = os.fork()
+    if child == 0:
+        act()
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+def told(act):
+    try:
+        print(act())
+    except (InvalidInput, SaverError) as error:
+        print(type(error).__name__, "forked" in str(error))
+
+@task(transaction=connect if how == "callable" else target)
+def book(customer, inside=lambda: None, *, transaction):
+    add(transaction, customer)
+    inside()
+    return customer
+"""
+
+
+def forked(run_python: Any, ledger: Ledger, how: str, script: str) -> list[str]:
+    """What a script prints that forks and books into a ledger."""
+    done = run_python("-X", "faulthandler", "-W", "ignore", "-c", FORKING + script, ledger.target, how)
+    assert done.returncode == 0, done.stderr
+    lines: list[str] = done.stdout.splitlines()
+    return lines
+
+
+@pytest.fixture(params=["target", "callable"])
+def how(request: pytest.FixtureRequest) -> str:
+    """How the task names its database."""
+    return str(request.param)
+
+
+def test_a_fork_waits_for_the_transactions_of_other_threads(
+    run_python: Any, ledger: Ledger, how: str
+) -> None:
+    """SQLite would take their locks for the child's for ever."""
+    script = """
+inside, go = threading.Event(), threading.Event()
+booking = threading.Thread(target=book, args=("ann", lambda: (inside.set(), go.wait())))
+booking.start()
+inside.wait()
+os.register_at_fork(before=go.set)
+in_a_child(lambda: told(lambda: book("bob").result()))
+booking.join()
+told(lambda: book("eve").result())
+"""
+    assert forked(run_python, ledger, how, script) == ["bob", "eve"]
+    assert ledger.booked == [("ann", 1), ("bob", 1), ("eve", 1)]
+
+
+def test_a_child_that_is_forked_in_a_transaction_leaves_it_alone(
+    run_python: Any, ledger: Ledger, how: str
+) -> None:
+    """Whether it returns or raises where its parent would: that commits, and goes on."""
+    script = """
+parent = os.getpid()
+
+def fork_and(end):
+    if os.fork() == 0:
+        return end()
+    os.wait()
+
+def fail():
+    raise InvalidInput("forked, and failed")
+
+for customer, end in (("ann", lambda: None), ("bob", fail)):
+    told(lambda: book(customer, lambda: fork_and(end)).result())
+    if os.getpid() != parent:
+        sys.exit()  # which collects what is left
+told(lambda: book("eve").result())
+"""
+    told = forked(run_python, ledger, how, script)
+    assert told == ["InvalidInput True", "ann", "InvalidInput True", "bob", "eve"]
+    assert ledger.booked == [("ann", 1), ("bob", 1), ("eve", 1)]
+
+
+def test_a_child_that_is_forked_in_a_transaction_does_not_open_its_file(
+    run_python: Any, tmp_path: Path
+) -> None:
+    """No fork waits for what can't end meanwhile: the child is told, by tasks and savers alike."""
+    script = """
+from checkpointers import SqliteSaver
+
+def in_the_child():
+    told(lambda: book("bob").result())
+    told(lambda: SqliteSaver(target))
+
+told(lambda: book("ann", lambda: in_a_child(in_the_child)).result())
+"""
+    ledger = Ledger(str(tmp_path / "shop.db"))
+    assert forked(run_python, ledger, "target", script) == ["SaverError True", "SaverError True", "ann"]
+    assert ledger.booked == [("ann", 1)]
