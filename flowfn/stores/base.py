@@ -249,7 +249,12 @@ def minutes_of(ttl: float | timedelta | None) -> float | None:
     Raises:
         InvalidInput: it is below zero, or no number.
     """
-    minutes = ttl.total_seconds() / 60 if isinstance(ttl, timedelta) else ttl
-    if minutes is not None and not 0 <= minutes < float("inf"):
-        raise InvalidInput(f"ttl={ttl!r} is no time to live. Pass minutes from 0 on, or None for ever.")
-    return minutes
+    if ttl is None:
+        return None
+    try:
+        minutes = ttl.total_seconds() / 60 if isinstance(ttl, timedelta) else ttl + 0.0
+        if 0 <= minutes < float("inf"):
+            return minutes
+    except (TypeError, OverflowError):  # no number, or one that is too large
+        pass
+    raise InvalidInput(f"ttl={ttl!r} is no time to live. Pass minutes from 0 on, or None for ever.")

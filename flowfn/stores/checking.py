@@ -15,7 +15,7 @@ def checked_op(op: Op) -> Op:
     """An operation that can be done.
 
     Raises:
-        InvalidInput: its key, value, time to live, limit or offset is of the wrong kind, or it is no operation.
+        InvalidInput: its key, value, time to live, depth, limit or offset is of the wrong kind, or it is no operation.
         InvalidFilter: its filter or condition can't be met.
         InvalidNamespaceError: its namespace isn't valid.
     """
@@ -32,6 +32,10 @@ def checked_op(op: Op) -> Op:
         return op._replace(namespace_prefix=checked(op.namespace_prefix))
     if isinstance(op, ListNamespacesOp):
         _check_page(op.limit, op.offset)
+        if op.max_depth is not None and not isinstance(op.max_depth, int):
+            raise InvalidInput(
+                f"max_depth={op.max_depth!r} is no number of labels. Pass a whole number, or None for all."
+            )
         return op._replace(match_conditions=checked_conditions(op.match_conditions))
     raise InvalidInput(f"{op!r} is no operation. Pass a GetOp, PutOp, SearchOp or ListNamespacesOp.")
 

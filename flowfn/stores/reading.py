@@ -5,6 +5,7 @@ Rule: rows come from the backend one by one, in its order or by likeness, and ar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -49,7 +50,7 @@ class Reading:
     def _search(self, op: SearchOp) -> list[SearchItem]:
         query = self._embedded.queries.get(op.query) if op.query else None
         found = self._newest(op) if query is None else self._likest(op, query)
-        chosen = islice(found, op.offset, op.offset + op.limit)
+        chosen = islice(found, min(op.offset, sys.maxsize), min(op.offset + op.limit, sys.maxsize))
         return [self._found(row, value, score, op.refresh_ttl) for row, value, score in chosen]
 
     def _newest(self, op: SearchOp, but: Iterable[Place] = ()) -> Iterator[_Scored]:

@@ -55,3 +55,4 @@ class ListingContract(Contract):
             bad = ListNamespacesOp((MatchCondition("infix", ("a",)),))  # type: ignore[arg-type]
             assert "Unsupported match type: infix" in refused(lambda: store.batch([bad]), InvalidFilter)
             assert "limit=-1" in refused(lambda: store.list_namespaces(limit=-1), InvalidInput)
+            assert "max_depth=1.5" in refused(lambda: store.list_namespaces(max_depth=1.5), InvalidInput)

@@ -107,10 +107,18 @@ class LivingContract(Contract):
             assert store.kept.stop_ttl_sweeper(10)
             assert clock.waits == [180, 180, 60]
 
+    def test_any_number_is_a_time(self) -> None:
+        """However large, and whatever its type."""
+        with self.store() as store:
+            for ttl in (True, 10**30, 1e300):
+                store.put(HERE, "k", {}, ttl=ttl)
+                assert store.get(HERE, "k") is not None
+            assert store.sweep_ttl() == 0
+
     def test_a_time_that_is_none_is_refused(self) -> None:
         """Below zero, or no number at all."""
         with self.store() as store:
-            for ttl in (-1, float("nan"), float("inf")):
+            for ttl in (-1, float("nan"), float("inf"), "1", 10**400):
                 assert "is no time to live" in refused(
                     partial(store.put, HERE, "k", {}, ttl=ttl), InvalidInput
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -113,6 +114,8 @@ class SearchingContract(Contract):
             assert keys(store.search(HERE)) == order[:10]
             assert keys(store.search(HERE, limit=3, offset=150)) == order[150:153]
             assert keys(store.search(HERE, limit=0)) == []
+            assert keys(store.search(HERE, limit=sys.maxsize, offset=150)) == order[150:]
+            assert keys(store.search(HERE, limit=1, offset=10**20)) == []
             assert keys(store.search(HERE, offset=500)) == []
 
     def test_a_filter_lets_through_what_matches(self) -> None:
