@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -42,7 +43,20 @@ def errors() -> Console:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """A value as JSON, on the output; without an indent in one line."""
-    print(json.dumps(value, indent=indent), flush=True)
+    try:
+        text = json.dumps(value, indent=indent, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_of_json_s_numbers(value), indent=indent)
+    print(text, flush=True)
+
+
+def _of_json_s_numbers(value: Any) -> Any:
+    """The value with what JSON has no number for as Python shows it: most readers refuse a bare `NaN`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return {key: _of_json_s_numbers(each) for key, each in value.items()}
+    return [_of_json_s_numbers(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager

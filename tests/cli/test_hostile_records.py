@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from contextlib import closing
@@ -128,6 +129,16 @@ def test_warnings_of_a_run_are_spelled_out(flowfn: Any, folder: Path) -> None:
         logging.getLogger("app").propagate = True
     assert SPELLED in ran.err.splitlines()
     assert logging.lastResort is before
+
+
+def test_json_is_what_every_reader_takes(flowfn: Any, tmp_path: Path) -> None:
+    """Numbers that JSON doesn't have are texts in it, as Python shows them."""
+    numbers = {"nan": float("nan"), "list": [float("inf"), (-float("inf"), 1.5)]}
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        entrypoint(checkpointer=saver, name="numbers")(lambda n: numbers).invoke(1, thread_id="t")
+    shown = {"nan": "nan", "list": ["inf", ["-inf", 1.5]]}
+    ran = flowfn("show", "t", "--json", "--db", tmp_path / "runs.db")
+    assert json.loads(ran.out, parse_constant=pytest.fail)["result"] == shown
 
 
 def test_a_thread_without_a_run_is_spelled_out(flowfn: Any, tmp_path: Path) -> None:
