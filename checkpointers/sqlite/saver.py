@@ -27,7 +27,7 @@ from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.sqlite.database import Database, Fsync
-from flowfn.sqlite.errors import typed
+from flowfn.sqlite.errors import REFUSED, typed
 
 
 class SqliteSaver(CheckpointSaver):
@@ -179,7 +179,7 @@ class SqliteSaver(CheckpointSaver):
             if trusting and isinstance(error, sqlite3.IntegrityError):
                 return self._write(commits, wait=True, trusting=False)
             if len(commits) == 1:
-                return [typed(error, self.path) if isinstance(error, sqlite3.Error) else error]
+                return [typed(error, self.path) if isinstance(error, REFUSED) else error]
             return [refusal for one in commits for refusal in self._write([one], wait=True)]
         except BaseException:
             database.undo()

@@ -27,7 +27,7 @@ from flowfn.sqlite.connections import (
     connect,
     open_writer,
 )
-from flowfn.sqlite.errors import Damaged, damaged, is_busy, typed
+from flowfn.sqlite.errors import REFUSED, Damaged, damaged, is_busy, typed
 from flowfn.sqlite.file import absolute, inherit, prepare
 from flowfn.sqlite.schema import Schema
 
@@ -130,7 +130,7 @@ class Database:
                 except BaseException:
                     self.undo()
                     raise
-            except sqlite3.Error as error:
+            except REFUSED as error:
                 raise typed(error, self.path) from error
             except Damaged as error:
                 raise damaged(error, self.path) from error
@@ -149,7 +149,7 @@ class Database:
                 finally:
                     if cursor.connection.in_transaction:
                         cursor.execute("ROLLBACK")
-            except sqlite3.Error as error:
+            except REFUSED as error:
                 raise typed(error, self.path) from error
             except CutOff:
                 raise self._given_up() from None

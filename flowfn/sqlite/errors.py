@@ -65,7 +65,11 @@ class Damaged(ValueError):
     """Rows aren't what was written; says which. `Database` makes an error for users of it."""
 
 
-def typed(error: sqlite3.Error, path: str) -> SaverError:
+REFUSED = (sqlite3.Error, UnicodeEncodeError)
+"""What a statement raises that can't be done; the second where a text has lone surrogates."""
+
+
+def typed(error: sqlite3.Error | UnicodeEncodeError, path: str) -> SaverError:
     """A new error of flowfn's that says what happened to the database at `path`, and what to do."""
     code = _code(error)
     kind, remedy = _KNOWN.get(code, _ELSE) if code else _REFUSED
@@ -95,6 +99,6 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """The primary result code; 0 for what the module raised itself."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -17,6 +17,7 @@ import pytest
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import THREAD, PlainSerde, checkpoint, claimed, put, write, writes
 from flowfn.errors import (
+    CorruptDataError,
     DatabaseFull,
     DatabaseLocked,
     DatabaseReadOnly,
@@ -174,8 +175,17 @@ def test_a_name_that_is_no_text_is_refused_alone(path: Path) -> None:
     """A lone surrogate can't be stored; the commit beside it can."""
     with open_saver(path) as saver:
         refusals = saver.commit([Commit("\ud800"), Commit("fine", items=[checkpoint("c1")])])
-        assert [isinstance(refusal, Exception) for refusal in refusals] == [True, False]
+        assert [isinstance(refusal, SaverError) for refusal in refusals] == [True, False]
         assert saver.thread("fine") is not None
+
+
+def test_a_name_that_is_no_text_is_nobody_s_damage(path: Path) -> None:
+    """Who asks for it is told so, whether to read or to write."""
+    with open_saver(path) as saver:
+        for ask in (saver.claim, saver.load, saver.thread, saver.places, saver.delete_thread):
+            with pytest.raises(SaverError, match="without lone surrogates") as refused:
+                ask("\ud800")
+            assert not isinstance(refused.value, CorruptDataError)
 
 
 def test_a_read_only_database_can_be_read(path: Path) -> None:
