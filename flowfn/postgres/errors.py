@@ -88,6 +88,11 @@ def is_lost(error: Exception) -> bool:
     return isinstance(error, psycopg.OperationalError)
 
 
+def is_dropped(error: Exception) -> bool:
+    """Whether a server that had answered ended the connection, as one does that is started anew."""
+    return str(getattr(error, "sqlstate", None)).startswith(_LOST)
+
+
 def is_beaten(error: Exception) -> bool:
     """Whether the server took a transaction back for another's sake, so that it may be tried again."""
     return getattr(error, "sqlstate", None) in ("40001", "40P01")

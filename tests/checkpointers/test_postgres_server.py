@@ -34,6 +34,7 @@ from flowfn.errors import (
     SaverError,
 )
 from flowfn.ports import Begin, Busy, Commit, Lease
+from flowfn.postgres.schema import Connection, Schema
 
 from ..postgres_database import Database, named, new_database
 from ..postgres_server import Server, private_server
@@ -106,6 +107,24 @@ def test_a_run_outlives_a_restart_within_the_timeout(server: Server) -> None:
 
         assert flow.invoke(3, thread_id="restarted") == [0, 1, 2]
         assert flow.get_state(thread_id="restarted").values == [0, 1, 2]
+
+
+def test_a_server_that_goes_away_as_it_is_opened_is_waited_for(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had answered, and so it is there; one that never answers is an error at once."""
+    bring_up_to_date, dropped = Schema.bring_up_to_date, []
+
+    def drop_first(schema: Schema, connection: Connection, database: str) -> None:
+        if not dropped:
+            dropped.append(connection)
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        bring_up_to_date(schema, connection, database)
+
+    monkeypatch.setattr(Schema, "bring_up_to_date", drop_first)
+    with PostgresSaver(postgres_url) as saver:
+        assert saver.threads() == []
+    assert len(dropped) == 1
 
 
 def test_idle_connections_of_before_a_restart_are_replaced(server: Server) -> None:
