@@ -22,6 +22,7 @@ from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
 from graph_compat.checkpoint.serde.base import SerializerProtocol
 from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerializer
 from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+from graph_compat.checkpoint.serde.trusted import Trusted
 from graph_compat.checkpoint.serde.types import ERROR, RESUME, TASKS
 from graph_compat.kept import Kept, opened
 from graph_compat.unfinished import Taken, Unfinished, Wrote
@@ -48,17 +49,26 @@ class Imported:
     problem: str | None = None
 
 
-def serializer(allowed: Any = None) -> SerializerProtocol:
+class _Reading(JsonPlusSerializer):
+    """Reads what a program wrote whose script ran as the main module."""
+
+    def __init__(self, allowed: Any, script: str | None) -> None:
+        super().__init__(allowed_msgpack_modules=allowed)
+        self._trusted = Trusted(allowed, script)
+
+
+def serializer(allowed: Any = None, script: str | None = None) -> SerializerProtocol:
     """What reads LangGraph's values; with `LANGGRAPH_AES_KEY` in the environment, encrypted ones too.
 
     `allowed` is `JsonPlusSerializer`'s `allowed_msgpack_modules`. langchain-core's messages are loaded where installed.
+    `script` is the name of the module that has the classes which were stored as those of `__main__`.
     """
     if find_spec("langchain_core") is not None:
         for name in ("langchain_core.messages", "langchain_core.documents"):
             module = import_module(name)
             for lazy in module.__all__:
                 getattr(module, lazy)
-    plain = JsonPlusSerializer(allowed_msgpack_modules=allowed)
+    plain = _Reading(allowed, script)
     return EncryptedSerializer.from_pycryptodome_aes(plain) if os.environ.get(VARIABLE) else plain
 
 
@@ -69,9 +79,10 @@ def import_threads(source: Path | str, target: Saver, serde: SerializerProtocol)
 
     Raises:
         InvalidInput: `source` is no such database.
+        CorruptDataError: its threads can't even be listed.
     """
     with closing(opened(source, serde)) as kept:
-        for thread in kept.threads():
+        for thread in _threads(kept):
             if target.thread(thread) is not None:
                 yield Imported(thread, problem="there is a thread of this id already")
                 continue
@@ -83,6 +94,15 @@ def import_threads(source: Path | str, target: Saver, serde: SerializerProtocol)
                 yield Imported(thread, problem=str(error))
             except Exception as error:  # rows that LangGraph never writes; a cipher's own errors
                 yield Imported(thread, problem=f"it can't be read ({type(error).__name__}: {error})")
+
+
+def _threads(kept: Kept) -> list[str]:
+    try:
+        return kept.threads()
+    except Exception as error:  # whatever the driver of the database raises
+        raise CorruptDataError(
+            f"LangGraph's database has threads that can't be listed ({type(error).__name__}: {error}). Restore a copy"
+        ) from error
 
 
 class _Thread:

@@ -22,9 +22,7 @@ def take_over(source: Place, target: Place, script: Path | None) -> list[Importe
             raise Usage(f"there is no file {str(source)!r}: pass the database that LangGraph wrote")
         if isinstance(target, Path) and target.exists() and target.samefile(source):
             raise Usage(f"{source} can't be imported into itself: pass another file with --to")
-    if script is not None:
-        imported(script)
-    serde = serializer(True if script is not None else None)
+    serde = serializer() if script is None else serializer(True, imported(script).__name__)
     saver = open_saver(target)
     try:
         return list(import_threads(source, with_keys(saver), serde))

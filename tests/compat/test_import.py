@@ -16,9 +16,10 @@ import pytest
 
 from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, SqliteSaver
 from flowfn.encryption import KeyRing
-from flowfn.errors import InvalidInput
+from flowfn.errors import CorruptDataError, InvalidInput
 from graph_compat.checkpoint.serde.encrypted import EncryptedSerializer
-from graph_compat.importing import Imported, import_threads, serializer
+from graph_compat.importing import Imported, _threads, import_threads, serializer
+from graph_compat.kept import opened
 
 
 def _load() -> ModuleType:
@@ -316,6 +317,46 @@ def test_the_programs_types_are_there_with_its_script(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "'yes', 'd'" in flowfn(tmp_path, "show", "done", "--db", "runs.db", FLOWFN_KEY=key).stdout
     assert "'xs': <encrypted>" in flowfn(tmp_path, "show", "done", "--db", "runs.db").stdout
+
+
+def test_types_of_a_script_that_ran_by_itself_are_the_scripts(tmp_path: Path, copy: Path) -> None:
+    """LangGraph stored them as those of `__main__`; without the script they are refused, by that name."""
+    with sqlite3.connect(copy) as db:
+        for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
+            for row, data in db.execute(
+                f"SELECT rowid, {column} FROM {table} WHERE type = 'msgpack'"
+            ).fetchall():
+                db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (_as_main(data), row))
+    db.close()
+    arguments = ("import-langgraph", str(copy), "--to", "runs.db")
+    assert "names the type __main__." in flowfn(tmp_path, *arguments).stdout
+    done = flowfn(tmp_path, *arguments, "--with", stored.__file__)
+    assert "not imported: checkpoint" not in done.stdout
+    (noted,) = [line for line in done.stdout.splitlines() if line.startswith("noted: ")]
+    assert noted.endswith("checkpoints")
+
+
+def _as_main(data: bytes) -> bytes:
+    """Bytes of LangGraph's in which the classes of `stored_threads` are those of a script that ran by itself."""
+    import ormsgpack
+
+    option = ormsgpack.OPT_NON_STR_KEYS
+
+    def renamed(code: int, inner: bytes) -> Any:
+        parts = ormsgpack.unpackb(inner, ext_hook=renamed, option=option)
+        if isinstance(parts, list) and parts[:1] == ["stored_threads"]:
+            parts[0] = "__main__"
+        return ormsgpack.Ext(code, ormsgpack.packb(parts, option=option))
+
+    return ormsgpack.packb(ormsgpack.unpackb(data, ext_hook=renamed, option=option), option=option)
+
+
+def test_a_file_whose_threads_cannot_be_listed_is_refused(copy: Path) -> None:
+    """By an error that says so, and not by the driver's."""
+    found = opened(copy, SERDE)
+    found.close()  # which fails all that is asked of it, as damage in the table's index does
+    with pytest.raises(CorruptDataError, match="can't be listed"):
+        _threads(found)
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,13 @@ class Trusted:
 
     `allowed` are classes or names of classes beside the safe ones: standard values, LangGraph's `Send`,
     `Command` and such, and langchain-core's messages and documents. True stands for every enum, dataclass,
-    named tuple and pydantic model that the program has loaded.
+    named tuple and pydantic model that the program has loaded. `script` is the module that ran as the main one
+    when its classes were stored, where it is another by now.
     """
 
-    def __init__(self, allowed: Iterable[Named] | Literal[True] | None) -> None:
+    def __init__(self, allowed: Iterable[Named] | Literal[True] | None, script: str | None = None) -> None:
         self._everything = allowed is True
+        self._script = script
         self._classes: dict[tuple[str, str], type] = {}
         self._names: set[tuple[str, str]] = set()
         for each in () if allowed is None or allowed is True else allowed:
@@ -118,7 +120,7 @@ class Trusted:
 
     def construct(self, module: Any, name: Any) -> Make:
         """What makes a value of this type. Raises `UntrustedTypeError`."""
-        key = (str(module), str(name))
+        key = (self._script if self._script and module == "__main__" else str(module), str(name))
         make = _SAFE.get(key) or self._classes.get(key) or self._loaded(*key)
         if make is None:
             emit_serde_event({"kind": "msgpack_blocked", "module": key[0], "name": key[1]})
