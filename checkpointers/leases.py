@@ -13,9 +13,10 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from checkpointers.liveness import Owner
+from checkpointers.rules import END
 from flowfn.forking import after_fork
 from flowfn.ports import Lease, Status, ThreadRow
 
@@ -167,6 +168,18 @@ def listed(
     if not used and alive is None:
         return None
     return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)
+
+
+def listing(read: Callable[[int | None], list[tuple[Any, ...]]], limit: int | None) -> list[ThreadRow]:
+    """Up to `limit` threads, of the rows that `read` gives of as many: what is none doesn't count, so it may be asked
+    for more."""
+    asked = limit
+    while True:
+        rows = read(asked)
+        found = [thread for row in rows if (thread := listed(*row)) is not None]
+        if limit is None or asked is None or len(found) >= limit or len(rows) < asked:
+            return found[:limit]
+        asked = min(2 * asked, END)
 
 
 def _beat(

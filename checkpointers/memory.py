@@ -19,6 +19,7 @@ from checkpointers.rules import (
     busy,
     concerns_thread,
     lease_lost,
+    limited,
     nothing_to_change,
     now,
     strange_item,
@@ -311,7 +312,7 @@ class MemorySaver(CheckpointSaver):
         if before is not None:
             found = found[_position(before, namespace, found) + 1 :]
         chosen = (one for one in found if namespace in (None, one.row.namespace))
-        return map(self._reload, islice(chosen, limit))
+        return map(self._reload, islice(chosen, limited(limit)))
 
     def _ordered(self, thread: str | None) -> list[_Found]:
         """The checkpoints of a thread, or of all, the last committed first."""
@@ -336,7 +337,7 @@ class MemorySaver(CheckpointSaver):
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         with self._lock:
             newest = sorted(self._threads.values(), key=lambda known: known.touched, reverse=True)
-            return [_listed(known) for known in newest if _is_thread(known)][:limit]
+            return [_listed(known) for known in newest if _is_thread(known)][: limited(limit)]
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from flowfn.errors import LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
+from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
 from flowfn.logs import logger
 from flowfn.ports import CheckpointRow, Commit, Loaded, WriteRow
 
@@ -67,6 +67,19 @@ def paged(
         if len(page) < size:
             return
         limit = None if limit is None else limit - size
+
+
+def limited(limit: int | None) -> int | None:
+    """How many of a listing are asked for; None for all.
+
+    Raises:
+        InvalidInput: it is no count.
+    """
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or limit < 0:
+        raise InvalidInput(f"limit={limit!r} is not a count. Pass a whole number from 0 on, or None for all.")
+    return min(int(limit), END)
 
 
 def tell(commit: Commit) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
+
+import pytest
 
 from checkpointers.conformance.rows import (
     THREAD,
@@ -16,7 +20,7 @@ from checkpointers.conformance.rows import (
     write,
     writes,
 )
-from flowfn.errors import SaverError, UnknownCheckpoint
+from flowfn.errors import InvalidInput, SaverError, UnknownCheckpoint
 from flowfn.ports import Commit, Versioned
 
 
@@ -196,6 +200,20 @@ class ReadingContract(Contract):
             assert ids(saver.history(THREAD, before="c5", limit=1)) == ["c4"]
             assert ids(saver.history(THREAD, before="c0")) == []
             assert ids(saver.history(THREAD, limit=0)) == []
+            assert len(ids(saver.history(THREAD, limit=10**20))) == 6
+
+    def test_a_limit_is_a_count(self) -> None:
+        """What is none is refused where it is asked for, alike by every saver."""
+        with self.saver() as saver:
+            asked: tuple[Callable[[Any], object], ...] = (
+                lambda limit: saver.threads(limit=limit),
+                lambda limit: saver.history(THREAD, limit=limit),
+                lambda limit: saver.history(None, None, limit=limit),
+            )
+            for ask in asked:
+                for limit in (-1, 1.5, "1"):
+                    with pytest.raises(InvalidInput, match=f"limit={limit!r} is not a count"):
+                        ask(limit)
 
     def test_history_before_an_unknown_checkpoint_is_an_error(self) -> None:
         """A wrong id must not look like the end of the history."""

@@ -85,6 +85,18 @@ class ThreadContract(Contract):
             assert listed[0].created_at <= listed[0].updated_at
             assert listed[0].updated_at.endswith("+00:00")
 
+    def test_a_limit_counts_threads_alone(self) -> None:
+        """One that was claimed, and left with nothing written, takes no other's place."""
+        with self.saver() as saver:
+            for thread in ("a", "b"):
+                put(saver, checkpoint("c1"), thread=thread)
+            for number in range(5):
+                saver.release(claimed(saver, f"nothing {number}"))
+            assert [row.id for row in saver.threads(limit=1)] == ["b"]
+            assert [row.id for row in saver.threads(limit=2)] == ["b", "a"]
+            assert [row.id for row in saver.threads(limit=10**20)] == ["b", "a"]
+            assert saver.threads(limit=0) == []
+
     def test_a_deleted_thread_is_gone_whole(self) -> None:
         """All namespaces, values and writes; other threads keep theirs; twice is no error."""
         with self.saver() as saver:

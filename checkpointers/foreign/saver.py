@@ -41,7 +41,7 @@ from checkpointers.foreign.rows import (
 from checkpointers.group_commit import Refusals
 from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
-from checkpointers.rules import concerns_thread, lease_lost, now, strange_item, tell
+from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
 from flowfn.errors import SaverError
 from flowfn.ports import (
     UNFINISHED,
@@ -343,7 +343,7 @@ class ForeignSaver(CheckpointSaver):
         before: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Loaded]:
-        found = reading.history(self._methods, thread, namespace, before, limit)
+        found = reading.history(self._methods, thread, namespace, before, limited(limit))
         return (from_foreign(one, self.serde) for one in found)
 
     def places(self, thread: str) -> list[Place]:
@@ -352,7 +352,7 @@ class ForeignSaver(CheckpointSaver):
     def threads(self, *, limit: int | None = None) -> ThreadRows:
         known = dict.fromkeys([*reading.threads_of(self._methods.call("list", None)), *self._threads])
         rows = [row for row in map(self.thread, known) if row is not None]
-        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[: limited(limit)]
 
     def thread(self, thread: str) -> ThreadRow | None:
         found = reading.tuple_of(self._methods, thread, "", None)

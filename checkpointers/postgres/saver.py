@@ -18,14 +18,14 @@ from dataclasses import replace
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
-from checkpointers.leases import TTL, Held, Holder, label, listed
+from checkpointers.leases import TTL, Held, Holder, label, listed, listing
 from checkpointers.postgres import leases as postgres_leases
 from checkpointers.postgres import pruning as postgres_pruning
 from checkpointers.postgres import reading as postgres_reading
 from checkpointers.postgres import sending as postgres_sending
 from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
-from checkpointers.rules import END, PAGE, lease_lost, paged, tell, unknown_before
+from checkpointers.rules import END, PAGE, lease_lost, limited, paged, tell, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
 from flowfn.postgres.database import Database
@@ -239,6 +239,7 @@ class PostgresSaver(CheckpointSaver):
         before: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Loaded]:
+        most = limited(limit)
         end: int | None = END
         if before is not None:
             end = self._database.run(lambda db: postgres_reading.place_of(db, before, thread, namespace))
@@ -250,14 +251,15 @@ class PostgresSaver(CheckpointSaver):
                 lambda db: postgres_reading.page(db, size, thread, namespace, end=before)
             )
 
-        return paged(read, end, limit, PAGE if thread is not None else _PAGE_OF_ALL)
+        return paged(read, end, most, PAGE if thread is not None else _PAGE_OF_ALL)
 
     def places(self, thread: str) -> list[Place]:
         return self._database.run(lambda db: postgres_pruning.places(db, thread))
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
-        rows = self._database.run(lambda db: postgres_reading.listing(db, limit))
-        return [found for row in rows if (found := listed(*row)) is not None]
+        return listing(
+            lambda most: self._database.run(lambda db: postgres_reading.listing(db, most)), limited(limit)
+        )
 
     def thread(self, thread: str) -> ThreadRow | None:
         rows = self._database.run(lambda db: postgres_reading.listing(db, 1, thread))

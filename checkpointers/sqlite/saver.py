@@ -10,12 +10,13 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
 from checkpointers.housekeeping import Place, check_retention
-from checkpointers.leases import Held, Holder, label, listed
-from checkpointers.rules import END, busy, lease_lost, paged, tell, unknown_before
+from checkpointers.leases import Held, Holder, label, listed, listing
+from checkpointers.rules import END, busy, lease_lost, limited, paged, tell, unknown_before
 from checkpointers.sqlite import commits as sqlite_commits
 from checkpointers.sqlite import pruning as sqlite_pruning
 from checkpointers.sqlite import reading as sqlite_reading
@@ -253,6 +254,7 @@ class SqliteSaver(CheckpointSaver):
         before: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Loaded]:
+        most = limited(limit)
         with self._database.reading() as db:
             key = None if thread is None else sqlite_threads.thread_key(db, thread)
             end = END if before is None else sqlite_reading.key_named(db, before, key, namespace)
@@ -265,16 +267,18 @@ class SqliteSaver(CheckpointSaver):
             with self._database.reading() as db:
                 return sqlite_reading.page(db, before, size, key, namespace, self._values)
 
-        return paged(read, end, limit)
+        return paged(read, end, most)
 
     def places(self, thread: str) -> list[Place]:
         with self._database.reading() as db:
             return sqlite_pruning.places(db, thread)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
-        with self._database.reading() as db:
-            rows = sqlite_threads.listing(db, limit)
-        return [found for row in rows if (found := listed(*row)) is not None]
+        def read(most: int | None) -> list[tuple[Any, ...]]:
+            with self._database.reading() as db:
+                return sqlite_threads.listing(db, most)
+
+        return listing(read, limited(limit))
 
     def thread(self, thread: str) -> ThreadRow | None:
         with self._database.reading() as db:
