@@ -29,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         from flowfn.cli.app import run
+    except KeyboardInterrupt:  # loading takes long enough for a Ctrl-C
+        return 130
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name not in _EXTRA:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from checkpointers import CheckpointSaver, EncryptedSaver, export_thread, import_thread, open_saver
@@ -54,21 +55,23 @@ def collect(
         for row in saver.threads():
             if row.owner is not None:
                 done.busy += 1
-            elif older is not None and _is_over(row, now - older):
-                _delete(saver, row.id, now - older, done, dry=dry)
+            elif older is not None and _is_over(row, now, older):
+                _delete(saver, row.id, partial(_is_over, now=now, older=older), done, dry=dry)
             elif keep is not None:
                 _forget(saver, row.id, keep, done, dry=dry)
     return done
 
 
-def _is_over(row: ThreadRow, before: datetime) -> bool:
-    return row.status in _FINISHED and datetime.fromisoformat(row.updated_at) < before
+def _is_over(row: ThreadRow, now: datetime, older: timedelta) -> bool:
+    return row.status in _FINISHED and now - datetime.fromisoformat(row.updated_at) > older
 
 
-def _delete(saver: CheckpointSaver, thread: str, before: datetime, done: Collected, *, dry: bool) -> None:
+def _delete(
+    saver: CheckpointSaver, thread: str, is_over: Callable[[ThreadRow], bool], done: Collected, *, dry: bool
+) -> None:
     """Delete a thread, unless a run has begun since it was listed."""
     seen, row = saver.places(thread), saver.thread(thread)
-    if row is None or not _is_over(row, before):
+    if row is None or not is_over(row):
         return
     try:
         done.threads += dry or saver.delete_unused(thread, seen=seen)
@@ -98,7 +101,7 @@ def export(place: Place, prefix: str, output: Path | None) -> None:
     """Write a thread to a file, or to the standard output.
 
     Raises:
-        Usage: that is a terminal.
+        Usage: that is a terminal, or the file can't be written.
     """
     if output is None and sys.stdout.isatty():
         raise Usage(
@@ -110,8 +113,11 @@ def export(place: Place, prefix: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    else:
+        return
+    try:
         output.write_bytes(data)
+    except OSError as error:
+        raise Usage(f"--output {str(output)!r} can't be written: {error.strerror}") from error
 
 
 def import_run(source: Path, place: Place, id: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -35,7 +36,7 @@ def command(
     since: Annotated[
         str | None, typer.Option(metavar="AGE", help="Only what was used since: 30s, 5m, 2h, 7d.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=sys.maxsize, help="Only so many.")] = None,
     live: Annotated[bool, typer.Option("--live", help="Go on showing them, until Ctrl-C.")] = False,
     as_json: Json = False,
 ) -> None:

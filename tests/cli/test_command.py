@@ -29,3 +29,21 @@ def test_help_lists_the_commands(run_python: Any) -> None:
 def test_wrong_usage_is_exit_code_2(flowfn: Any) -> None:
     """A missing argument, an unknown option and an unknown command."""
     assert [flowfn("show").code, flowfn("ls", "--nope").code, flowfn("nope").code] == [2, 2, 2]
+
+
+def test_ctrl_c_is_quiet_as_the_command_loads(run_python: Any) -> None:
+    """It is 130 then as it is later."""
+    script = """
+import sys
+from flowfn.cli import main
+
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+sys.exit(main(["ls"]))
+"""
+    done = run_python("-c", script)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -91,6 +91,21 @@ def test_gc_says_what_to_write(flowfn: Any, shop: Path, arguments: tuple[str, ..
     assert len(statuses(flowfn)) == 6
 
 
+def test_no_age_is_too_great(flowfn: Any, shop: Path) -> None:
+    """Nothing is so old."""
+    ran = flowfn("gc", "--older-than", "999999w")
+    assert (ran.code, ran.out.startswith("0 threads and 0 checkpoints")) == (0, True), ran.err
+
+
+def test_a_file_that_cannot_be_written_is_named(flowfn: Any, shop: Path) -> None:
+    """As one that can't be read is."""
+    ran = flowfn("export", "paid", "-o", "nowhere/run.flow")
+    assert (ran.code, ran.err) == (
+        2,
+        "flowfn: --output 'nowhere/run.flow' can't be written: No such file or directory\n",
+    )
+
+
 def test_a_thread_travels(flowfn: Any, shop: Path) -> None:
     """Into another database, and goes on there; under its own id, or another."""
     assert flowfn("export", "asks-1", "-o", "run.flow").code == 0
