@@ -101,8 +101,10 @@ def export(place: Place, prefix: str, output: Path | None) -> None:
     """Write a thread to a file, or to the standard output.
 
     Raises:
-        Usage: that is a terminal, or the file can't be written.
+        Usage: that is a terminal or closed, or the file can't be written.
     """
+    if output is None and sys.stdout is None:
+        raise Usage("the standard output is closed: name a file, `flowfn export THREAD --output run.flow`")
     if output is None and sys.stdout.isatty():
         raise Usage(
             "a run is bytes, and not for a terminal: redirect them, `flowfn export THREAD > run.flow`"

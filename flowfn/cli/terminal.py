@@ -5,6 +5,7 @@ Guarantee: no text steers the terminal that shows it, wherever it comes from: it
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
@@ -75,5 +76,8 @@ class _Warnings(logging.Handler):
 
 
 def _console(stream: Any) -> Console:
+    stream = stream or io.StringIO()  # closed by whoever started the command, and so doesn't want it
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")  # what its encoding doesn't have is no reason to fail
     width = None if stream.isatty() else _WIDE
     return _SpellingOut(file=stream, width=width, highlight=False, markup=False, emoji=False)

@@ -1,8 +1,12 @@
 """The command as it is installed: its extra, its help, its usage errors."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from checkpointers import SqliteSaver
+from flowfn import entrypoint
 
 COMMAND = "import sys; from flowfn.cli import main; sys.exit(main())"
 
@@ -47,3 +51,29 @@ sys.exit(main(["ls"]))
 """
     done = run_python("-c", script)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A database of one thread, whose id not every encoding has."""
+    with SqliteSaver(tmp_path / "runs.db") as saver:
+        entrypoint(checkpointer=saver, name="flow")(abs).invoke(-1, thread_id="é…\U0001f600")
+    return tmp_path / "runs.db"
+
+
+def test_what_a_stream_cannot_encode_is_spelled_out(run_python: Any, database: Path) -> None:
+    """No command fails for it, whether it is asked for a table, a tree or a picture."""
+    for command in ("ls", "show", "timeline", "history", "graph"):
+        named = () if command == "ls" else ("\xe9",)
+        ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+        done = run_python("-c", COMMAND, command, *named, "--db", database, **ascii_only)
+        assert (command, done.returncode, done.stderr, done.stdout.isascii()) == (command, 0, "", True)
+        assert command in ("history", "graph") or r"\xe9\u2026\U0001f600" in done.stdout
+
+
+def test_a_closed_stream_is_written_nothing(run_python: Any, database: Path) -> None:
+    """The exit code says what came of it, as always."""
+    closed = "import sys; sys.stdout = sys.stderr = None; from flowfn.cli import main; sys.exit(main())"
+    for words, code in ((("ls",), 0), (("ls", "--json"), 0), (("show", "nobody"), 2), (("export", "é"), 2)):
+        done = run_python("-c", closed, *words, "--db", database)
+        assert (words, done.returncode, done.stdout + done.stderr) == (words, code, "")
