@@ -307,7 +307,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(tmp_path: Path, installed
 
 
 SLEEPER = """
-import sys
+import os, signal, sys
 import checkpointers.liveness as liveness
 from checkpointers import open_saver
 from flowfn import LeaseLost, entrypoint, task
@@ -321,6 +321,8 @@ saver._holder.ttl = 0.3
 def work(name):
     if name == "second":
         print("ready", flush=True)
+        with saver._database.lock:  # in no transaction of the heartbeat's, whose locks would be held for as long
+            os.kill(os.getpid(), signal.SIGSTOP)
         sys.stdin.readline()
     return f"{name} there"
 
@@ -352,7 +354,7 @@ def test_a_process_that_slept_past_its_lease_tells_no_result(
 
     with start(tmp_path, installed, SLEEPER, target, where) as sleeper:
         try:
-            sleeper.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED | os.WNOWAIT)
             overtaking = flow.invoke(None, thread_id="one")
             sleeper.send_signal(signal.SIGCONT)
             told, _ = sleeper.communicate("go on\n", timeout=20)
