@@ -54,6 +54,7 @@ INSTEAD = {
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
     Name("subgraph_threads", "a_memory_kept_at_the_end"): "kept: True",
     Name("functional", "values_of_a_first_resumption"): "count: 1",
+    Name("functional", "chunks_that_cannot_be_stored"): "a chunk that 'tells' told those who read its stream",
     Name("failures", "too_many_steps"): "'FlowError'",
     Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",

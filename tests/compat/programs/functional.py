@@ -1,6 +1,7 @@
 """The functional API: entrypoints and tasks, on their own and in a graph's nodes (section 3)."""
 
 import asyncio
+import threading
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -923,3 +924,24 @@ async def values_of_a_first_resumption(t: Trace) -> None:
     await t.invoke(workflow, 1, ONE)
     chunks = await t.stream(workflow, Command(resume="!"), ONE, stream_mode="values")
     t.note("count", len(chunks))
+
+
+@differs("what a run reads of a stream can be stored")
+async def chunks_that_cannot_be_stored(t: Trace) -> None:
+    """A workflow that reads another's stream is given what a later attempt is given again."""
+
+    async def tells(n: int) -> int:
+        get_stream_writer()(threading.Lock())
+        return n
+
+    async def one(n: int) -> Any:
+        return await t.value(task(t.node(tells))(n))
+
+    inner = entrypoint()(t.node(one))
+
+    async def wf(n: int) -> Any:
+        if t.asyncio:
+            return len([chunk async for chunk in inner.astream(n, stream_mode="custom")])
+        return len(list(inner.stream(n, stream_mode="custom")))
+
+    await t.invoke(entrypoint(checkpointer=InMemorySaver())(t.node(wf)), 1, ONE)
