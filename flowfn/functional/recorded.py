@@ -41,6 +41,10 @@ def random() -> float:
     return _once("flowfn.random", random.random)
 
 
+_VALUES = (str, bytes, int, float, list, tuple, set, dict)
+"""What is no type for an answer, though its name, or its choices, may be meant."""
+
+
 @overload
 def interrupt(
     value: Any,
@@ -83,8 +87,13 @@ def interrupt(
 
     Raises:
         RuntimeError: called outside a run.
-        TypeError: one of `timeout` and `default` without the other.
+        TypeError: one of `timeout` and `default` without the other; or `type` is a value, which no answer would fit.
     """
+    if isinstance(type, _VALUES):
+        raise TypeError(
+            f"interrupt(type={type!r}): that is no type. "
+            "Pass one, such as str, Literal['yes', 'no'] or a class with fields"
+        )
     frame = current_frame.get()
     if frame is None:
         raise RuntimeError(

@@ -176,6 +176,18 @@ def test_an_answer_of_the_wrong_type_leaves_the_question_open(world: World) -> N
     assert world.resume(wf, 3, "t") == 3
 
 
+@pytest.mark.parametrize("kind", ["str", ["yes", "no"], 3, {"answer": str}])
+def test_a_value_is_no_type_of_an_answer(world: World, kind: Any) -> None:
+    """No answer would fit it, so that the question isn't asked."""
+
+    @world.entrypoint
+    async def wf() -> Any:
+        return interrupt("ok?", type=kind)
+
+    with pytest.raises(TypeError, match="that is no type"):
+        world.invoke(wf, thread_id="t")
+
+
 def test_a_question_outside_a_run_is_refused() -> None:
     """There is nobody to ask outside a run: RuntimeError says where to call it."""
     with pytest.raises(RuntimeError, match="call it inside an @entrypoint or a @task"):
