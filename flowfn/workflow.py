@@ -80,7 +80,7 @@ class Workflow(Stateful, Generic[P, R]):
             NonDeterminismError: a call can't be told from a recorded one.
             Exception: the workflow's own; the thread can be resumed with `invoke(None, config)`.
         """
-        from flowfn.invocation import run_blocking
+        from flowfn.invocation.running import run_blocking
 
         order = self._order(
             input,
@@ -121,7 +121,7 @@ class Workflow(Stateful, Generic[P, R]):
         **others: Any,
     ) -> Any:
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
-        from flowfn.invocation import run_awaiting
+        from flowfn.invocation.running import run_awaiting
 
         order = self._order(
             input,
@@ -231,7 +231,7 @@ class Workflow(Stateful, Generic[P, R]):
         self, input: Any, config: Config | None, thread_id: str | None, context: Any, **given: Any
     ) -> Order:
         """The arguments of a call, read; those `given` by name go into the order as they are."""
-        from flowfn.invocation import Order
+        from flowfn.invocation.order import Order
 
         return Order(input, self._config(config, thread_id), context, **given)
 
@@ -285,7 +285,9 @@ class Workflow(Stateful, Generic[P, R]):
     ) -> Iterator[Any]:
         """Run on a worker thread; the chunks, and when they have ended, in `ending`, what it came to."""
         from flowfn.hosts.streams import ThreadStream
-        from flowfn.invocation import Started, blocking_hosts, prepare
+        from flowfn.invocation.order import Started
+        from flowfn.invocation.places import blocking_hosts
+        from flowfn.invocation.running import prepare
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 
@@ -309,7 +311,9 @@ class Workflow(Stateful, Generic[P, R]):
     ) -> AsyncIterator[Any]:
         """`_blocking` for asyncio."""
         from flowfn.hosts.streams import LoopStream
-        from flowfn.invocation import Started, hosts_in_turn, prepare
+        from flowfn.invocation.order import Started
+        from flowfn.invocation.places import hosts_in_turn
+        from flowfn.invocation.running import prepare
         from flowfn.streams import printer
         from flowfn.traceback import trimmed
 

@@ -243,7 +243,7 @@ class CompiledGraph(Nested):
 
     async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Make an update beside the event loop, which its edges' coroutines run on."""
-        from flowfn.invocation import loop_hosts
+        from flowfn.invocation.places import loop_hosts
 
         found: dict[str, Any]
         with routing_on_this_loop():
@@ -334,7 +334,7 @@ class CompiledGraph(Nested):
 
     def _is_part_of(self, frame: Frame | None, config: RunConfig) -> bool:
         """Whether a call with this configuration is a part of the run that makes it."""
-        from flowfn.invocation import is_part_of
+        from flowfn.invocation.nesting import is_part_of
 
         return frame is not None and is_part_of(frame, self._self_setup, config)
 

@@ -45,7 +45,7 @@ class Nested(Surface):
     def _nested(
         self, setup: Setup, frame: Frame, given: Fresh, order: Order, hosts: Hosts
     ) -> Coroutine[Any, Any, Ending]:
-        from flowfn.invocation import nest
+        from flowfn.invocation.nesting import nest
 
         recorded = self.checkpointer is not False
         if setup.settings.store is not None and frame.run.settings.store is not None:  # that around counts
@@ -54,7 +54,8 @@ class Nested(Surface):
 
     def as_node(self, state: Any) -> Any:
         """What it comes to as the node that runs here, on what the node is given."""
-        from flowfn.invocation import blocking_hosts, ended_blocking
+        from flowfn.invocation.places import blocking_hosts
+        from flowfn.invocation.running import ended_blocking
 
         frame = current_frame.get()
         if frame is None or not self._is_told_nothing(frame, state):
@@ -64,7 +65,8 @@ class Nested(Surface):
 
     async def as_node_on_loop(self, state: Any) -> Any:
         """`as_node` for asyncio."""
-        from flowfn.invocation import ended_awaiting, loop_hosts
+        from flowfn.invocation.places import loop_hosts
+        from flowfn.invocation.running import ended_awaiting
 
         frame = current_frame.get()
         if frame is None or not self._is_told_nothing(frame, state):
@@ -91,7 +93,8 @@ class Nested(Surface):
     async def _within(self, setup: Setup, frame: Frame, state: Any, hosts: Hosts) -> Ending:
         """Run as the node that runs here."""
         from flowfn.identity.captured import part
-        from flowfn.invocation import Fresh, Order
+        from flowfn.invocation import Fresh
+        from flowfn.invocation.order import Order
         from flowfn.ports import Begin
 
         part()
