@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-import flowfn.hosts.ids
+from flowfn.hosts import ids
 from flowfn.ports import Saver
 from graph_compat.graph import START, StateGraph
 
@@ -49,6 +49,13 @@ def test_replays_of_nested_graphs_go_by_commits(
     saver: Saver = request.getfixturevalue(f"{kind}_saver")
     calm = replayed(saver)
     saver.delete_thread("one")  # type: ignore[attr-defined]
-    made = count(10**9, -1)
-    monkeypatch.setattr(flowfn.hosts.ids, "_maker", lambda: lambda: f"{next(made):036}")
+    times = count(10**18, -(10**6))
+
+    def of_a_process_behind() -> int:
+        monkeypatch.setattr(ids, "_last", 0)
+        return next(times)
+
+    monkeypatch.setattr(ids, "time_ns", of_a_process_behind)
+    first, second = ids.new_id(), ids.new_id()
+    assert first > second
     assert replayed(saver) == calm
