@@ -299,39 +299,20 @@ class Journal:
             some = [*closed, *(item.namespace for item in items)]
             items = [*self._released([*self._held] if status is not None else some), *items]
         if self._backlog is not None:
-            return self._write_later(self._backlog, host, items, status, release, written)
+            now = status is not None or release
+            writing = (
+                self._backlog.write(host, items, status, release) if now else self._backlog.add(host, items)
+            )
+            return _and_then(writing, written)
         if self.owed:
-            return self._write_owed(host, items, status, release, written)
+            owed = self.owed.copy()
+            writing = self._commit(host, [*owed.values(), *items], status, release, written)
+            return _and_then(writing, partial(self._are_paid, owed))
         return self._commit(host, items, status, release, written)
 
-    async def _write_owed(
-        self,
-        host: Host,
-        items: Sequence[Item],
-        status: Status | None,
-        release: bool,
-        written: Callable[[], None] | None,
-    ) -> None:
-        owed = self.owed.copy()
-        await self._commit(host, [*owed.values(), *items], status, release, written)
+    def _are_paid(self, owed: Iterable[str]) -> None:
         for task in owed:
             self.owed.pop(task, None)
-
-    async def _write_later(
-        self,
-        backlog: Backlog,
-        host: Host,
-        items: Sequence[Item],
-        status: Status | None,
-        release: bool,
-        written: Callable[[], None] | None,
-    ) -> None:
-        if status is None and not release:
-            await backlog.add(host, items)
-        else:
-            await backlog.write(host, items, status, release)
-        if written is not None:
-            written()
 
     def _released(self, namespaces: Iterable[str]) -> list[Item]:
         """What was held for these, and is no more."""
@@ -400,3 +381,9 @@ class Journal:
     def encode(self, value: Any, owner: str) -> bytes:
         """Bytes of a value; an error names whose value it is and where inside it the trouble lies."""
         return encode(self.serde, value, owner)
+
+
+async def _and_then(writing: Coroutine[Any, Any, None], then: Callable[[], None] | None) -> None:
+    await writing
+    if then is not None:
+        then()
