@@ -98,6 +98,19 @@ def test_a_stream_inside_a_run_takes_nothing_from_one_around(world: World) -> No
     assert chunks[-1] == ((), {"wf": [{"inc": 2}, {"inc": 3}, {"child": 3}]})
 
 
+def failing_once(world: World, failing: list[str]) -> Any:
+    """A task that fails at each place of a list the first time that it is called there."""
+
+    @world.task
+    async def fails_once(where: str) -> str:
+        if where in failing:
+            failing.remove(where)
+            raise ConnectionError(where)
+        return where
+
+    return fails_once
+
+
 def reading(world: World, mode: Any, failing: list[str], subgraphs: bool = False) -> Any:
     """A workflow that reads the stream of another one, and fails once at each place; its result is what it read."""
     ran = world.ran
@@ -108,12 +121,7 @@ def reading(world: World, mode: Any, failing: list[str], subgraphs: bool = False
         get_stream_writer()(f"in {x}")
         return x + 1
 
-    @world.task
-    async def fails_once(where: str) -> str:
-        if where in failing:
-            failing.remove(where)
-            raise ConnectionError(where)
-        return where
+    fails_once = failing_once(world, failing)
 
     @world.task
     async def twice(x: int) -> int:
@@ -260,12 +268,7 @@ def test_an_attempt_that_follows_another_repeats_no_chunk(world: World) -> None:
     async def inc(x: int) -> int:
         return x + 1
 
-    @world.task
-    async def fails_once(where: str) -> str:
-        if where in failing:
-            failing.remove(where)
-            raise ConnectionError(where)
-        return where
+    fails_once = failing_once(world, failing)
 
     @world.entrypoint(checkpointer=None, retry_policy=RetryPolicy(initial_interval=0, jitter=False))
     async def child(x: int) -> int:

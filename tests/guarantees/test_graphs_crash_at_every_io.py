@@ -324,22 +324,30 @@ def test_a_graph_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: Whe
     assert len(job.world.executed) == len(INSIDE | OUTSIDE) + AGAIN
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
-def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
-    """G1: how one ends goes with its call's record, at whatever depth, unless a router decides on it before."""
+def dying_inside(disk: Any, caller: Caller, when: When, graph: Any, n: int, parts: Any) -> tuple[Job, int]:
+    """Jobs of a graph with graphs in it, each of which dies at another I/O, until one has none left to die at: it, and
+    at which I/O that was to be. What the parts of each say of the world is checked.
+    """
     for dies_at in count(1):
-        given = {"n": 3, "inside": {}, "outside": {}, "answers": []}
-        job = Job(disk(), caller, partial(nested, on_loop=caller == "ainvoke"), given)
+        given = {"n": n, "inside": {}, "outside": {}, "answers": []}
+        job = Job(disk(), caller, partial(graph, on_loop=caller == "ainvoke"), given)
         try:
             state, crashed = job.run(dies_at, when), False
         except Crash:
             state, crashed = job.run(), True
         for label, value in state["inside"].items():
             job.world.sees(label, value)
-        assert (set(state["inside"]), job.world.violations) == (PARTS, []), f"died {when} I/O {dies_at}"
+        assert (set(state["inside"]), job.world.violations) == (parts, []), f"died {when} I/O {dies_at}"
         if not crashed:
-            break
+            return job, dies_at
+    raise AssertionError("there is always another I/O")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
+def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
+    """G1: how one ends goes with its call's record, at whatever depth, unless a router decides on it before."""
+    job, dies_at = dying_inside(disk, caller, when, nested, 3, PARTS)
     assert dies_at > 12
     assert len(job.world.executed) == len(PARTS) + 1
 
@@ -348,18 +356,7 @@ def test_graphs_in_graphs_survive_a_crash_at_any_io(disk: Any, caller: Caller, w
 @pytest.mark.parametrize("caller", ["invoke", "ainvoke"])
 def test_a_command_for_a_memory_survives_a_crash_at_any_io(disk: Any, caller: Caller, when: When) -> None:
     """G1: what a nested graph remembers has the command's node once, whichever of its calls was under way."""
-    for dies_at in count(1):
-        given = {"n": 0, "inside": {}, "outside": {}, "answers": []}
-        job = Job(disk(), caller, partial(commanded, on_loop=caller == "ainvoke"), given)
-        try:
-            state, crashed = job.run(dies_at, when), False
-        except Crash:
-            state, crashed = job.run(), True
-        for label, value in state["inside"].items():
-            job.world.sees(label, value)
-        assert (set(state["inside"]), job.world.violations) == (REMEMBERED, []), f"died {when} I/O {dies_at}"
-        if not crashed:
-            break
+    job, dies_at = dying_inside(disk, caller, when, commanded, 0, REMEMBERED)
     assert dies_at > 6
     assert sorted(job.world.executed) == sorted(REMEMBERED)
 
