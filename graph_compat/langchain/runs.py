@@ -89,11 +89,9 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
         "tags": list(config.tags),
         "metadata": {**known, **config.metadata},
     }
-    full: Any = {key: value for key, value in given.items() if value}
-    full["configurable"] = {
-        key: value for key, value in around.items() if key == "checkpoint_ns"
-    }  # it's shown
-    full = ensure_config(full)
+    shown: Any = {key: value for key, value in given.items() if value}
+    shown["configurable"] = {key: value for key, value in around.items() if key == "checkpoint_ns"}
+    full = ensure_config(shown)
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=full["callbacks"],
         inheritable_tags=full["tags"],
@@ -237,9 +235,8 @@ class Watched(NodeRun):
     def _branch(self) -> Any:
         if self._chain.run is None:
             return None
-        nth = (
-            2 if self._frame.call.definition.name == START else 3
-        )  # there is no code of the author's before it
+        # before that of the input's branch there is no code of the author's
+        nth = 2 if self._frame.call.definition.name == START else 3
         manager = self._chain.run.get_child(f"seq:step:{nth}")
         manager.add_tags([*manager.inheritable_tags])
         return manager
@@ -379,10 +376,7 @@ def _begun(
         return config, None
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=parent,
-        inheritable_tags=[
-            *parent.inheritable_tags,
-            *(() if frame.call.node is None else frame.call.node.tags),
-        ],
+        inheritable_tags=[*parent.inheritable_tags, *(frame.call.node.tags if frame.call.node else ())],
         inheritable_metadata=config["metadata"],
     )
     config["tags"], config["metadata"] = [*manager.inheritable_tags], manager.metadata

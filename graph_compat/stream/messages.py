@@ -7,16 +7,13 @@ installed, it is the dict that it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from graph_compat.langchain import is_installed
 from graph_compat.langchain.messages import id_of
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.stream_channel import StreamChannel
 from graph_compat.stream.transformer import TransformerOfStreams
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["MessagesTransformer"]
 
