@@ -407,9 +407,9 @@ def in_a_child(act):
 
 def told(act):
     try:
-        print(act())
+        print(act(), flush=True)  # before a fork: a child would print it once more
     except (InvalidInput, SaverError) as error:
-        print(type(error).__name__, "forked" in str(error))
+        print(type(error).__name__, "forked" in str(error), flush=True)
 
 @task(transaction=connect if how == "callable" else target)
 def book(customer, inside=lambda: None, *, transaction):
