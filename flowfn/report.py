@@ -137,11 +137,17 @@ class Report:
         return next((d.cause for d in self.differences if d.cause), "")
 
     @property
+    def counts(self) -> str:
+        """How many calls were reused, and how many ran, in words."""
+        moved = f", {self.reordered} in another order" if self.reordered else ""
+        return f"{self.reused} {'call' if self.reused == 1 else 'calls'} reused{moved}, {self.ran} run"
+
+    @property
     def line(self) -> str:
         """The report in one line, as it is logged."""
         count = Counter(difference.kind for difference in self.differences)
         kinds = ", ".join(f"{number} {kind}" for kind, number in count.items())
-        said = [kinds or "no differences", f"{self.reused} calls reused, {self.ran} run"]
+        said = [kinds or "no differences", self.counts]
         if self.first is not None:
             said.append(f"first: {self.first}")
         if self.cause:
@@ -197,7 +203,7 @@ class Report:
 
     def __str__(self) -> str:
         """The whole diff as text: what was reused and ran, a line per difference, the cause, the edited code."""
-        lines = [f"{self.reused} calls reused, {self.ran} run"]
+        lines = [self.counts]
         lines += [f"  {each}" for each in self.differences[:_SHOWN]]
         if len(self.differences) > _SHOWN:
             lines.append(f"  … and {len(self.differences) - _SHOWN} more")

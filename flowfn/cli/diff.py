@@ -27,13 +27,8 @@ def diff_page(view: ThreadView) -> RenderableType:
     if not report.resumed:
         return Group(head, Text("nothing to compare: the last run was not resumed"))
     if not report:
-        return Group(head, Text(f"no differences: {_counts(report)}"))
-    return Group(head, Text(_counts(report)), _table(report), *_causes(report))
-
-
-def _counts(report: Report) -> str:
-    moved = f", {report.reordered} in another order" if report.reordered else ""
-    return f"{report.reused} calls reused{moved}, {report.ran} run"
+        return Group(head, Text(f"no differences: {report.counts}"))
+    return Group(head, Text(report.counts), _table(report), *_causes(report))
 
 
 def _table(report: Report) -> Table:

@@ -96,7 +96,7 @@ def thread_head(row: ThreadRow) -> Text:
 def _report_lines(report: Report) -> list[Text]:
     if not report:
         return []
-    head = f"{len(report.differences)} differences, {report.reused} calls reused, {report.ran} run"
+    head = f"{len(report.differences)} differences, {report.counts}"
     return [_labelled("report", head, "magenta"), *(_text(f"  {difference}") for difference in report)]
 
 

@@ -438,7 +438,7 @@ def test_an_error_of_a_run_that_goes_on_says_what_it_went_on_with(world: World) 
 
     assert notes(before, 1) == []
     (note,) = notes(after, None)
-    assert "differs from its record: 1 code; 1 calls reused, 0 run; first: code: step(x=1)" in note
+    assert "differs from its record: 1 code; 1 call reused, 0 run; first: code: step(x=1)" in note
 
 
 def test_a_result_that_was_not_waited_for_is_the_results(world: World) -> None:

@@ -189,7 +189,7 @@ def test_the_log_has_one_line(edited: Edited, caplog: pytest.LogCaptureFixture) 
     (line,) = (record.getMessage() for record in caplog.records)
     assert line == f"thread job differs from its record: {after.report.line}"
     assert line.startswith(
-        "thread job differs from its record: 1 orphan; 1 calls reused, 1 run; first: orphan:"
+        "thread job differs from its record: 1 orphan; 1 call reused, 1 run; first: orphan:"
     )
     assert "\n" not in line
 
