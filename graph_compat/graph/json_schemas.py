@@ -1,6 +1,6 @@
 """What a graph takes and gives, as pydantic models and as JSON schemas.
 
-Rule: models have the graph's name, but for a pydantic state, which is its own; in JSON a TypedDict has that of its class.
+Rule: models have the graph's name, but for a pydantic state, which is its own; in JSON a TypedDict has its own.
 """
 
 from __future__ import annotations
