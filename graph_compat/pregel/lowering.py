@@ -154,6 +154,7 @@ def _node(given: Description, name: str, node: PregelNode) -> Node:
         timeout=node.timeout,
         metadata=node.metadata,
         tags=tuple(node.tags),
+        nested=step.action.nested,
     )
 
 
