@@ -319,11 +319,18 @@ def _place_held(frame: Frame) -> None:
 
 
 def _log_unseen(frame: Frame) -> None:
-    """Say that a task failed whose result nobody looked at: the caller may count on its effect."""
+    """Say of which results nobody looked at that the caller may count on them: of a task that failed, and of a future
+    that was taken for its value."""
     for call, error in frame.failures:
         if call.future is not None and not call.future.seen:
             caller = frame.call.definition.name
             logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
+    for site in dict.fromkeys(site for future, site in frame.mistaken if not future.seen):
+        logger.warning(
+            "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
+            "and its text isn't the result's. Write .result() or await",
+            site,
+        )
 
 
 def _tell_failure(call: Call, error: BaseException) -> None:

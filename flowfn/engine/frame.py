@@ -47,6 +47,7 @@ class Frame:
         "halted",
         "home",
         "made",
+        "mistaken",
         "nested",
         "newest",
         "numbers",
@@ -93,6 +94,8 @@ class Frame:
         self.children: dict[Future[Any], Call] = {}
         self.unplaced: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
+        self.mistaken: list[tuple[Future[Any], str]] = []
+        """The futures whose truth or text its code took before their results, and where."""
         self.questions: list[Any] = []
         self.nested = 0
         self.newest = 0
@@ -157,8 +160,15 @@ class Frame:
 
     @property
     def quiet(self) -> bool:
-        """Whether its end concerns nobody else: no call is open or failed, and no question was asked."""
-        return not (self.children or self.failures or self.questions or self.suspended or self.unplaced)
+        """Whether its end concerns nobody: no call is open, failed or mistaken, and no question was asked."""
+        return not (
+            self.children
+            or self.failures
+            or self.mistaken
+            or self.questions
+            or self.suspended
+            or self.unplaced
+        )
 
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""
