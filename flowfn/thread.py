@@ -202,7 +202,7 @@ class Thread(Generic[P, R]):
             UnknownCall: `before` is no call of the run, or several.
             InvalidInput: the new thread exists already.
         """
-        from flowfn.history.changing import copy_to
+        from flowfn.history.copying import copy_to
         from flowfn.hosts.ids import new_id
 
         fork = Thread(self.workflow, new_id() if thread_id is None else thread_id)
