@@ -105,6 +105,8 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             if settled is not MISSING:
                 call.run.root.reused.add()
                 return settled
+        if call.parent is not None and call.parent.failures:
+            await _tell_of_survival(call, call.parent, journal, host)
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -119,6 +121,20 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     if call.parent is not None:
         call.run.root.ran.add()
     return value
+
+
+async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
+    """Commit that a call was made after another had failed, before it runs: its caller has acted on the error.
+
+    Else the failed one would run again, should the process die in this one, and might succeed.
+    """
+    if call.born <= caller.survived:
+        return
+    orders = (failed.note.order for failed, _ in reversed(caller.failures) if failed.note is not None)
+    last = next((order for order in orders if order <= call.born), 0)
+    if last > caller.survived:
+        await journal.write(host, journal.riders())
+        caller.survived = last
 
 
 async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:

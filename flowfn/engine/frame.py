@@ -57,6 +57,7 @@ class Frame:
         "scope",
         "slots",
         "steps",
+        "survived",
         "suspended",
         "told",
         "unplaced",
@@ -96,6 +97,8 @@ class Frame:
         self.failures: list[tuple[Call, BaseException]] = []
         self.mistaken: list[tuple[Future[Any], str]] = []
         """The futures whose truth or text its code took before their results, and where."""
+        self.survived = 0
+        """Up to which number it is recorded of the errors of its calls that its code went on."""
         self.questions: list[Any] = []
         self.nested = 0
         self.newest = 0
