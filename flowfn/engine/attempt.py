@@ -341,7 +341,7 @@ def _log_unseen(frame: Frame) -> None:
         if call.future is not None and not call.future.seen:
             caller = frame.call.definition.name
             logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
-    for site in dict.fromkeys(site for future, site in frame.mistaken if not future.seen):
+    for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
         logger.warning(
             "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
             "and its text isn't the result's. Write .result() or await",

@@ -95,8 +95,8 @@ class Frame:
         self.children: dict[Future[Any], Call] = {}
         self.unplaced: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
-        self.mistaken: list[tuple[Future[Any], str]] = []
-        """The futures whose truth or text its code took before their results, and where."""
+        self.mistaken: dict[Future[Any], str] = {}
+        """The futures whose truth or text its code took before their results, and where it first did."""
         self.survived = 0
         """Up to which number it is recorded of the errors of its calls that its code went on."""
         self.questions: list[Any] = []
