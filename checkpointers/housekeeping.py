@@ -148,7 +148,7 @@ class Housekeeping(ABC):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread under another id: all checkpoints, with their ids and writes. Nothing, if there is none.
 
-        No direct call goes on with the copy: its run is gone on with on its thread.
+        No direct call goes on with the copy: its run is resumed by its thread's id.
 
         Raises:
             InvalidInput: there is a thread of the other id.

@@ -24,7 +24,7 @@ StreamWriter = Callable[[Any], None]
 class RunControl:
     """Asks a run, from any thread, to stop after the superstep that is under way. Passed as `control=`.
 
-    The run raises `Drained`, unless nothing is left to do, and can be gone on with by `invoke(None, …)`.
+    The run raises `Drained`, unless nothing is left to do, and can be resumed by `invoke(None, …)`.
     """
 
     def __init__(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 
 from checkpointers.base import CheckpointSaver
+from checkpointers.conformance.langgraph import CONFIG, document, put_chain
 from checkpointers.conformance.rows import (
     THREAD,
     Contract,
@@ -159,6 +161,33 @@ class HousekeepingContract(Contract):
             saver.claim = late  # type: ignore[method-assign]
             assert "already" in refused(lambda: saver.copy_thread(THREAD, "raced"), InvalidInput)
             assert len(saver.places("raced")) == 5
+
+    def test_what_runs_made_may_be_forgotten(self) -> None:
+        """The checkpoints that name one of them in their metadata, in all threads."""
+        with self.saver() as saver:
+            for thread, run in ((THREAD, "run-7"), ("other", "run-7"), (THREAD, "run-8")):
+                config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+                saver.put(config, document(run, {}, {}), {"run_id": run}, {})
+            saver.delete_for_runs(["run-7", "run-9"])
+            assert ids(saver.history(None, None)) == ["run-8"]
+
+    def test_the_async_names_forget_and_copy(self) -> None:
+        """G7: `aprune`, `acopy_thread` and `adelete_for_runs` do as their blocking twins."""
+
+        async def use(saver: CheckpointSaver) -> None:
+            await saver.acopy_thread(THREAD, "copy")
+            assert kept(saver, "copy") == kept(saver)
+            await saver.aprune([THREAD])
+            assert ids(saver.history(THREAD)) == ["c2"]
+            await saver.aprune(["copy"], strategy="delete")
+            assert kept(saver, "copy") == []
+            await saver.aput(CONFIG, document("c3", {}, {}), {"run_id": "run-7"}, {})
+            await saver.adelete_for_runs(["run-7"])
+            assert ids(saver.history(THREAD)) == ["c2"]
+
+        with self.saver() as saver:
+            put_chain(saver, 3)
+            asyncio.run(use(saver))
 
     def test_pruning_asks_for_what_there_is(self) -> None:
         """A strategy by its name, and a number that keeps something."""

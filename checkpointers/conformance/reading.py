@@ -202,6 +202,13 @@ class ReadingContract(Contract):
             assert ids(saver.history(THREAD, limit=0)) == []
             assert len(ids(saver.history(THREAD, limit=10**20))) == 6
 
+    def test_a_limit_counts_across_pages(self) -> None:
+        """A saver that reads a history page by page takes no more than what is left of the limit."""
+        with self.saver() as saver:
+            put(saver, *(checkpoint(f"c{number:02}") for number in range(60)))
+            for limit in (15, 16, 17, 40, 59):
+                assert ids(saver.history(THREAD, limit=limit)) == [f"c{59 - n:02}" for n in range(limit)]
+
     def test_a_limit_is_a_count(self) -> None:
         """What is none is refused where it is asked for, alike by every saver."""
         with self.saver() as saver:

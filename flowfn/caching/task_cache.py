@@ -76,5 +76,8 @@ class TaskCache:
         frame = current_frame.get()
         place = place_of(self._definition, MISSING if frame is None else frame.run.settings.cache)
         if place is None:
-            raise CacheError(f"the run of task {self._definition.name!r} has no cache")
+            raise CacheError(
+                f"task {self._definition.name!r} names no cache, nor does what called it: write @task(cache=…), "
+                "or give the graph or entrypoint one with cache=…"
+            )
         return place

@@ -38,7 +38,7 @@ def command(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Run a workflow, showing its progress; an unfinished run of the same call is gone on with."""
+    """Run a workflow, showing its progress; an unfinished run of the same call is resumed."""
     workflow = program.only(script)
     if db is not None:
         workflow = program.keeping(workflow, with_keys(open_saver(place(db))))

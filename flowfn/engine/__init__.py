@@ -5,8 +5,8 @@ Rule: nothing here imports asyncio, threading, time or random, or awaits anythin
 coroutines with one `send`; `drive` refuses one that suspends.
 
 - A run: `leasing` takes its thread, `lead` takes it to its status: `entering` begins, `superstep` goes step by step.
-  `run` is what its tasks share, `root` what it shares with `nesting`'s. `turns`, `slots`: who waits for a place;
-  `deadline`: how long a step may take.
+  `run` is what its tasks share, `root` what it shares with `nesting`'s; `settings` is what it was told, `hosts` where
+  its code goes. `turns`, `slots`: who waits for a place; `deadline`: how long a step may take.
 - A call: `spawn` says who it is, `attempt` runs it; `call`, `frame`, `ids` and `injection` are what it is, sees and is
   given. `elsewhere`: on an executor; `caching`: not at all; `once`: chance; `drive`: without an event loop.
 - What is kept: `journal` decides when, `backlog` does it later, `notes` ride along. `rows` and `thinning` spell

@@ -137,7 +137,7 @@ def _in_order(run: Run) -> None:
 
 
 async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
-    """Leave the thread where a signal stopped the run, to be gone on with."""
+    """Leave the thread where a signal stopped the run, to be resumed."""
     items = [*journal.riders(), *journal.report_rows(run.root.counted_report(), run.checkpoint.id)]
     status: Status = "interrupted" if isinstance(signal, Drained) else "failed"
     await journal.write(run.host, items, status=status, release=True)

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from flowfn.engine.hosts import Hosts
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.reader import hear_of
-from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.engine.run import Run
+from flowfn.engine.settings import Settings
 from flowfn.engine.superstep import go_on
 from flowfn.errors import NestedTooDeep
 from flowfn.pregel.apply import advance, amend

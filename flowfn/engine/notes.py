@@ -1,4 +1,4 @@
-"""What rides on the next commit, whosever that is, and costs none of its own.
+"""What rides on the next commit, whichever call makes it, and costs none of its own.
 
 Such as that a call has started: what runs alone when the process dies leaves no trace, and simply runs again.
 """

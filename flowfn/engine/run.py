@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from operator import is_
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.definition import Definition, OnDivergence
 from flowfn.engine.backlog import Item
 from flowfn.engine.causes import cause_of, cause_of_orphan
+from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways, log_refused, way, what_is_lost
@@ -25,10 +22,9 @@ from flowfn.engine.record import CallInfo
 from flowfn.engine.root import Root
 from flowfn.engine.rows import Encoded, checkpoint_row
 from flowfn.engine.spawn import spawn
-from flowfn.errors import AsyncInBlockingRun, NonDeterminismError, TaskTimeout
+from flowfn.errors import NonDeterminismError
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
-from flowfn.policies import RetryPolicy
-from flowfn.ports import CheckpointRow, EventLoopHost, Host, Loaded, Serializer
+from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
@@ -37,70 +33,17 @@ from flowfn.values import MISSING, Checkpoint, Source, Write
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
+    from flowfn.definition import Definition
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
     from flowfn.engine.journal import Journal
     from flowfn.engine.reader import Reader
+    from flowfn.engine.settings import Settings
     from flowfn.pregel.program import Task
 
 PREVIOUS = "__previous__"
 
 NO_VALUES: Mapping[str, Any] = {}
-
-
-@dataclass(frozen=True)
-class Hosts:
-    """Where a run's code goes: `own` drives the run, sync attempts go to `threads`, async ones to `loop`."""
-
-    own: Host
-    loop: EventLoopHost | None = None
-
-    def __post_init__(self) -> None:
-        if self.loop is None:
-            vars(self)["threads"] = self.own
-
-    @cached_property
-    def threads(self) -> Host:
-        """What drives the run, where there is no event loop; else what is beside that, once somebody asks."""
-        assert self.loop is not None
-        return self.loop.threads
-
-    @property
-    def on_loop(self) -> bool:
-        """Whether the event loop drives the run; a blocking call inside an asyncio run merely has one."""
-        return self.own is self.loop
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """What a workflow was configured with, for all runs of it."""
-
-    on_divergence: OnDivergence = "doubt"
-    retry: tuple[RetryPolicy, ...] = ()
-    cache: Any = MISSING
-    """A `Cache`, a path or a URL; MISSING stands for `default_cache()`, None for no cache."""
-    executor: Any = None
-    """Where tasks run that name no executor themselves; None for threads, or the event loop."""
-    store: Any = None
-    context: Any = None
-    step_timeout: float | None = None
-    """How many seconds a superstep may take."""
-    positional: bool = False
-    """LangGraph's habit: an answer goes to the question that is asked in its place."""
-    timed_out: Callable[[TaskTimeout], Exception] | None = None
-    """Makes of a task's timeout the error that its users know; None leaves it."""
-
-    def within(self, around: Settings) -> Settings:
-        """Those of a run inside another one, whose they are where it says nothing itself."""
-        cache = around.cache if self.cache in (MISSING, None) else self.cache
-        executor = around.executor if self.executor is None else self.executor
-        store = around.store if self.store is None else self.store
-        context = around.context if self.context is None else self.context
-        if all(
-            map(is_, (cache, executor, store, context), (self.cache, self.executor, self.store, self.context))
-        ):
-            return self
-        return replace(self, cache=cache, executor=executor, store=store, context=context)
 
 
 class Run:
@@ -416,11 +359,3 @@ class Run:
     def task_id(self, scope: str) -> str:
         """The public id of a task of the superstep."""
         return task_uuid(self.thread, self.namespace, self.checkpoint.id, scope)
-
-
-def refused_async(name: str) -> AsyncInBlockingRun:
-    """The error of a blocking run that meets an async function."""
-    return AsyncInBlockingRun(
-        f'No synchronous function provided to "{name}". It is async, and this run is blocking: call the workflow '
-        "by ainvoke() or astream() (or await it), or make the function a plain def"
-    )

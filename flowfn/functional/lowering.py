@@ -15,9 +15,11 @@ from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition
 from flowfn.engine.drive import drive
 from flowfn.engine.entering import Fresh
+from flowfn.engine.hosts import Hosts
 from flowfn.engine.lead import Ending
 from flowfn.engine.leasing import give_back, on_saver
-from flowfn.engine.run import PREVIOUS, Hosts, Settings
+from flowfn.engine.run import PREVIOUS
+from flowfn.engine.settings import Settings
 from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final

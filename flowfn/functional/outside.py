@@ -18,7 +18,8 @@ from flowfn.definition import Definition
 from flowfn.engine.attempt import attempt
 from flowfn.engine.call import Call
 from flowfn.engine.drive import drive
-from flowfn.engine.run import Run, Settings
+from flowfn.engine.run import Run
+from flowfn.engine.settings import Settings
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.event_loop import running_loop
 from flowfn.futures import Future

@@ -9,8 +9,10 @@ wait for it. Front ends get from here what of the engine they hold as well.
 """
 
 from flowfn.engine.entering import Fresh, Resume
+from flowfn.engine.hosts import Hosts
 from flowfn.engine.lead import Ending, lead
-from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.engine.run import Run
+from flowfn.engine.settings import Settings
 from flowfn.invocation.nesting import is_part_of, nest
 from flowfn.invocation.order import Names, Order, Started
 from flowfn.invocation.places import blocking_hosts, hosts_in_turn, loop_hosts

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
 from flowfn.engine.entering import Fresh
+from flowfn.engine.hosts import Hosts
 from flowfn.engine.lead import Ending
 from flowfn.engine.nesting import execute_nested, nested
-from flowfn.engine.run import Hosts
 from flowfn.errors import Suspended
 from flowfn.pregel.view import view
 from flowfn.values import Command, Write

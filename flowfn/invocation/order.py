@@ -25,7 +25,7 @@ Names = Collection[str] | None
 class Order:
     """The arguments of a call, read; `lease` where the thread is held already.
 
-    `goes_on`: where the thread's unfinished run is of this very call, it is gone on with.
+    `goes_on`: where the thread's unfinished run is of this very call, it is resumed.
     """
 
     input: Any

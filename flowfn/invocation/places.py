@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame, current_world
-from flowfn.engine.run import Hosts
+from flowfn.engine.hosts import Hosts
 from flowfn.hosts.threads import ThreadHost
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from flowfn.config import Durability, OnBusy
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.engine.entering import Fresh, Resume
+from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.journal import Journal
 from flowfn.engine.lead import Ending
 from flowfn.engine.leasing import asked_by_now, give_back, take_lease
-from flowfn.engine.run import Hosts, Run, refused_async
+from flowfn.engine.run import Run
 from flowfn.errors import FlowError, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.identity.captured import part

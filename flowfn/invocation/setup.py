@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability, OnBusy
 from flowfn.context import current_world
 from flowfn.engine.entering import Fresh, Resume
+from flowfn.engine.hosts import Hosts
 from flowfn.engine.lead import Ending, lead
-from flowfn.engine.run import Hosts, Run, Settings
+from flowfn.engine.run import Run
+from flowfn.engine.settings import Settings
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
 from flowfn.values import Checkpoint, Command, StateUpdate, Write

@@ -62,6 +62,8 @@ class ForeignContract(SaverContract):
     test_what_was_forgotten_may_come_again = None
     test_branches_keep_what_they_share = None
     test_nothing_is_forgotten_under_a_run = None
+    test_what_runs_made_may_be_forgotten = None
+    test_the_async_names_forget_and_copy = None
     test_pruning_asks_for_what_there_is = None
     test_a_copy_of_a_pruned_thread = None
     test_a_copy_is_the_same_thread_under_another_id = None

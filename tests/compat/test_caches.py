@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flowfn import CacheError
 from graph_compat.cache.base import BaseCache, FullKey, Namespace
 from graph_compat.cache.memory import InMemoryCache
 from graph_compat.cache.redis import RedisCache
@@ -171,6 +172,21 @@ def test_a_graph_keeps_results(cache: BaseCache[Any]) -> None:
     double.clear_cache(cache)
     flow.invoke(1)
     assert ran == [1, 2, 1]
+
+
+def test_a_graph_without_a_cache() -> None:
+    """A cached task that is asked in it what it keeps says where to name a cache."""
+
+    @task(cache_policy=CachePolicy())
+    def square(x: int) -> int:
+        return x * x
+
+    @entrypoint()
+    def flow(x: int) -> None:
+        square.cache.explain(x)
+
+    with pytest.raises(CacheError, match=r"task 'square' names no cache.*@task\(cache=…\)"):
+        flow.invoke(3)
 
 
 def test_a_cache_that_fails_is_a_miss(caplog: pytest.LogCaptureFixture) -> None:

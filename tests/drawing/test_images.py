@@ -210,6 +210,13 @@ def test_characters() -> None:
     ]
 
 
+def test_characters_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`print_ascii` prints what `draw_ascii` returns."""
+    pytest.importorskip("grandalf")
+    DRAWN.print_ascii()
+    assert capsys.readouterr().out == f"{DRAWN.draw_ascii()}\n"
+
+
 def test_characters_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install; so does that of a graph without nodes say what is wrong."""
     monkeypatch.setitem(sys.modules, "grandalf", None)

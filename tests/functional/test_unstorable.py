@@ -10,6 +10,8 @@ from flowfn import RetryPolicy, SerializationError, interrupt
 
 from ..worlds import World
 
+CALLED = r"the result of task 'load' \(called at .*test_unstorable\.py:\d+\)"
+
 UNSTORABLE = {
     "a lock": (lambda: {"rows": [1, {"lock": threading.Lock()}]}, r'\["rows"\]\[1\]\["lock"\]'),
     "a thread": (lambda: [threading.current_thread()], r"\[0\]"),
@@ -19,7 +21,7 @@ UNSTORABLE = {
 
 @pytest.mark.parametrize("name", UNSTORABLE)
 def test_a_result_that_cannot_be_stored(world: World, name: str) -> None:
-    """The error names the task and the path inside the value; nothing is half-written, and the run can go on."""
+    """The error names the task, its call and the path in the value; nothing is half-written, and the run can go on."""
     make, path = UNSTORABLE[name]
     good = []
 
@@ -31,7 +33,7 @@ def test_a_result_that_cannot_be_stored(world: World, name: str) -> None:
     async def wf() -> Any:
         return await world.value(load())
 
-    with pytest.raises(SerializationError, match=rf"the result of task 'load'(?s:.)*{path}"):
+    with pytest.raises(SerializationError, match=rf"{CALLED}(?s:.)*{path}"):
         world.invoke(wf, thread_id="t")
     good.append(True)
     assert world.invoke(wf, None, thread_id="t") == "stored"

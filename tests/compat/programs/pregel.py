@@ -1,7 +1,9 @@
 """Programs of Pregel and NodeBuilder, without a state graph (behaviour of sections 1.7 and 2.2 to 2.5)."""
 
+import asyncio
 import operator
 
+from langgraph.cache.memory import InMemoryCache
 from langgraph.channels import (
     BinaryOperatorAggregate,
     EphemeralValue,
@@ -12,9 +14,9 @@ from langgraph.channels import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.pregel import NodeBuilder, Pregel
-from langgraph.types import RetryPolicy, interrupt
+from langgraph.types import CachePolicy, RetryPolicy, interrupt
 
-from ..trace import differs
+from ..trace import differs, differs_by_caller
 
 THREAD = {"configurable": {"thread_id": "1"}}
 
@@ -313,6 +315,45 @@ async def retries(t):
     )
     await t.invoke(app, 1)
     t.note("tries", len(log))
+
+
+async def a_cache(t):
+    """A node with a cache policy isn't run again for an equal value."""
+    log = []
+
+    def look(value):
+        log.append(value)
+        return value
+
+    node = NodeBuilder().subscribe_only("a").do(t.node(look)).write_to("b").add_cache_policy(CachePolicy())
+    app = Pregel(
+        nodes={"node": node},
+        channels={"a": LastValue(int), "b": LastValue(int)},
+        input_channels="a",
+        output_channels="b",
+        cache=InMemoryCache(),
+    )
+    for given in (1, 1, 2):
+        await t.invoke(app, given)
+    t.note("ran", log)
+
+
+@differs_by_caller("timeouts are for async nodes")
+async def a_timeout(t):
+    """A node's timeout bounds each attempt."""
+
+    async def forever(value):
+        await asyncio.Event().wait()
+
+    if not t.asyncio:
+        return
+    app = Pregel(
+        nodes={"node": NodeBuilder().subscribe_only("a").do(forever).write_to("b").set_timeout(0.01)},
+        channels={"a": LastValue(int), "b": LastValue(int)},
+        input_channels="a",
+        output_channels="b",
+    )
+    await t.invoke(app, 1)
 
 
 async def tags_and_metadata(t):

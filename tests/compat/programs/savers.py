@@ -184,10 +184,17 @@ async def versions(t):
 async def base_class(t):
     """The base class has nothing but its interface."""
     base = BaseCheckpointSaver()
-    t.raises(base.get_tuple, config())
-    t.raises(base.put, config(), checkpoint("1"), metadata(0), {})
-    t.raises(base.put_writes, config(), [], "task")
-    t.raises(base.delete_thread, "1")
+    for method, given in {
+        "get_tuple": [config()],
+        "put": [config(), checkpoint("1"), metadata(0), {}],
+        "put_writes": [config(), [], "task"],
+        "delete_thread": ["1"],
+        "delete_for_runs": [["1"]],
+        "copy_thread": ["1", "2"],
+        "prune": [["1"]],
+    }.items():
+        t.raises(getattr(base, method), *given)
+        t.raises(getattr(base, f"a{method}")(*given).send, None)
     t.raises(lambda: list(base.list(config())))
     t.note("alias", MemorySaver is InMemorySaver)
 

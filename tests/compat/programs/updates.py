@@ -35,14 +35,14 @@ def chain(t, *names, **kwargs):
     return builder.compile(checkpointer=InMemorySaver(), **kwargs)
 
 
-def fork(t):
+def fork(t, **kwargs):
     """a to b and c, which both lead to d."""
     builder = StateGraph(State)
     for name in "abcd":
         builder.add_node(name, t.node(says(name)))
     for edge in ((START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")):
         builder.add_edge(*edge)
-    return builder.compile(checkpointer=InMemorySaver())
+    return builder.compile(checkpointer=InMemorySaver(), **kwargs)
 
 
 async def update_of_a_finished_thread(t):
@@ -352,6 +352,18 @@ async def node_that_two_edges_led_to(t):
     await t.invoke(graph, {"x": ["i"]}, THREAD)
     await t.update(graph, THREAD, {"x": ["u"]})
     await t.state(graph, THREAD)
+
+
+async def updates_of_a_checkpoint_that_is_no_head(t):
+    """What an update of the head wrote is shown as its task's; one of an older checkpoint leaves that as it is."""
+    graph = fork(t, interrupt_before=["b", "c"])
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    waiting = await t.state(graph, THREAD)
+    for name in "bc":
+        await t.update(graph, waiting.config, {"x": [f"for {name}"]}, as_node=name)
+        await t.state(graph, waiting.config)
+        await t.state(graph, THREAD)
+    await t.history(graph, THREAD)
 
 
 @differs("a checkpoint that was replayed is what it was")
