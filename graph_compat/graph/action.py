@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked, steps_of
 from graph_compat.runtime import Runtime
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -147,7 +147,7 @@ def named_graphs(source: Any) -> Iterator[Workflow[Any, Any]]:
     """The graph that somebody gave as a node's action; or those in a chain, or that a function's code names."""
     if isinstance(source, Workflow):
         yield source
-    for part in getattr(source, "steps", ()):
+    for part in steps_of(source):
         yield from named_graphs(part)
     for form in ("func", "afunc"):  # of a runnable made of functions
         source = getattr(source, "__dict__", {}).get(form) or source
