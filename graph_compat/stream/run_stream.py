@@ -298,6 +298,7 @@ class _Nested:
     status: SubgraphStatus
     error: str | None
     _seen_terminal: bool
+    """Whether its end was told; langchain's own transformer of subagents reads it, and writes it."""
 
     def __init__(
         self,

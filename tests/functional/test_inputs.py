@@ -32,6 +32,13 @@ async def model(order: Order) -> int:
     return order.id
 
 
+class Ledger:
+    """A class that pydantic knows nothing of."""
+
+
+async def instance(ledger: Ledger) -> None: ...
+
+
 async def many(*xs: int, **named: int) -> list[Any]:
     return [xs, named]
 
@@ -44,6 +51,7 @@ BAD = {
     "an unknown key": (two, {"x": 1, "z": 1}),
     "out of bounds": (bounded, 0),
     "no model": (model, {"items": []}),
+    "no instance": (instance, "a ledger"),
     "a wrong item": (many, {"xs": [1, "b"]}),
     "a wrong named item": (many, {"named": {"a": "b"}}),
 }
