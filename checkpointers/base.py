@@ -19,6 +19,7 @@ from checkpointers.tuples import (
     CheckpointTuple,
     Config,
     address,
+    check_names,
     check_versions,
     config_of,
     to_row,
@@ -164,6 +165,7 @@ class CheckpointSaver(Housekeeping):
         """
         where = address(config)
         check_versions(checkpoint["channel_versions"], self.version_types)
+        check_names(checkpoint["id"], str(metadata.get("source")), *checkpoint["channel_versions"])
         changed = {**new_versions, **self._unshared(config, checkpoint["channel_versions"])}
         row = to_row(config, checkpoint, metadata, changed, self.serde)
         self._commit_one(Commit(where.thread, items=[row]))
@@ -179,6 +181,7 @@ class CheckpointSaver(Housekeeping):
                 f"Writes belong to a checkpoint, and the config names none: {dict(config)!r}."
                 " Pass the config that `put` returned."
             )
+        check_names(task_id, task_path, *(channel for channel, _ in writes))
         rows = tuple(to_writes(task_id, writes, task_path, self.serde))
         item = Writes(where.namespace or "", where.checkpoint, rows)
         self._commit_one(Commit(where.thread, items=[item]))

@@ -13,6 +13,7 @@ from checkpointers.rules import now
 from flowfn.described import body_of, metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
+from flowfn.unicode import is_unicode
 
 FORMAT = 4
 """The `v` of a checkpoint dict: LangGraph's format that these shapes follow."""
@@ -61,11 +62,13 @@ def address(config: Config) -> Address:
             f"The config names no thread: {dict(config)!r}."
             ' Pass {"configurable": {"thread_id": "order-42"}}.'
         )
-    return Address(
+    where = Address(
         str(configurable["thread_id"]),
         configurable.get("checkpoint_ns"),
         configurable.get("checkpoint_id"),
     )
+    check_names(*filter(None, where))
+    return where
 
 
 def config_of(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
@@ -153,6 +156,17 @@ def check_versions(versions: Mapping[str, Any], kinds: tuple[type, ...]) -> None
                 f"Channel {channel!r} has version {version!r}; versions are ints here."
                 " Make the next one with `saver.get_next_version(current, None)`."
             )
+
+
+def check_names(*names: str) -> None:
+    """Refuse names that no database keeps.
+
+    Raises:
+        InvalidInput: one has a lone surrogate.
+    """
+    for name in names:
+        if not is_unicode(name):
+            raise InvalidInput(f"{name!r} has a lone surrogate, which no database keeps. Name it otherwise.")
 
 
 def described(config: Config, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from typing import Final
 def _began() -> float:
     """Seconds since the epoch; where nothing says when it was, now."""
     with suppress(OSError, AttributeError, ValueError, IndexError):
-        with open("/proc/self/stat", "rb") as file:
+        # Unbuffered: the kernel has it at hand, and where this is imported on an event loop a buffered read is refused
+        # by what looks for blocking calls there.
+        with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
         return time.time() - age

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
+from flowfn.unicode import is_unicode
 
 Config = Mapping[str, Any]
 """A configuration as callers give it: LangGraph's `RunnableConfig`."""
@@ -118,7 +119,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         InvalidInput: a key has the wrong type or value.
     """
     if config is None:
-        return RunConfig(thread_id) if thread_id is None else RunConfig(_thread_id(thread_id))
+        return RunConfig(thread_id) if thread_id is None else RunConfig(checked_thread_id(thread_id))
     if not isinstance(config, Mapping):
         raise InvalidInput(
             f"config is {config!r}, which is no mapping: pass thread_id='…', or "
@@ -135,7 +136,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     limit = given.pop("recursion_limit", None)
     progress = given.pop("progress", False)
     return RunConfig(
-        None if thread is None else _thread_id(thread),
+        None if thread is None else checked_thread_id(thread),
         configurable.get("checkpoint_id"),
         configurable.get("checkpoint_ns", ""),
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
@@ -160,11 +161,16 @@ def located(thread: str, namespace: str, checkpoint: str, metadata: Mapping[str,
     return {"configurable": where}
 
 
-def _thread_id(value: Any) -> str:
+def checked_thread_id(value: Any) -> str:
+    """The id that a thread is named by.
+
+    Raises:
+        InvalidInput: it is empty, or no text.
+    """
     text = str(value)
     if not text:
         raise InvalidInput("thread_id is empty: name the thread, or leave thread_id out for a new one")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_unicode(text):
         raise InvalidInput(
             f"thread_id={text!r} has a lone surrogate, which no database keeps: was it decoded with "
             'errors="surrogateescape"? Decode it with another encoding, or name the thread otherwise'

@@ -9,13 +9,15 @@ a child that nobody runs.
 from __future__ import annotations
 
 import concurrent.futures
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
+from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowfn.context import current_frame
+from flowfn.context import current_frame, site_of
 from flowfn.engine.drive import drive
 from flowfn.errors import Suspended
 from flowfn.unlocked import FINISHED, UnlockedFuture
@@ -283,6 +285,21 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def _is_suspended(self) -> bool:
         return not self.cancelled() and isinstance(super().exception(0), Suspended)
+
+    def __bool__(self) -> bool:
+        """True, whatever the task's value is; code that asks for nothing more of it is told so in the log."""
+        self._taken_for_its_value(sys._getframe(1))
+        return True
+
+    def __str__(self) -> str:
+        """What `repr` shows, which isn't the task's value; code that asks for nothing more is told so in the log."""
+        self._taken_for_its_value(sys._getframe(1))
+        return repr(self)
+
+    def _taken_for_its_value(self, caller: FrameType) -> None:
+        frame = current_frame.get()
+        if frame is not None and not self.seen:
+            frame.mistaken.setdefault(self, site_of(caller))
 
     def __iter__(self) -> Iterator[Any]:
         """The items of a generator task, once it has ended."""

@@ -112,12 +112,14 @@ class Shaper:
         return self.subgraphs or event.namespace == self.place
 
     def _shown_keys(self, event: Event, mode: str) -> Keys:
+        if mode not in ("values", "updates"):
+            return None
         if event.namespace == self.place:
             return self._keys
         program = (
             event.call.run.program if isinstance(event, TaskFinished) else getattr(event, "program", None)
         )
-        if program is None or program.lone or mode not in ("values", "updates"):
+        if program is None or program.lone:
             return None
         return program.output_channels
 
@@ -267,10 +269,10 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
 
 
 def _described(config: RunConfig, node: Node | None) -> dict[str, Any]:
-    """A task's metadata, over those that the caller gave for the run; no key where there are none."""
-    tags = {"tags": list(config.tags)} if config.tags else {}
+    """A task's metadata and tags, with those that the caller gave for the run; no key where there are none."""
+    tags = [*config.tags, *(() if node is None else node.tags)]
     own = node.metadata if node is not None else None
-    metadata = {**config.metadata, **(own or {}), **tags}
+    metadata = {**config.metadata, **(own or {}), **({"tags": tags} if tags else {})}
     return {"metadata": metadata} if metadata else {}
 
 
@@ -312,10 +314,10 @@ def gathered(writes: Sequence[Write], channels: Sequence[str]) -> dict[str, Any]
 
 def _checkpoints(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
     if isinstance(event, CheckpointSaved):
-        yield checkpoint_payload(event, keys)
+        yield checkpoint_payload(event)
 
 
-def checkpoint_payload(event: CheckpointSaved, keys: Keys = None) -> dict[str, Any]:
+def checkpoint_payload(event: CheckpointSaved) -> dict[str, Any]:
     """A checkpoint as the `checkpoints` mode shows it."""
     checkpoint = event.checkpoint
     metadata = {**checkpoint.metadata, "source": checkpoint.source, "step": checkpoint.step}
@@ -323,7 +325,7 @@ def checkpoint_payload(event: CheckpointSaved, keys: Keys = None) -> dict[str, A
     return {
         "config": located(event.thread, event.namespace, checkpoint.id, metadata),
         "parent_config": None if parent is None else located(event.thread, event.namespace, parent, metadata),
-        "values": shown(event.program, view(event.program, checkpoint), keys),
+        "values": shown(event.program, view(event.program, checkpoint)),
         "metadata": metadata,
         "next": [task.name for task in event.next],
         "tasks": [_task_of(event, task) for task in event.next],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from flowfn.config import RunConfig, checked_thread_id
 from flowfn.errors import InvalidInput, UnknownThread
 from flowfn.report import Report
 from flowfn.values import MISSING, Answers, Command, StateSnapshot
@@ -24,7 +25,7 @@ class Thread(Generic[P, R]):
 
     def __init__(self, workflow: Workflow[P, R], thread_id: str) -> None:
         self.workflow = workflow
-        self.id = thread_id
+        self.id = checked_thread_id(thread_id)
 
     def __repr__(self) -> str:
         return f"<thread {self.id!r} of {self.workflow!r}>"
@@ -201,13 +202,12 @@ class Thread(Generic[P, R]):
             UnknownCall: `before` is no call of the run, or several.
             InvalidInput: the new thread exists already.
         """
-        from flowfn.config import RunConfig
-        from flowfn.history.changing import copy_to
+        from flowfn.history.copying import copy_to
         from flowfn.hosts.ids import new_id
 
-        name = new_id() if thread_id is None else thread_id
-        copy_to(self._saver, RunConfig(self.id, checkpoint_id), name, before)
-        return Thread(self.workflow, name)
+        fork = Thread(self.workflow, new_id() if thread_id is None else thread_id)
+        copy_to(self._saver, RunConfig(self.id, checkpoint_id), fork.id, before)
+        return fork
 
     def cancel(self) -> None:
         """Stop the thread's run, wherever it goes on: it can write no more, and stops at its next task.

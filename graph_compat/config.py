@@ -20,6 +20,7 @@ __getattr__, __dir__ = lazily(
     {
         "CONF": "graph_compat.constants",
         "BaseStore": "graph_compat.store.base",
+        "RunnableConfig": "langchain_core.runnables",
     },
 )
 

@@ -26,16 +26,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.began": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.plain": set(),
+    "flowfn.unicode": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
     "flowfn.recent": set(),
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
     "flowfn.saver_around": {"flowfn.ports"},
     "flowfn.described": {"flowfn.ports"},
-    "flowfn.pregel": NOUNS | {"flowfn.policies"},
+    "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.unicode"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS | {"flowfn.began", "flowfn.plain", "flowfn.rendering", "flowfn.report"},
+    "flowfn.identity": NOUNS
+    | {"flowfn.began", "flowfn.plain", "flowfn.rendering", "flowfn.report", "flowfn.unicode"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -45,8 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
-    "flowfn.config": NOUNS | {"flowfn.executors.opening"},
-    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports"},
+    "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.unicode"},
+    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports", "flowfn.unicode"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
@@ -211,7 +213,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.sqlite": {"flowfn.errors", "flowfn.forking"},
     "flowfn.postgres": {"flowfn.errors", "flowfn.forking"},
     "flowfn.stores": NOUNS
-    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres"}
+    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.unicode"}
     | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
     "checkpointers": NOUNS
     | {
@@ -228,6 +230,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
+        "flowfn.unicode",
     },
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}

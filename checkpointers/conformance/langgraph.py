@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from checkpointers.base import CheckpointSaver
@@ -87,6 +88,23 @@ class LangGraphContract(Contract):
             ]
             indexes = [row.index for row in loaded(saver).writes]
             assert indexes == [0, 1, -1, -2, -3, -4]
+
+    def test_a_name_that_is_no_text_is_refused(self) -> None:
+        """A database has no lone surrogates; what would be kept without one is no surprise there."""
+        torn, at = "\udce9", {"checkpoint_id": "c1", **CONFIG["configurable"]}
+        with self.saver() as saver:
+            for name in ("thread_id", "checkpoint_ns", "checkpoint_id"):
+                assert "lone surrogate" in refused(partial(saver.get, {"configurable": {**at, name: torn}}))
+            for checkpoint, source in (
+                (document(torn, {}, {}), "loop"),
+                (document("c1", {}, {torn: 1}), "loop"),
+                (document("c1", {}, {}), torn),
+            ):
+                put = partial(saver.put, CONFIG, checkpoint, {"source": source}, {})
+                assert "lone surrogate" in refused(put)
+            for channel, task, path in ((torn, "t", ""), ("a", torn, ""), ("a", "t", torn)):
+                written = partial(saver.put_writes, {"configurable": at}, [(channel, 1)], task, path)
+                assert "lone surrogate" in refused(written)
 
     def test_list_filters_and_limits(self) -> None:
         """Newest first; `filter` by equality, before `limit`; `before` is exclusive."""

@@ -17,6 +17,7 @@ from checkpointers.tuples import FORMAT, config_of
 from flowfn.errors import CorruptDataError, InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow, configurable_here
 from flowfn.serde import DEFAULT
+from flowfn.unicode import is_unicode
 
 RECORD = "__flowfn__"
 """The channel of what only flowfn reads, in a checkpoint and among its pending writes."""
@@ -98,7 +99,7 @@ def _is_key(key: Any) -> bool:
 
 def _is_text(text: str) -> bool:
     """Whether databases keep it: they have neither NUL nor halves of surrogate pairs."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return "\0" not in text and is_unicode(text)
 
 
 # -- checkpoints ------------------------------------------------------------------------------------

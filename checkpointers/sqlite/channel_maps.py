@@ -167,10 +167,7 @@ def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key
                 packed += (name, place[0], key - put, nth)
             else:
                 packed += (-count, name, place[0], key - put, nth, step)
-    try:
-        return ormsgpack.packb(packed)
-    except TypeError:  # a name with lone surrogates
-        return ormsgpack.packb([_encoded(part) if isinstance(part, str) else part for part in packed])
+    return ormsgpack.packb(packed)
 
 
 _MANY = 64
@@ -216,7 +213,7 @@ def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place 
             count, part = -part, next(parts)
         version = next(parts)
         ago = None if version is None else next(parts)
-        name = names[part] if isinstance(part, int) else _decoded(part)
+        name = names[part] if isinstance(part, int) else part
         if ago is None or isinstance(ago, bytes):
             places[name] = None if version is None else (version,) if ago is None else (version, ago)
             continue
@@ -227,14 +224,6 @@ def _unpacked(data: bytes, names: tuple[str, ...], key: int) -> dict[str, Place 
             for nth in range(1, count):
                 places[names[part + nth]] = version, at + nth * step
     return places
-
-
-def _encoded(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
-
-
-def _decoded(name: str | bytes) -> str:
-    return name if isinstance(name, str) else name.decode("utf-8", "surrogatepass")
 
 
 def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> ChannelMap:

@@ -11,7 +11,7 @@ from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.terminal import in_line, output, print_json
 from flowfn.config import RunConfig
 from flowfn.history.changing import cancel as cancel_thread
-from flowfn.history.changing import copy_to
+from flowfn.history.copying import copy_to
 from flowfn.history.reading import status_of
 from flowfn.hosts.ids import new_id
 

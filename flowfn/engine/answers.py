@@ -29,6 +29,10 @@ _DATA = (bool, int, float, str, bytes, list, dict, tuple, type(None))
 """What an answer looks like that comes from outside; objects of other classes the asking code looks at."""
 
 
+Place = tuple[str, str]
+"""A checkpoint: its namespace and its id."""
+
+
 class Pending(NamedTuple):
     """A question that waits, and where its answer goes.
 
@@ -49,13 +53,18 @@ class Pending(NamedTuple):
         asked_here = self.namespace == namespace
         return (namespace, scope) in self.under and not (asked_here and self.checkpoint != checkpoint)
 
-    def on(self, old: str, new: str, checkpoint: str) -> Pending:
-        """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one."""
-        own = instance_id(old, self.namespace, self.checkpoint, self.task)
-        if self.interrupt.id != own:
-            return self._replace(checkpoint=checkpoint)
-        id = instance_id(new, self.namespace, checkpoint, self.task)
-        return self._replace(checkpoint=checkpoint, interrupt=replace(self.interrupt, id=id))
+    def on(self, old: str, new: str, spots: Mapping[Place, Place]) -> Pending:
+        """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one.
+
+        `spots` says where in the copy the checkpoints of the runs around it are.
+        """
+        namespace, checkpoint = spots[self.namespace, self.checkpoint]
+        namespaces = {was: now for (was, _), (now, _) in spots.items()}
+        under = tuple((namespaces[around], task) for around, task in self.under)
+        interrupt = self.interrupt
+        if interrupt.id == instance_id(old, self.namespace, self.checkpoint, self.task):
+            interrupt = replace(interrupt, id=instance_id(new, namespace, checkpoint, self.task))
+        return self._replace(interrupt=interrupt, namespace=namespace, checkpoint=checkpoint, under=under)
 
 
 class Offer(NamedTuple):

@@ -105,6 +105,8 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
             if settled is not MISSING:
                 call.run.root.reused.add()
                 return settled
+        if call.parent is not None and call.parent.failures:
+            await _tell_of_survival(call, call.parent, journal, host)
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -119,6 +121,20 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     if call.parent is not None:
         call.run.root.ran.add()
     return value
+
+
+async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
+    """Commit that a call was made after another had failed, before it runs: its caller has acted on the error.
+
+    Else the failed one would run again, should the process die in this one, and might succeed.
+    """
+    if call.born <= caller.survived:
+        return
+    orders = (failed.note.order for failed, _ in reversed(caller.failures) if failed.note is not None)
+    last = next((order for order in orders if order <= call.born), 0)
+    if last > caller.survived:
+        await journal.write(host, journal.riders())
+        caller.survived = last
 
 
 async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
@@ -319,11 +335,18 @@ def _place_held(frame: Frame) -> None:
 
 
 def _log_unseen(frame: Frame) -> None:
-    """Say that a task failed whose result nobody looked at: the caller may count on its effect."""
+    """Say of which results nobody looked at that the caller may count on them: of a task that failed, and of a future
+    that was taken for its value."""
     for call, error in frame.failures:
         if call.future is not None and not call.future.seen:
             caller = frame.call.definition.name
             logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
+    for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
+        logger.warning(
+            "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
+            "and its text isn't the result's. Write .result() or await",
+            site,
+        )
 
 
 def _tell_failure(call: Call, error: BaseException) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.call import Call
     from flowfn.engine.frame import Frame
-    from flowfn.ports import Host
+    from flowfn.ports import Host, Serializer
     from flowfn.runtime import Runtime
 
 
@@ -49,10 +49,14 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
     payload = pack(definition.function, call.args, sent, runtime, call.run.serde)
     if definition.is_async:
         data = await host.call_async(await_for, (executor, payload, definition.name), {}, call.timeout)
-    else:
-        waiting = (executor, payload, definition.name, call.timeout, partial(_stoppable, call))
-        data = await host.call(wait_for, waiting, {}, None)
-    return unpack(data, call.run.serde)
+        return unpack(data, call.run.serde)
+    waiting = (executor, payload, definition.name, call.timeout, partial(_stoppable, call))
+    return await host.call(_outcome, (call.run.serde, *waiting), {}, None)
+
+
+def _outcome(serde: Serializer, *waiting: Any) -> Any:
+    """What an attempt comes to: raised where the host calls it, which tells of errors that no coroutine can raise."""
+    return unpack(wait_for(*waiting), serde)
 
 
 def _replaced(definition: Definition, kwargs: dict[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:

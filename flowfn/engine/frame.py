@@ -47,6 +47,7 @@ class Frame:
         "halted",
         "home",
         "made",
+        "mistaken",
         "nested",
         "newest",
         "numbers",
@@ -56,6 +57,7 @@ class Frame:
         "scope",
         "slots",
         "steps",
+        "survived",
         "suspended",
         "told",
         "unplaced",
@@ -93,6 +95,10 @@ class Frame:
         self.children: dict[Future[Any], Call] = {}
         self.unplaced: list[Call] = []
         self.failures: list[tuple[Call, BaseException]] = []
+        self.mistaken: dict[Future[Any], str] = {}
+        """The futures whose truth or text its code took before their results, and where it first did."""
+        self.survived = 0
+        """Up to which number it is recorded of the errors of its calls that its code went on."""
         self.questions: list[Any] = []
         self.nested = 0
         self.newest = 0
@@ -157,8 +163,15 @@ class Frame:
 
     @property
     def quiet(self) -> bool:
-        """Whether its end concerns nobody else: no call is open or failed, and no question was asked."""
-        return not (self.children or self.failures or self.questions or self.suspended or self.unplaced)
+        """Whether its end concerns nobody: no call is open, failed or mistaken, and no question was asked."""
+        return not (
+            self.children
+            or self.failures
+            or self.mistaken
+            or self.questions
+            or self.suspended
+            or self.unplaced
+        )
 
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""

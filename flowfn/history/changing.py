@@ -1,4 +1,4 @@
-"""A thread changed from outside a run: its state updated, copied to another thread, or its run cancelled.
+"""A thread changed from outside a run: its state updated, or its run cancelled.
 
 Rule: whoever changes a thread holds its lease meanwhile, and makes one commit.
 """
@@ -11,19 +11,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
-from flowfn.engine.answers import Pending, read_pending
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.lost import forget_ways, log_refused
-from flowfn.engine.record import QUESTION, RUN_TASK, one_row
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
-from flowfn.errors import InvalidInput, ThreadBusy, UnknownCheckpoint
-from flowfn.history.rewinding import rewound
+from flowfn.errors import ThreadBusy
 from flowfn.history.state import amended, load, part_at
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
     UNFINISHED,
-    Begin,
     Busy,
     CheckpointRow,
     Commit,
@@ -31,7 +27,6 @@ from flowfn.ports import (
     Loaded,
     Saver,
     Status,
-    Versioned,
     WriteRow,
     Writes,
 )
@@ -74,7 +69,7 @@ def apply_updates(
     whole = amendment.copies  # beside the old one it shares nothing with it
     items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
     status: Status = "done" if is_over(program, after) else "interrupted"
-    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
+    commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     if amendment.then:
         return apply_updates(setup, saver, replace(where, checkpoint_id=after.id), amendment.then)
     return located(thread, where.checkpoint_ns, after.id, after.metadata)
@@ -124,56 +119,6 @@ def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[Wr
     ]
 
 
-def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
-    """Start a thread with a copy of a checkpoint and of what was recorded under it.
-
-    Open questions are the copy's own, under other ids. With `before`, the copy is of where the last run was before it
-    made that call: an id, a name, or `name#2` for the second of that name.
-
-    Raises:
-        UnknownCheckpoint: there is nothing to copy.
-        DecryptionError: it is encrypted, and the saver has no key.
-        UnknownCall: `before` is no call of the run, or several.
-        InvalidInput: the thread exists already.
-    """
-    if saver.thread(thread) is not None:
-        raise InvalidInput(
-            f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
-        )
-    loaded = load(saver, where)
-    if loaded is None:
-        raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
-    saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
-    old = saver.thread(loaded.thread)
-    begin = None if old is None else Begin(old.workflow, old.call).on_thread()
-    status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
-    writes = loaded.writes
-    if before is not None:
-        loaded, writes = rewound(saver, loaded, before)
-        status = "cancelled"  # it goes on when it is told to, and no other call of the workflow adopts it
-    values = {name: Versioned(each.version, each.whole()) for name, each in loaded.checkpoint.values.items()}
-    row = replace(loaded.checkpoint, id=new_id(), parent=None, source="fork", values=values)
-    rows = [write for write in writes if write.task != RUN_TASK]
-    asked = [] if before is not None else _asked_alike(saver, loaded, thread, row.id)
-    if asked:
-        rows.append(one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in asked])))
-        status = "interrupted"
-    items: list[CheckpointRow | Writes] = [row, Writes(row.namespace, row.id, rows)]
-    _commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, begin, status, release=True))
-
-
-def _asked_alike(saver: Saver, loaded: Loaded, thread: str, checkpoint: str) -> list[Pending]:
-    """The questions that a run waits for, as its copy will ask them.
-
-    None where one was asked in a nested run, of which nothing is copied: then the copy has to ask first.
-    """
-    here = loaded.checkpoint
-    found = read_pending(saver.serde, loaded.writes)
-    if any((question.namespace, question.checkpoint) != (here.namespace, here.id) for question in found):
-        return []
-    return [question.on(loaded.thread, thread, checkpoint) for question in found]
-
-
 def cancel(saver: Saver, thread: str) -> bool:
     """Take a thread from whoever runs it, and leave it cancelled; False if it is unknown."""
     row = saver.thread(thread)
@@ -188,7 +133,7 @@ def cancel(saver: Saver, thread: str) -> bool:
     return True
 
 
-def _commit_alone(saver: Saver, thread: str, make: Callable[[Lease], Commit]) -> None:
+def commit_alone(saver: Saver, thread: str, make: Callable[[Lease], Commit]) -> None:
     """Write to a thread that nobody runs.
 
     Raises:

@@ -11,10 +11,10 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import cached_property, partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
@@ -29,7 +29,6 @@ from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
-from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
@@ -175,8 +174,9 @@ class LoopHost:
     def _let_end(self, future: Future[Any]) -> None:
         """Stand still for the moment in which a job on a thread may end: a turn of the loop takes as long."""
         if (moment := self._shared.moment) and not future.done():
-            with suppress(TimeoutError, CancelledError):
-                UnlockedFuture.exception(future, moment)
+            over: SimpleQueue[Any] = SimpleQueue()
+            future.add_done_callback(over.put)
+            stand_still(over, moment)
 
     async def _watch(self, future: Future[Any]) -> None:
         """Suspend until a future is done."""
@@ -385,6 +385,19 @@ _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.
 def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     """What all runs of this loop share."""
     return _shared.get(loop) or _shared.setdefault(loop, Shared())
+
+
+def stand_still(over: SimpleQueue[Any], moment: float) -> bool:
+    """Whether something is put into a queue within so many seconds, for which the loop stands still.
+
+    A queue, since what looks for blocking calls on a loop, as blockbuster does for LangChain, raises where a lock is
+    waited for: the wait that it is after has no end in sight.
+    """
+    try:
+        over.get(timeout=moment)
+    except Empty:
+        return False
+    return True
 
 
 async def _settle(future: Future[Any], job: Job) -> None:

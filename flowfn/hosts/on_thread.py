@@ -12,10 +12,10 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from threading import Lock
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from flowfn.hosts.loop import shared
+from flowfn.hosts.loop import shared, stand_still
 from flowfn.hosts.threads import MAX_WORKERS
 from flowfn.hosts.workers import run_soon
 
@@ -31,7 +31,7 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
     async with places:
         call = _Call(loop, lambda: function(*args, **kwargs))
         run_soon(call.run)
-        if not call.has_ended(within=shared(loop).moment):
+        if not stand_still(call.over, shared(loop).moment):
             await call.ended()
     error, call.error = call.error, None
     if error is not None:
@@ -52,30 +52,23 @@ class _Call:
         self._function = function
         self._context = copy_context()
         self._waiter: asyncio.Future[None] | None = None
-        self._under_way = Lock()
-        self._under_way.acquire()
+        self.over: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> None:
         try:
             self.value = self._context.run(self._function)
         except BaseException as error:
             self.error = error
-        self._under_way.release()
-        waiter = (
-            self._waiter
-        )  # looked at after the lock is let go, as `ended` looks at the lock after it is set
+        self.over.put(None)
+        waiter = self._waiter  # looked at after `over` is filled, as `ended` looks at `over` after it is set
         if waiter is not None:
             with suppress(RuntimeError):  # a loop that has ended: nobody waits
                 self._loop.call_soon_threadsafe(_tell, waiter)
 
-    def has_ended(self, *, within: float = 0) -> bool:
-        """Whether it has, or does within so many seconds, for which the loop stands still."""
-        return self._under_way.acquire(timeout=within)
-
     async def ended(self) -> None:
         """Wait for it while the loop goes on."""
         self._waiter = self._loop.create_future()
-        if not self.has_ended():
+        if self.over.empty():
             await self._waiter
 
 

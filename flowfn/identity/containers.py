@@ -12,8 +12,8 @@ from enum import EnumMeta
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.leaves import is_unicode
 from flowfn.identity.notation import ELEMENT, Form, pack, tagged, tuple_of
+from flowfn.unicode import is_unicode
 
 if TYPE_CHECKING:
     from flowfn.identity.canonical import Walk

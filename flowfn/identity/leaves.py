@@ -16,11 +16,12 @@ from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
 from flowfn.identity.notation import Form, tagged
 from flowfn.identity.volatile import in_bytes, in_date, in_float, in_int, in_uuid
+from flowfn.unicode import is_unicode
 
 if TYPE_CHECKING:
     from flowfn.identity.canonical import Walk
 
-__all__ = ["LEAVES", "is_unicode", "text_form", "without_addresses"]
+__all__ = ["LEAVES", "text_form", "without_addresses"]
 
 _SCANNED: Final = 4096
 """Characters or bytes: what is longer counts whole, and nobody looks for times and tokens in it."""
@@ -49,17 +50,6 @@ def without_addresses(value: str) -> str:
         return " at 0x…" if depth else found
 
     return _ADDRESS.sub(without, value)
-
-
-def is_unicode(value: str) -> bool:
-    """Whether a text has no lone surrogates, which msgpack cannot write."""
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _text(walk: Walk, value: str) -> Any:

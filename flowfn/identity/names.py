@@ -10,6 +10,8 @@ import sys
 from os.path import basename, splitext
 from typing import Any
 
+from flowfn.unicode import escaped
+
 __all__ = ["qualified_name"]
 
 _MAIN = ("__main__", "__mp_main__")  # the second is what a spawned process calls its parent's
@@ -40,4 +42,4 @@ def _module_name(module: str) -> str:
     if spec is not None:
         return str(spec.name)
     file = getattr(main, "__file__", None)
-    return splitext(basename(file))[0] if file else module
+    return escaped(splitext(basename(file))[0]) if file else module

@@ -22,6 +22,7 @@ from flowfn.pregel.channels import (
     UntrackedValue,
 )
 from flowfn.pregel.selection import Selection
+from flowfn.unicode import is_unicode
 from flowfn.values import MISSING, Write
 
 PULL: Final = "pull"
@@ -229,6 +230,8 @@ def _subscribers(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
 def _validate(program: Program) -> None:
     _refuse_reserved("Channel", program.channels)
     _refuse_reserved("Node", program.nodes)
+    _require_text("Node", program.nodes)
+    _require_text("Channel", program.channels)
     for name, node in program.nodes.items():
         if node.name != name:
             raise ValueError(f"Node {node.name!r} is filed under {name!r}. Use its own name as the key.")
@@ -246,6 +249,14 @@ def _refuse_reserved(kind: str, names: Iterable[str]) -> None:
     for name in names:
         if name in _RESERVED:
             raise ValueError(f"{kind} name '{name}' is reserved. Choose another.")
+
+
+def _require_text(kind: str, names: Iterable[str]) -> None:
+    for name in names:
+        if not is_unicode(name):
+            raise ValueError(
+                f"{kind} name {name!r} has a lone surrogate, which no database keeps. Choose another."
+            )
 
 
 def _require_known(role: str, names: Iterable[str], program: Program) -> None:

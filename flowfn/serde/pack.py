@@ -22,6 +22,7 @@ from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
 from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
+from flowfn.unicode import is_unicode
 
 _SET = mark(Kind.SET)
 _FROZENSET = mark(Kind.FROZENSET)
@@ -195,7 +196,7 @@ def _soften_part(value: Any) -> Any:
     """What to put in a value's place inside a list or dict, so that msgpack loses nothing of it."""
     kind = type(value)
     if kind is str:
-        return value if _encodable(value) else leaves.surrogates(value)
+        return value if is_unicode(value) else leaves.surrogates(value)
     if kind is bytearray:
         return leaves.ENCODERS[bytearray](value)
     if kind is memoryview:
@@ -208,19 +209,9 @@ def _soften(value: Any) -> Any:
         return [_soften_part(item) for item in value]
     if type(value) is not dict:
         return value
-    if all(type(key) is str and _encodable(key) for key in value):
+    if all(type(key) is str and is_unicode(key) for key in value):
         return {key: _soften_part(item) for key, item in value.items()}
     return [_MAP, *(_soften_part(part) for pair in value.items() for part in pair)]
-
-
-def _encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _may_be_flattened(value: Any) -> bool:

@@ -96,6 +96,7 @@ def open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path:
     writer = connect()
     try:
         if not schema.check(writer, path):
+            writer.execute(f"PRAGMA page_size = {PAGE}")  # of a file that is new; others keep theirs
             writer.execute("PRAGMA journal_mode = WAL")
             schema.migrate(writer, path)
         writer.execute("PRAGMA busy_timeout = 0")

@@ -8,7 +8,8 @@ from flowfn.errors import InvalidInput
 from flowfn.stores import filters
 from flowfn.stores.base import minutes_of
 from flowfn.stores.items import GetOp, ListNamespacesOp, Op, PutOp, SearchOp
-from flowfn.stores.namespaces import checked, checked_conditions, checked_for_put, is_unicode
+from flowfn.stores.namespaces import checked, checked_conditions, checked_for_put
+from flowfn.unicode import is_unicode
 
 
 def checked_op(op: Op) -> Op:

@@ -12,6 +12,7 @@ from typing import Any
 
 from flowfn.errors import InvalidFilter, InvalidNamespaceError
 from flowfn.stores.items import MatchCondition, Namespace
+from flowfn.unicode import is_unicode
 
 RESERVED = "langgraph"
 """A root label that LangGraph's platform keeps for itself."""
@@ -73,11 +74,6 @@ def checked_for_put(labels: Any) -> Namespace:
             f'Root label for namespace cannot be "{RESERVED}". Got: {namespace}. Begin with another label.'
         )
     return namespace
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a string is text: no lone surrogates, which no file could hold."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def written(namespace: Namespace) -> str:

@@ -21,11 +21,12 @@ from flowfn.postgres.schema import Connection, Schema
 from flowfn.postgres.text import from_text, to_text
 from flowfn.stores import pgvector
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
-from flowfn.stores.namespaces import is_unicode, read, written
+from flowfn.stores.namespaces import read, written
 from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
+from flowfn.unicode import is_unicode
 
 T = TypeVar("T")
 

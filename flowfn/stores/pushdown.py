@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowfn.stores.filters import is_operators, number
-from flowfn.stores.namespaces import is_unicode
+from flowfn.unicode import is_unicode
 
 Condition = tuple[str, list[Any]]
 """SQL on the column `value`, and its parameters."""

@@ -64,6 +64,10 @@ _BESIDE = os.path.dirname(os.path.dirname(_OURS))
 _LIBRARY = (_OURS, *(os.path.join(_BESIDE, name) + os.sep for name in ("checkpointers", "graph_compat")))
 
 
+_SLOT_NAMES = "__slotnames__"
+"""What `copyreg` keeps in a class whose instance it takes apart: nobody's state."""
+
+
 class Effect(NamedTuple):
     """Something that a line did to the world."""
 
@@ -284,8 +288,9 @@ def _reached(thing: Any, seen: set[int]) -> Iterator[Any]:
     seen.add(id(function))
     if not isinstance(function, FunctionType):
         if isinstance(function, type) and _is_users_module(function.__module__):
-            for value in list(vars(function).values()):
-                yield from _reached(value, seen)
+            for name, value in list(vars(function).items()):
+                if name != _SLOT_NAMES:
+                    yield from _reached(value, seen)
         elif isinstance(function, ModuleType):
             if _is_users_module(function.__name__):
                 for value in list(vars(function).values()):

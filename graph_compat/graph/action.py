@@ -6,15 +6,17 @@ generator's value is what it yields, added up.
 
 from __future__ import annotations
 
+import dis
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from functools import cached_property, partial
+from types import CellType, FunctionType
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked, steps_of
 from graph_compat.runtime import Runtime
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -33,10 +35,22 @@ class Action:
     blocking: Form | None
     awaited: Form | None
 
-    @property
+    @cached_property
     def graph(self) -> Workflow[Any, Any] | None:
-        """The graph that it is, or that its code names."""
-        return self.source if isinstance(self.source, Workflow) else named_graph(self.source)
+        """The graph that it is, or that its code names.
+
+        It is looked for once, when the graph around is made: one that names itself isn't there yet, and isn't nested
+        in itself.
+        """
+        return next(named_graphs(self.source), None)
+
+    @property
+    def nested(self) -> Literal["anew", "remembering"] | None:
+        """Whether a graph runs in it, and whether that keeps its state from call to call."""
+        graph = self.graph
+        if graph is None or getattr(graph, "checkpointer", None) is False:
+            return None
+        return "remembering" if getattr(graph, "checkpointer", None) is True else "anew"
 
 
 @runtime_checkable
@@ -129,17 +143,40 @@ async def awaited(action: Action, state: Any) -> Any:
     return await on_thread(action.blocking, state)
 
 
-def named_graph(function: Any) -> Workflow[Any, Any] | None:
-    """The first graph among the variables and the globals that a function's code names."""
+def named_graphs(source: Any) -> Iterator[Workflow[Any, Any]]:
+    """The graph that somebody gave as a node's action; or those in a chain, or that a function's code names."""
+    if isinstance(source, Workflow):
+        yield source
+    for part in steps_of(source):
+        yield from named_graphs(part)
     for form in ("func", "afunc"):  # of a runnable made of functions
-        function = getattr(function, "__dict__", {}).get(form) or function
-    body = body_of(function)
+        source = getattr(source, "__dict__", {}).get(form) or source
+    body = body_of(source)
     function = inspect.unwrap(getattr(body, "__func__", body))
-    if not inspect.isfunction(function):
-        return None
+    if inspect.isfunction(function):
+        yield from (value for value in _named(function) if isinstance(value, Workflow))
+
+
+def _named(function: FunctionType) -> Iterator[Any]:
+    """The variables and globals that a function's code names, and what it names in them: `graphs`, `graphs.one`."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    found: Any = None
+    for step in dis.get_instructions(function):
+        match step.opname:
+            case "LOAD_GLOBAL":
+                found = function.__globals__.get(step.argval)
+            case "LOAD_DEREF" if step.argval in cells:
+                found = _content(cells[step.argval])
+            case "LOAD_ATTR" | "LOAD_METHOD":
+                found = inspect.getattr_static(found, step.argval, None)
+            case _:
+                found = None
+        yield found
+
+
+def _content(cell: CellType) -> Any:
+    """What a variable of a closure is; None while nothing was assigned to it."""
     try:
-        found = inspect.getclosurevars(function)
-    except (TypeError, ValueError):
+        return cell.cell_contents
+    except ValueError:
         return None
-    values = [*found.nonlocals.values(), *found.globals.values()]
-    return next((value for value in values if isinstance(value, Workflow)), None)

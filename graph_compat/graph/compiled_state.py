@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.compiled import CompiledGraph
-from graph_compat.graph.json_schemas import context_schema, json_schema, model_of
+from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
 from graph_compat.graph.shown import ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
@@ -97,7 +97,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
 
     def get_output_schema(self, config: Any = None) -> Any:
         """A pydantic model of its result."""
-        return model_of(self.builder.output_schema, self.get_name("Output"))
+        schema = self.builder.output_schema
+        return model_of_result(schema, self._program.output_channels, self.get_name("Output"))
 
     def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
         """The JSON schema of its input."""

@@ -1,11 +1,11 @@
 """What a graph takes and gives, as pydantic models and as JSON schemas.
 
-Rule: a pydantic state is its own schema; a TypedDict's is titled by its class, any other by the graph's name.
+Rule: models have the graph's name, but for a pydantic state, which is its own; in JSON a TypedDict has its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import (
     TYPE_CHECKING,
@@ -30,20 +30,32 @@ if TYPE_CHECKING:
 
 
 def model_of(schema: Any, name: str) -> type[BaseModel]:
-    """A pydantic model of a schema; `name` is that of one made for a dataclass or a single value."""
-    from pydantic import ConfigDict, RootModel, create_model
+    """A pydantic model of a schema, of this name; a model is its own."""
+    from pydantic import RootModel, create_model
 
-    made: Any
     if isinstance(schema, type) and hasattr(schema, "model_validate"):
         return cast("type[BaseModel]", schema)
     if not has_fields(schema):
         base: Any = RootModel[_plain(schema)]  # type: ignore[misc]
         return cast("type[BaseModel]", create_model(name, __base__=base, root=(_plain(schema), None)))
-    title = schema.__name__ if _is_typed_dict(schema) else name
     hints = get_type_hints(schema, include_extras=True)
     made = {key: (_plain(hint), _default(schema, key, hint)) for key, hint in hints.items()}
-    doc = schema.__doc__ if _is_typed_dict(schema) else None
-    return create_model(title, __config__=ConfigDict(arbitrary_types_allowed=True), __doc__=doc, **made)
+    return _model(name, made, schema.__doc__ if _is_typed_dict(schema) else None)
+
+
+def model_of_result(schema: Any, keys: Iterable[str], name: str) -> type[BaseModel]:
+    """A pydantic model of what a run comes to: those of these keys that were written, or a single value."""
+    if not has_fields(schema):
+        return model_of(schema, name)
+    hints = get_type_hints(schema, include_extras=True)
+    return _model(name, {key: (_plain(hints[key]), None) for key in keys}, None)
+
+
+def _model(name: str, made: Mapping[str, Any], doc: str | None) -> type[BaseModel]:
+    from pydantic import ConfigDict, create_model
+
+    config = ConfigDict(arbitrary_types_allowed=True)
+    return cast("type[BaseModel]", create_model(name, __config__=config, __doc__=doc, **made))
 
 
 def _is_typed_dict(schema: Any) -> bool:
@@ -138,6 +150,7 @@ def model_of_config(name: str, context: Any, include: Sequence[str]) -> type[Bas
 
 
 def json_schema(schema: Any, name: str) -> dict[str, Any]:
-    """The JSON schema of `model_of`."""
-    found: Mapping[str, Any] = model_of(schema, name).model_json_schema()
+    """The JSON schema of `model_of`, but for the title of a TypedDict."""
+    title = schema.__name__ if _is_typed_dict(schema) else name
+    found: Mapping[str, Any] = model_of(schema, title).model_json_schema()
     return dict(found)

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from flowfn.policies import RetryPolicy, TimeoutPolicy
 from flowfn.pregel import (
@@ -173,7 +173,7 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
         timeout=definition.timeout,
         defer=spec.defer,
         metadata=spec.metadata,
-        nested=_nested(step.action),
+        nested=step.action.nested,
         is_nested=isinstance(step.action.source, Workflow) and not step.branches,
     )
     if spec.is_error_handler:
@@ -181,14 +181,6 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
             node, spread=lambda failure: ((failure.input,), {}), shown=lambda failure: failure.input
         )
     return node
-
-
-def _nested(action: Action) -> Literal["anew", "remembering"] | None:
-    """Whether a graph runs in a node, and whether that keeps its state from call to call."""
-    graph = action.graph
-    if graph is None or getattr(graph, "checkpointer", None) is False:
-        return None
-    return "remembering" if getattr(graph, "checkpointer", None) is True else "anew"
 
 
 def _edges(builder: AnyStateGraph) -> dict[str, list[Write]]:

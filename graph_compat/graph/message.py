@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
+from flowfn.lazy import lazily
 from graph_compat.graph.state import StateGraph
 from graph_compat.langchain.messages import coerced, id_of, identify, ids_of, is_removal
 from graph_compat.langchain.tokens import tell
@@ -22,6 +23,14 @@ else:
     AnyMessage = Messages = Any
 
 __all__ = ["REMOVE_ALL_MESSAGES", "MessageGraph", "Messages", "MessagesState", "add_messages"]
+
+# What programs also import from here.
+__getattr__, __dir__ = lazily(
+    __name__,
+    dict.fromkeys(
+        ("BaseMessage", "BaseMessageChunk", "RemoveMessage", "convert_to_messages"), "langchain_core.messages"
+    ),
+)
 
 Format = Literal["langchain-openai"] | None
 

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 def drawn(graph: CompiledStateGraph[Any, Any, Any, Any], xray: int | bool = False) -> Graph:
     """The picture of a graph; with `xray`, of so many levels of the graphs in its nodes."""
-    inner = dict(graph.get_subgraphs())
-
-    def inside(name: str, left: int | bool) -> Graph | None:
-        found = inner.get(name)
-        return None if found is None or not hasattr(found, "builder") else drawn(found, left)
-
-    return picture(described(graph), xray, inside)
+    return picture(described(graph), xray, graph._drawn_in)
 
 
 def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:

@@ -67,6 +67,7 @@ __getattr__, __dir__ = lazily(
         **dict.fromkeys(("Command", "Send", "TracePolicy"), "graph_compat.types"),
         "NodeInputT": "graph_compat.typing",
         "StateNode": "graph_compat.graph.action",
+        **dict.fromkeys(("Runnable", "RunnableConfig"), "langchain_core.runnables"),
     },
 )
 

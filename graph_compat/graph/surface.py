@@ -19,6 +19,7 @@ from graph_compat.types import All
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
 
 if TYPE_CHECKING:
+    from flowfn.drawing import Graph
     from flowfn.invocation import Setup
     from flowfn.pregel import Program
 
@@ -189,6 +190,11 @@ class Surface(AsRunnable, Workflow[Any, Any]):
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """`clear_cache` for asyncio."""
         self.clear_cache(nodes)
+
+    def _drawn_in(self, node: str, xray: int | bool) -> Graph | None:
+        """The picture of the graph in a node; None where there is none."""
+        found = dict(self.get_subgraphs()).get(node)
+        return found.get_graph(xray=xray) if isinstance(found, Surface) else None
 
     def _graph_in(self, node: str) -> Workflow[Any, Any] | None:
         found = self._program.nodes.get(node)

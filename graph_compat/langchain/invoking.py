@@ -79,11 +79,10 @@ async def aadded_up(pieces: AsyncIterable[Any]) -> Any:
 def _steps(runnable: Any, config: dict[str, Any] | None) -> Sequence[tuple[Any, dict[str, Any] | None]]:
     """The runnables to run one after another, each with its configuration: several where a sequence is listened to."""
     callbacks = None if config is None else config.get("callbacks")
-    if config is None or callbacks is None or not callbacks.handlers or not _is_sequence(runnable):
+    if config is None or callbacks is None or not callbacks.handlers or not (steps := steps_of(runnable)):
         return [(runnable, config)]
     return [
-        (step, {**config, "callbacks": _of_step(callbacks, number)})
-        for number, step in enumerate(runnable.steps, 1)
+        (step, {**config, "callbacks": _of_step(callbacks, number)}) for number, step in enumerate(steps, 1)
     ]
 
 
@@ -95,10 +94,13 @@ def _of_step(callbacks: Any, number: int) -> Any:
     return own
 
 
-def _is_sequence(runnable: Any) -> bool:
+def steps_of(runnable: Any) -> Sequence[Any]:
+    """The runnables of a sequence; none of anything else."""
+    if not is_loaded():
+        return ()
     from langchain_core.runnables import RunnableSequence
 
-    return isinstance(runnable, RunnableSequence)
+    return runnable.steps if isinstance(runnable, RunnableSequence) else ()
 
 
 def _unheard() -> NodeConfig | None:

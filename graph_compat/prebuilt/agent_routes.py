@@ -66,14 +66,14 @@ def connect(builder: Any, routes: Routes) -> None:
         builder.add_edge(last, routes.end)
         return
     back = [routes.start] if routes.hooked else []
-    _branch(builder, last, routes.after_model, ["tools", *back, routes.end])
+    name = "post_model_hook_router" if routes.hooked else "should_continue"
+    _branch(builder, last, name, routes.after_model, ["tools", *back, routes.end])
     if routes.direct:
-        _branch(builder, "tools", routes.after_tools, [routes.start, END])
+        _branch(builder, "tools", "route_tool_responses", routes.after_tools, [routes.start, END])
     else:
         builder.add_edge("tools", routes.start)
 
 
-def _branch(builder: Any, source: str, path: Callable[[Any], Any], ends: list[str]) -> None:
-    """A conditional edge whose function takes no time."""
-    name = path.__name__
+def _branch(builder: Any, source: str, name: str, path: Callable[[Any], Any], ends: list[str]) -> None:
+    """A conditional edge whose function takes no time; callbacks are told of it by LangGraph's name."""
     builder.branches[source][name] = BranchSpec(immediate(path, name, path), {end: end for end in ends})

@@ -81,6 +81,12 @@ _also_here, _ = lazily(
         "Runtime": "graph_compat.runtime",
         "ToolCallWithContext": "graph_compat.prebuilt.tool_node",
         "add_messages": "graph_compat.graph.message",
+        "BaseChatModel": "langchain_core.language_models",
+        **dict.fromkeys(
+            ("AIMessage", "BaseMessage", "SystemMessage", "ToolMessage"), "langchain_core.messages"
+        ),
+        **dict.fromkeys(("Runnable", "RunnableConfig"), "langchain_core.runnables"),
+        "BaseTool": "langchain_core.tools",
     },
 )
 """What programs also import from here."""

@@ -84,6 +84,9 @@ __getattr__, __dir__ = lazily(
         "GraphBubbleUp": "graph_compat.errors",
         "REMOVE_ALL_MESSAGES": "graph_compat.graph.message",
         "TOOL_MESSAGE_BLOCK_TYPES": "graph_compat.prebuilt.tool_results",
+        **dict.fromkeys(("AIMessage", "RemoveMessage", "ToolMessage"), "langchain_core.messages"),
+        "RunnableConfig": "langchain_core.runnables",
+        **dict.fromkeys(("BaseTool", "InjectedToolArg", "ToolException"), "langchain_core.tools"),
     },
 )
 

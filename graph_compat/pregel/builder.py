@@ -131,7 +131,7 @@ class NodeBuilder:
             tuple(self._triggers),
             tuple(self._actions),
             tuple(self._writes),
-            tuple(self._tags),
+            list(self._tags),
             dict(self._metadata),
             tuple(self._retry),
             self._cache,

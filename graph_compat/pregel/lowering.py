@@ -152,8 +152,9 @@ def _node(given: Description, name: str, node: PregelNode) -> Node:
         _itself,
         on_error=given.handlers.get(name),
         timeout=node.timeout,
-        metadata={"tags": list(node.tags), **node.metadata} if node.tags else node.metadata,
+        metadata=node.metadata,
         tags=tuple(node.tags),
+        nested=step.action.nested,
     )
 
 

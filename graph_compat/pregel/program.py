@@ -168,10 +168,10 @@ class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
         return self._type_of(self.output_channels, "ValueType")
 
     def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
-        """The picture of the program: which node writes what another one runs on."""
+        """The picture of the program: which node writes what another one runs on; with `xray` as a graph's."""
         from graph_compat.pregel.picturing import drawn
 
-        return drawn(self._description)
+        return drawn(self._description, xray, self._drawn_in)
 
     async def aget_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """`get_graph` for asyncio."""

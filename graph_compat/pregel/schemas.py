@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 
 def model_of_channels(names: str | Sequence[str], types: Mapping[str, Any], title: str) -> type[BaseModel]:
-    """A model of one channel's value, or of a mapping of several, none of which has to be there."""
+    """A model of one channel's value, or of a mapping of several, none of which has to be there; a model is its own."""
     from pydantic import ConfigDict, RootModel, create_model
 
+    if isinstance(names, str) and hasattr(types[names], "model_validate"):
+        return cast("type[BaseModel]", types[names])
     if isinstance(names, str):
         root: Any = RootModel
         base = root[types[names]]

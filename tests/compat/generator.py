@@ -61,6 +61,7 @@ class Node:
     asks: int = 0
     fails: int = 0
     attempts: int = 1
+    cached: bool = False
     form: str = "dict"
     writes: list[str] = field(default_factory=lambda: ["x"])
     goto: list[Target] = field(default_factory=list)
@@ -207,7 +208,7 @@ class _Draw:
         return Sent(name, self.happens(0.5)) if name != "__end__" and self.happens(0.3) else name
 
     def node(self, name: str, names: list[str], keys: list[str], levels: int) -> Node:
-        node = Node(name, defers=self.happens(0.1))
+        node = Node(name, defers=self.happens(0.1), cached=self.happens(0.1))
         if levels and self.happens(0.4):
             node.graph, node.calls = self.graph(name, levels - 1), self.one(0, 0, 1, 1, 2)
         node.asks = self.one(1, 1, 2) if self.happens(0.15) else 0
@@ -284,6 +285,18 @@ def _restrict(made: Program) -> None:
             node.schema = "typed"
         if node.graph is not None:
             node.attempts, node.fails = 1, 0  # a parent's retry keeps its children's results
+    for part in parts[1:]:
+        for node in part.nodes.values():
+            node.cached = False  # nested graphs use the cache around
+    for node in [node for node in nodes if node.cached]:
+        node.cached = node.graph is None  # a cache tells functions apart, and that of a graph is its own
+        node.says = (
+            node.says and not node.cached
+        )  # whether a result is there for the next superstep is chance
+    if any(node.cached for node in nodes):
+        _without_sends(made, nodes)  # equal calls at once run once
+        for options in [options for options in calls if "stream_mode" in options]:
+            options["stream_mode"] = _without_tasks(options["stream_mode"])
     if fails:
         for node in nodes:
             node.asks = 0  # an answered question is closed, and so is a failure that was made good
@@ -320,6 +333,8 @@ def _restrict(made: Program) -> None:
     for part in parts:
         if part.checkpointer is False:
             part.stops = {}  # no run of it gets beyond
+            for node in part.nodes.values():
+                node.asks = min(node.asks, 1)  # a second question is asked again, whatever the answer
             for node in nodes:
                 node.calls = min(
                     node.calls, 1
@@ -343,6 +358,13 @@ def _restrict(made: Program) -> None:
             del options["durability"]  # durability exit keeps what finished
         if made.graph.joins and operation.as_node is None:
             operation.as_node = next(iter(made.graph.nodes))  # a node isn't ambiguous with itself
+
+
+def _without_tasks(modes: str | list[str]) -> str | list[str]:
+    """A cached task ends too."""
+    if isinstance(modes, str):
+        return "updates" if modes in ("tasks", "debug") else modes
+    return [mode for mode in modes if mode not in ("tasks", "debug")] or ["updates"]
 
 
 def _only_whole_runs(made: Program, nodes: list[Node]) -> None:

@@ -47,8 +47,9 @@ def library(name: str) -> SimpleNamespace:
     """What a program uses of LangGraph, or of graph_compat."""
     names = {
         "graph": ("StateGraph", "add_messages"),
-        "types": ("Command", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
+        "types": ("CachePolicy", "Command", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
         "checkpoint.memory": ("InMemorySaver",),
+        "cache.memory": ("InMemoryCache",),
         "config": ("get_stream_writer",),
     }
     modules = {path: importlib.import_module(f"{name}.{path}") for path in names}
@@ -84,7 +85,8 @@ class Player:
             await self.shown("history", self.past(config))
         if self.tasks > TASKS:
             raise Incomparable
-        self.t.note("tasks", self.tasks)
+        if not any(node.cached for node in self.program.graph.nodes.values()):
+            self.t.note("tasks", self.tasks)
 
     # -- graphs -----------------------------------------------------------------------------------
 
@@ -97,10 +99,12 @@ class Player:
             retry = library.RetryPolicy(
                 initial_interval=0, jitter=False, max_attempts=node.attempts, retry_on=Exception
             )
+            cache = library.CachePolicy(key_func=str)  # what LangGraph pickles of equal states may differ
             builder.add_node(
                 name,
                 self.action(node),
                 defer=node.defers,
+                cache_policy=cache if node.cached else None,
                 retry_policy=retry if node.attempts > 1 else None,
                 input_schema=None if node.reads is None else self.schema(node.schema, node.reads),
             )
@@ -110,7 +114,8 @@ class Player:
             builder.add_edge(sources, end)
         for router in graph.routers:
             self.route(builder, router)
-        return builder.compile(checkpointer=checkpointer, **graph.stops)
+        cache = library.InMemoryCache() if any(node.cached for node in graph.nodes.values()) else None
+        return builder.compile(checkpointer=checkpointer, cache=cache, **graph.stops)
 
     def schema(self, kind: str, keys: list[str]) -> Any:
         hints: dict[str, Any] = {

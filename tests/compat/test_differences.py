@@ -59,6 +59,7 @@ INSTEAD = {
     Name("failures", "a_task_that_is_cancelled_for_a_failure"): "('waits', None)",
     Name("failures", "durability_exit_and_a_failure"): "result={'x': ['b']}",
     Name("golden", "entrypoint_streams"): "stream: None\n  : {'a': 'z', 'prev': None, 'r': [11, 12]}",
+    Name("humans", "questions_in_turn_of_a_graph_that_stores_nothing"): "invoke: {'x': ['1', '2']}",
     Name("humans", "an_answer_by_id_in_a_subgraph_that_stores_nothing"): "invoke: {'x': ['i', 'i', '!']}",
     Name("streaming", "parents_of_checkpoints_that_are_kept_at_the_end"): "chain: True",
     Name("humans", "an_answer_by_id_after_one_by_value"): "value='three?'",
@@ -93,6 +94,8 @@ INSTEAD = {
     Name("subgraphs", "graph_in_an_entrypoint"): ": (('ask_graph:<U0>',), {'s': {'x': ['s']}})",
     Name("surface", "parameters_of_graphs"): "('on_busy', None)",
     Name("surface", "parameters_of_types"): "('stop', None)",
+    Name("time_travel", "an_end_at_an_old_checkpoint"): "state: StateSnapshot(values={'x': ['i', 'a']},\n"
+    "              next=(),",
     Name("time_travel", "replay_of_the_end"): "'<U2>', 'checkpoint_ns': '', 'thread_id': '1'}},\n"
     "               metadata={'parents': {}, 'source': 'input', 'step': -1}",
     Name(

@@ -228,6 +228,26 @@ def test_a_class_that_is_left_out_can_be_inherited_from() -> None:
         derived()
 
 
+LANGCHAINS = {
+    "config": "RunnableConfig",
+    "graph.message": "BaseMessage BaseMessageChunk RemoveMessage convert_to_messages",
+    "graph.state": "Runnable RunnableConfig",
+    "prebuilt.chat_agent_executor": "AIMessage BaseChatModel BaseMessage BaseTool Runnable RunnableConfig SystemMessage"
+    " ToolMessage",
+    "prebuilt.tool_node": "AIMessage BaseTool InjectedToolArg RemoveMessage RunnableConfig ToolException ToolMessage",
+}
+"""Names of LangChain's that programs import from a module of LangGraph's that uses them."""
+
+
+@pytest.mark.parametrize("path", LANGCHAINS)
+def test_langchains_names_are_where_programs_import_them_from(path: str) -> None:
+    """They are LangChain's own."""
+    names = LANGCHAINS[path].split()
+    assert [OURS.find(f"{path}.{name}") for name in names] == [
+        THEIRS.find(f"{path}.{name}") for name in names
+    ]
+
+
 def test_what_takes_less_is_seen() -> None:
     """A parameter that's absent, moved, required, or of another default, isn't one that takes as much."""
 

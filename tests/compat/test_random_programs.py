@@ -59,7 +59,8 @@ def test_programs_have_everything_in_them() -> None:
     assert {part.schema for part in nested} == {"typed", "dataclass", "pydantic"}
     assert {part.checkpointer for part in nested} == {None, True, False}
     assert all(
-        any(getattr(node, has) for node in nodes) for has in ("asks", "fails", "defers", "parent", "calls")
+        any(getattr(node, has) for node in nodes)
+        for has in ("asks", "fails", "cached", "defers", "parent", "calls")
     )
     assert any(part.joins for part in nested)
     assert all(any(getattr(part, has) is not None for part in nested) for has in ("input", "output"))

@@ -107,6 +107,26 @@ def test_errors_come_back(executor: Executor) -> None:
     assert raised.value.args == ("card", 3)
 
 
+@pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "asyncio"])
+def test_a_stop_iteration_from_a_worker_says_whose_it_is(processes: ProcessExecutor, is_async: bool) -> None:
+    """No coroutine can raise it, so that it comes as a `RuntimeError`, as it does from a thread."""
+
+    @local(executor=processes)
+    def first(items: list[int]) -> int:
+        return next(iter(items))
+
+    @entrypoint(checkpointer=MemorySaver())
+    def blocking() -> int:
+        return first([]).result()
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def waiting() -> int:
+        return await first([])
+
+    with pytest.raises(RuntimeError, match="'first' raised StopIteration"):
+        asyncio.run(waiting()) if is_async else blocking()
+
+
 def test_async_tasks(executor: Executor) -> None:
     """A coroutine function runs on a loop of the worker's, and the caller's loop goes on meanwhile."""
 

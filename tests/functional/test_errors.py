@@ -196,6 +196,34 @@ def test_any_exception_can_be_a_tasks(world: World) -> None:
     assert world.invoke(wf, thread_id="t") == 7
 
 
+def test_an_error_that_was_acted_on_is_final_at_once(world: World) -> None:
+    """G1: what is recorded while the call runs that a caught error led to, were the process to die in it, says so."""
+    failures = [True]
+
+    @world.task
+    async def reserve(item: str) -> str:
+        if failures:
+            failures.pop()
+            raise LookupError(item)
+        return f"{item} reserved"
+
+    @world.task
+    async def refund(item: str) -> str:
+        if order.thread("died").status is None:
+            order.thread("t").fork(thread_id="died")
+        return f"{item} refunded"
+
+    @world.entrypoint
+    async def order(item: str) -> str:
+        try:
+            return await world.value(reserve(item))
+        except LookupError:
+            return await world.value(refund(item))
+
+    assert world.invoke(order, "desk", thread_id="t") == "desk refunded"
+    assert world.do(order.thread("died"), "resume") == "desk refunded"
+
+
 class Exhausted(StopIteration):
     """What a user derives from it is one too."""
 

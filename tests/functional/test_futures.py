@@ -37,6 +37,35 @@ def test_our_futures_serve_concurrent_futures(sync_world: World) -> None:
     assert world.invoke(wf) == [[2, 4], [10], [6, 8], [12], []]
 
 
+def test_a_future_that_is_taken_for_its_value_is_told_of(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A test, or a text, of a future whose result nobody looks at is a forgotten `.result()`: the log says where."""
+
+    @world.task
+    async def is_allowed(x: int) -> bool:
+        return x > 1
+
+    @world.entrypoint
+    async def forgetful() -> str:
+        return f"granted {len(f'{is_allowed(1)}') > 1}" if is_allowed(0) else "denied"
+
+    @world.entrypoint
+    async def careful(wanted: bool) -> bool | None:
+        future = is_allowed(2) if wanted else None
+        if future:
+            print(future, f"{future!r}", {future: 1}[future])
+            return await world.value(future)
+        return None
+
+    assert world.invoke(careful, True) is True
+    assert caplog.messages == []
+    assert world.invoke(forgetful) == "granted True"
+    (message,) = caplog.messages
+    assert message.startswith(f"{__file__}:")
+    assert message.endswith("Write .result() or await")
+
+
 def test_our_futures_serve_asyncio(async_world: World) -> None:
     """Futures go into `asyncio.gather`, `asyncio.wait_for` and task groups as any awaitable does."""
     import asyncio

@@ -12,6 +12,7 @@ from flowfn import (
     Thread,
     UnknownCheckpoint,
     UnknownThread,
+    gather,
     interrupt,
 )
 from graph_compat.graph import START, StateGraph
@@ -207,6 +208,80 @@ def test_a_fork_of_a_waiting_run_waits_for_the_same(world: World) -> None:
     assert world.do(thread.fork(), "resume", "perhaps") == [1, "perhaps"]
     assert world.do(thread, "resume", {question.id: "yes"}) == [1, "yes"]
     assert world.ran == [1]
+
+
+def nesting(world: World, *names: str, fails: bool = False) -> Any:
+    """A workflow of some that run inside it side by side, each a task and then a question, or an error at first."""
+    tried: list[str] = []
+
+    @world.task
+    async def note(name: str) -> str:
+        world.ran.append(name)
+        return name
+
+    @world.entrypoint(name="inner")
+    async def inner(name: str) -> list[Any]:
+        noted = await world.value(note(name))
+        tried.append(name)
+        if fails and len(tried) == 1:
+            raise ConnectionError(name)
+        return [noted, interrupt(f"{name}?")]
+
+    @world.task
+    async def consult(name: str) -> list[Any]:
+        return (await inner(name)) if world.is_async else inner(name)
+
+    @world.entrypoint
+    async def wf() -> list[Any]:
+        return await world.value(gather([consult(name) for name in names]))
+
+    return wf
+
+
+def test_a_fork_waits_for_what_nested_runs_ask(world: World) -> None:
+    """It shows their questions under ids of its own, takes answers at once, and repeats nothing that they had done."""
+    thread = nesting(world, "ann", "bob").thread("t")
+    asked_first = {question.value: question.id for question in questions(world.do(thread, "invoke"))}
+    fork = thread.fork()
+    own = {question.value: question.id for question in fork.state.interrupts}
+    assert sorted(own) == ["ann?", "bob?"]
+    assert not {*own.values()} & {*asked_first.values()}
+    assert asked(world.do(fork, "resume", {own["bob?"]: "no"})) == ["ann?"]
+    again = fork.fork()
+    assert world.do(again, "resume", "maybe") == [["ann", "maybe"], ["bob", "no"]]
+    assert world.do(fork, "resume", "perhaps") == [["ann", "perhaps"], ["bob", "no"]]
+    answers = {asked_first["ann?"]: "yes", asked_first["bob?"]: "yes"}
+    assert world.do(thread, "resume", answers) == [["ann", "yes"], ["bob", "yes"]]
+    assert sorted(world.ran) == ["ann", "bob"]
+
+
+def test_a_fork_of_a_failed_nested_run_goes_on(world: World) -> None:
+    """What nested runs had done before an error is copied as well."""
+    thread = nesting(world, "ann", fails=True).thread("t")
+    with pytest.raises(ConnectionError):
+        world.do(thread, "invoke")
+    fork = thread.fork()
+    assert asked(world.do(fork, "resume")) == ["ann?"]
+    assert world.do(fork, "resume", "yes") == [["ann", "yes"]]
+    assert world.ran == ["ann"]
+
+
+def test_a_fork_of_a_graph_waits_for_what_its_subgraphs_ask() -> None:
+    """It takes the answer at once, and runs no finished node of a nested graph again."""
+    ran: list[str] = []
+
+    def note(state: str) -> str:
+        ran.append("note")
+        return state
+
+    inner = StateGraph(str).add_node("note", note).add_node("ask", lambda state: interrupt("sure?"))
+    subgraph = inner.add_edge(START, "note").add_edge("note", "ask").compile()
+    outer = StateGraph(str).add_node("sub", subgraph).add_edge(START, "sub")
+    thread = outer.compile(checkpointer=MemorySaver()).thread("t")
+    thread.invoke("x")
+    fork = thread.fork()
+    assert fork.resume("no") == "no"
+    assert (thread.resume("yes"), ran) == ("yes", ["note"])
 
 
 def test_a_fork_from_an_older_checkpoint(world: World) -> None:

@@ -25,7 +25,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -890,6 +890,13 @@ class TestNames:
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert run.stdout.strip() == "script.work"
+
+    def test_a_script_may_have_any_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A file's name that isn't UTF-8 is escaped: no database keeps what Python makes of it."""
+        script = ModuleType("__main__")
+        script.__file__ = os.fsdecode(b"/srv/caf\xe9.py")
+        monkeypatch.setitem(sys.modules, "__main__", script)
+        assert qualified_name(script) == r"caf\udce9"
 
 
 class TestRender:

@@ -142,6 +142,8 @@ def test_a_view_is_a_mapping_of_what_is_available():
         (lambda: program([node("a", ["nope"])], TWO), "Subscribed channel 'nope' not in known channels"),
         (lambda: program([node("__error__")], TWO), "Node name '__error__' is reserved"),
         (lambda: program([], {"__input__": LastValue()}), "Channel name '__input__' is reserved"),
+        (lambda: program([node("\udce9")], TWO), r"Node name '\\udce9' has a lone surrogate"),
+        (lambda: program([], {"\udce9": LastValue()}), r"Channel name '\\udce9' has a lone surrogate"),
         (lambda: program([], TWO, output_channels=("nope",)), "Output channel 'nope' not in known channels"),
         (lambda: program([], TWO, input_channels=("in",)), "None of the input channels"),
         (lambda: program([], TWO, sends="in"), "Sends channel 'in' must be a Topic"),
@@ -150,7 +152,7 @@ def test_a_view_is_a_mapping_of_what_is_available():
     ],
 )
 def test_a_program_that_cannot_work_is_refused_when_defined(build, message):
-    """Unknown and reserved names are errors of the definition, not of a run."""
+    """Unknown names, reserved ones and such as no database keeps are errors of the definition, not of a run."""
     with pytest.raises(ValueError, match=message):
         build()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -265,6 +266,23 @@ def test_a_file_that_a_body_writes(check: Check, tmp_path: Path) -> None:
     said = failure(check, shop.writes_a_file, str(tmp_path / "charges"))
     assert shop.line_of_bug("writes_a_file") in said
     assert "writes to" in said
+
+
+@EACH
+def test_what_python_keeps_of_a_class_is_no_effect(check: Check) -> None:
+    """Whoever takes an object apart, to copy or to store it, has `copyreg` keep the names of its slots in its class."""
+
+    class Receipt:
+        __slotnames__: list[str]
+
+    @entrypoint
+    def body(customer: str) -> str:
+        receipt = copy(Receipt())
+        del Receipt.__slotnames__  # as in a process that has yet to take one apart
+        return f"{type(receipt).__name__} of {customer}"
+
+    report = check(body, "ada")
+    assert getattr(report, "answer", report) == "Receipt of ada"
 
 
 @EACH

@@ -30,6 +30,8 @@ def second(state: State) -> dict[str, Any]:
 
 
 class Speaker:
+    steps = 1  # not those of a sequence of runnables
+
     def __call__(self, state: State) -> dict[str, Any]:
         return {"x": ["callable"]}
 

@@ -366,6 +366,21 @@ async def a_question_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
     t.note("ran", ran)
 
 
+@differs("each question of a graph that stores nothing is answered")
+async def questions_in_turn_of_a_graph_that_stores_nothing(t: Trace) -> None:
+    """The second question of its node takes its answer, as the first one does."""
+    sub = edges(nodes(t, StateGraph(State), ask=_ask("one?", "two?")), ". ask .").compile(checkpointer=False)
+
+    async def called(state: State) -> Any:
+        return await t.call(sub, "invoke", state)
+
+    for node in (sub, t.node(called)):
+        graph = _saved(edges(StateGraph(State).add_node("sub", node), ". sub ."))
+        await t.invoke(graph, {"x": []}, ONE)
+        for answer in ("1", "2"):
+            await t.invoke(graph, Command(resume=answer), ONE)
+
+
 @differs("an answer by id reaches a graph that stores nothing")
 async def an_answer_by_id_in_a_subgraph_that_stores_nothing(t: Trace) -> None:
     """The answer goes to the question of that id."""

@@ -357,10 +357,10 @@ async def a_timeout(t):
 
 
 async def tags_and_metadata(t):
-    """`meta` gives the node's runs tags and metadata."""
+    """`meta` gives the node's runs tags and metadata, with those that the caller gives."""
 
     def look(value, config):
-        return [config["tags"], config["metadata"]["team"]]
+        return [config["tags"], config["metadata"]["team"], config["metadata"].get("tags")]
 
     node = NodeBuilder().subscribe_only("a").do(t.node(look)).write_to("b").meta("one", "two", team="red")
     app = Pregel(
@@ -370,6 +370,9 @@ async def tags_and_metadata(t):
         output_channels="b",
     )
     await t.stream(app, 1, stream_mode=["values", "tasks"])
+    await t.stream(
+        app, 1, {"tags": ["mine"], "metadata": {"who": "me"}}, stream_mode=["values", "tasks", "debug"]
+    )
 
 
 async def subscriptions_are_checked(t):

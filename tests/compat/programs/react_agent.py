@@ -366,6 +366,27 @@ async def steps_run_out(t):
             await _talk(t, agent, {"messages": [("user", "x")]}, {"recursion_limit": limit})
 
 
+async def routers_have_names(t):
+    """Callbacks are told of an agent's routers."""
+    routers = ("should_continue", "post_model_hook_router", "route_tool_responses")
+
+    class Told(BaseCallbackHandler):
+        def on_chain_start(self, _, __, *, name, **rest):
+            if name in routers:
+                told.append(name)
+
+    @tool(return_direct=True)
+    def final(a: int) -> str:
+        """Final."""
+        return f"final {a}"
+
+    for hook in (None, t.node(lambda state: {})):
+        told: list[str] = []
+        agent = create_react_agent(script([("final", {"a": 1})]), [final], post_model_hook=hook)
+        await t.invoke(agent, {"messages": [("user", "x")]}, {"callbacks": [Told()]})
+        t.note("told", told[-2:])
+
+
 async def tools_return_directly(t):
     """The answer of such a tool is the last word."""
 

@@ -15,6 +15,7 @@ from langgraph.channels import (
     UntrackedValue,
 )
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps
 from langgraph.types import Overwrite
@@ -551,6 +552,23 @@ async def delta_channels_that_nobody_wrote(t: Trace) -> None:
     await t.stream(graph, {"n": 1}, ONE, stream_mode="values")
     states = await t.call(graph, "get_state_history", ONE) if not t.asyncio else graph.aget_state_history(ONE)
     t.note("values", [s.values async for s in states] if t.asyncio else [s.values for s in states])
+
+
+async def models_of_a_graph(t: Trace) -> None:
+    """Models have the graph's name; an output has the keys that were written; a pydantic input is its own."""
+
+    @entrypoint()
+    def workflow(given: Model) -> Model:
+        return given
+
+    graphs: list[Any] = [workflow]
+    for schema in (Plain, Model, int):
+        builder = edges(StateGraph(schema).add_node("a", lambda state: None), ". a .")
+        graphs += [builder.compile(), builder.compile(name="named")]
+    for graph in graphs:
+        t.note("names", [graph.get_input_schema().__name__, graph.get_output_schema().__name__])
+    for graph in graphs[:-2]:
+        t.note("output", graph.get_output_schema().model_json_schema())
 
 
 async def json_schemas_of_optional_keys(t: Trace) -> None:

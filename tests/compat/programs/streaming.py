@@ -147,6 +147,14 @@ async def output_keys(t):
     await t.invoke(graph, {"x": ["i"]}, output_keys=["nope"])
 
 
+async def checkpoints_of_some_output_keys(t):
+    """`output_keys` leaves checkpoints whole, in `debug` too."""
+    graph = chain(t, "a", schema=Wide).compile(checkpointer=InMemorySaver())
+    for keys in (["y"], "y", []):
+        for mode in ("checkpoints", "debug"):
+            await t.stream(graph, {"x": ["i"], "y": "y"}, ONE, output_keys=keys, stream_mode=mode)
+
+
 async def updates_of_nothing(t):
     """A node that writes nothing has an update of None, and makes no values."""
 

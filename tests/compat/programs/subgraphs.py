@@ -2,8 +2,10 @@
 
 import asyncio
 import operator
+from types import SimpleNamespace
 from typing import Annotated, TypedDict
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
@@ -322,6 +324,53 @@ async def subgraph_whose_invoke_was_replaced(t):
 
     sub.invoke, sub.ainvoke = lambda state, config=None, **options: {"x": ["replaced"]}, on_loop
     await t.invoke(graph, {"x": ["i"]})
+
+
+async def graphs_that_code_names(t):
+    """A graph that a node's code names, also in an object, or that is in its chain, is nested in it."""
+    graph = chain(t, "a", ("ask", t.node(lambda state: {"x": [interrupt("?")]}))).compile()
+    holder = SimpleNamespace(inner=SimpleNamespace(graph=graph), other=lambda state: {"x": ["other"]})
+
+    async def names(state):
+        return await t.call(graph, "invoke", state)
+
+    async def names_in_an_object(state):
+        return await t.call(holder.inner.graph, "invoke", state)
+
+    async def names_something_else(state):
+        return holder.other(state)
+
+    async def workflow(state):
+        return await t.call(graph, "invoke", state)
+
+    in_nodes = [
+        chain(t, ("node", node)).compile(checkpointer=InMemorySaver())
+        for node in [
+            *map(t.node, (names, names_in_an_object, names_something_else)),
+            RunnableLambda(dict) | graph,
+        ]
+    ]
+    for each in (*in_nodes, entrypoint(checkpointer=InMemorySaver())(t.node(workflow))):
+        t.note("nested", [name for name, _ in each.get_subgraphs()])
+        t.note("drawn", len(each.get_graph(xray=True).nodes))
+        await t.stream(each, {"x": []}, THREAD, stream_mode="checkpoints")
+        await t.state(each, THREAD, subgraphs=True)
+
+
+async def graphs_that_name_themselves(t):
+    """A graph isn't nested in itself."""
+
+    def node(state):
+        return again.invoke(state) if len(state["x"]) > 3 else {"x": ["end"]}
+
+    @entrypoint()
+    def workflow(state):
+        return workflow.invoke(state) if len(state["x"]) > 3 else state
+
+    again = chain(t, ("node", node)).compile()
+    for each in (again, workflow):
+        t.note("nested", [name for name, _ in each.get_subgraphs(recurse=True)])
+        t.note("drawn", len(each.get_graph(xray=True).nodes))
 
 
 async def recursion_limit_of_a_subgraph(t):

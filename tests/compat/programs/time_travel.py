@@ -69,6 +69,16 @@ async def replay_of_the_end(t):
     await t.history(graph, THREAD)
 
 
+@differs("an end at an old checkpoint is an end")
+async def an_end_at_an_old_checkpoint(t):
+    """A thread that is ended where it once stood has nothing left to run, and has what it had there."""
+    graph = chain(t, "a", "b", "c")
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    old = (await t.history(graph, THREAD))[2]
+    await t.update(graph, old.config, None, as_node="__end__")
+    await t.state(graph, THREAD)
+
+
 @differs("going on from the head is no fork")
 async def going_on_from_the_head(t):
     """The configuration of a state names its checkpoint; a run that stopped there goes on from it."""

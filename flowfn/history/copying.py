@@ -1,0 +1,137 @@
+"""A thread begun as a copy of another: of a checkpoint, of what was recorded under it, and of the runs nested in that.
+
+Rule: ids are of their thread and checkpoint, so that a copy has its own: those of checkpoints are new, and those of
+tasks and questions follow from them. What a nested run remembers between calls is for its thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from flowfn.config import RunConfig
+from flowfn.described import metadata_of, to_metadata
+from flowfn.engine.answers import Pending, Place, read_pending
+from flowfn.engine.ids import task_uuid
+from flowfn.engine.ledger import Ledger
+from flowfn.engine.record import QUESTION, RUN_TASK, one_row
+from flowfn.errors import InvalidInput, UnknownCheckpoint
+from flowfn.history.changing import commit_alone
+from flowfn.history.rewinding import rewound
+from flowfn.history.state import load
+from flowfn.history.supersteps import node_tasks
+from flowfn.hosts.ids import new_id
+from flowfn.ports import (
+    UNFINISHED,
+    Begin,
+    CheckpointRow,
+    Commit,
+    Loaded,
+    Saver,
+    Status,
+    Versioned,
+    WriteRow,
+    Writes,
+)
+
+
+def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
+    """Start a thread with a copy of a checkpoint, of what was recorded under it, and of the runs nested in its calls.
+
+    Open questions are the copy's own, under other ids. With `before`, the copy is of where the last run was before it
+    made that call: an id, a name, or `name#2` for the second of that name.
+
+    Raises:
+        UnknownCheckpoint: there is nothing to copy.
+        DecryptionError: it is encrypted, and the saver has no key.
+        UnknownCall: `before` is no call of the run, or several.
+        InvalidInput: the thread exists already.
+    """
+    if saver.thread(thread) is not None:
+        raise InvalidInput(
+            f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
+        )
+    loaded = load(saver, where)
+    if loaded is None:
+        raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
+    saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
+    old = saver.thread(loaded.thread)
+    begin = None if old is None else Begin(old.workflow, old.call).on_thread()
+    status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
+    asked = [] if before is not None else read_pending(saver.serde, loaded.writes)
+    writes = loaded.writes
+    if before is not None:
+        loaded, writes = rewound(saver, loaded, before)
+        status = "cancelled"  # it goes on when it is told to, and no other call of the workflow adopts it
+    copy = _Copy(saver, thread, _nested(saver, loaded))
+    copy.add(loaded, [write for write in writes if write.task != RUN_TASK])
+    if asked and (waiting := copy.asked_alike(loaded.thread, asked)):
+        row = one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in waiting]))
+        copy.items.append(Writes("", copy.spots["", loaded.checkpoint.id][1], [row]))
+        status = "interrupted"
+    commit_alone(saver, thread, lambda lease: Commit(thread, lease, copy.items, begin, status, release=True))
+
+
+def _nested(saver: Saver, loaded: Loaded) -> dict[str, Loaded]:
+    """The last checkpoint of each run nested under a thread's head, by its namespace; under others all have ended."""
+    found: dict[str, Loaded] = {}
+    for each in saver.history(loaded.thread, None):
+        if not each.checkpoint.namespace:
+            return found if each.checkpoint.id == loaded.checkpoint.id else {}
+        found.setdefault(each.checkpoint.namespace, each)
+    return {}
+
+
+class _Copy:
+    """What a copy is made of, and where in it each checkpoint of the `nested` runs and of the one around them went."""
+
+    def __init__(self, saver: Saver, thread: str, nested: Mapping[str, Loaded]) -> None:
+        self.saver = saver
+        self.thread = thread
+        self.nested = nested
+        self.items: list[CheckpointRow | Writes] = []
+        self.spots: dict[Place, Place] = {}
+
+    def add(
+        self,
+        loaded: Loaded,
+        writes: Sequence[WriteRow],
+        namespace: str = "",
+        parents: Mapping[str, str] | None = None,
+    ) -> None:
+        """Copy a checkpoint into a namespace, with these of its rows, and the runs that were nested under it."""
+        old, id = loaded.checkpoint, new_id()
+        self.spots[old.namespace, old.id] = namespace, id
+        values = {name: Versioned(each.version, each.whole()) for name, each in old.values.items()}
+        row = replace(old, namespace=namespace, id=id, parent=None, values=values)
+        if parents is None:
+            row = replace(row, source="fork")
+        else:
+            said = to_metadata({**metadata_of(old, self.saver.serde), "parents": parents})
+            row = replace(row, metadata=self.saver.serde.dumps(said))
+        self.items += [row, Writes(namespace, id, writes)]
+        for task in _tasks(self.saver, loaded, writes):
+            was = task_uuid(loaded.thread, old.namespace, old.id, task)
+            now = task_uuid(self.thread, namespace, id, task)
+            for name, below in self.nested.items():
+                around, called, number = name.rpartition(f":{was}")
+                if called and (not number or number[1:].isdecimal()):
+                    segment = around.removeprefix(old.namespace).removeprefix("|")
+                    inside = "|".join(filter(None, [namespace, f"{segment}:{now}{number}"]))
+                    self.add(below, below.writes, inside, {**(parents or {}), namespace: id})
+
+    def asked_alike(self, thread: str, asked: Sequence[Pending]) -> list[Pending]:
+        """The questions that a run on a thread waits for, as its copy will ask them.
+
+        None where one was asked in a run that isn't copied: then the copy has to ask first.
+        """
+        if any((question.namespace, question.checkpoint) not in self.spots for question in asked):
+            return []
+        return [question.on(thread, self.thread, self.spots) for question in asked]
+
+
+def _tasks(saver: Saver, loaded: Loaded, writes: Sequence[WriteRow]) -> Iterator[str]:
+    """The tasks under a checkpoint that runs may be nested in: calls that have rows, and the nodes that are due."""
+    ledger = Ledger(writes, saver.serde)
+    yield from ledger.records
+    yield from (node.scope for node in node_tasks(loaded, ledger, saver.serde, is_last=True))
