@@ -128,13 +128,17 @@ async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: H
 
     Else the failed one would run again, should the process die in this one, and might succeed.
     """
-    if call.born <= caller.survived:
-        return
-    orders = (failed.note.order for failed, _ in reversed(caller.failures) if failed.note is not None)
-    last = next((order for order in orders if order <= call.born), 0)
-    if last > caller.survived:
+    failures, survived, is_new = caller.failures, caller.survived, False
+    while survived < len(failures):  # each is passed once: there may be as many as there are calls
+        note = failures[survived][0].note
+        if note is not None:  # else it was recorded by an earlier attempt
+            if note.order > call.born:
+                break
+            is_new = True
+        survived += 1
+    if is_new:
         await journal.write(host, journal.riders())
-        caller.survived = last
+    caller.survived = survived
 
 
 async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:

@@ -98,7 +98,7 @@ class Frame:
         self.mistaken: dict[Future[Any], str] = {}
         """The futures whose truth or text its code took before their results, and where it first did."""
         self.survived = 0
-        """Up to which number it is recorded of the errors of its calls that its code went on."""
+        """After how many of `failures` it is recorded that its code went on."""
         self.questions: list[Any] = []
         self.nested = 0
         self.newest = 0
