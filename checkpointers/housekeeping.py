@@ -22,14 +22,12 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
+    Place,
     Serializer,
     ThreadRow,
     Versioned,
     Writes,
 )
-
-Place = tuple[str, str]
-"""Where a checkpoint is within its thread: its namespace and its id."""
 
 Item = CheckpointRow | Writes
 

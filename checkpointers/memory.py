@@ -13,7 +13,7 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from checkpointers.base import CheckpointSaver
-from checkpointers.housekeeping import Place, check_retention
+from checkpointers.housekeeping import check_retention
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import (
     busy,
@@ -35,6 +35,7 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
+    Place,
     Serializer,
     Status,
     ThreadRow,

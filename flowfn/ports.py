@@ -24,6 +24,9 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 Status = Literal["running", "interrupted", "failed", "cancelled", "done"]
 """Of a thread's last run. `running` with no live owner means: it was killed."""
 
+Place = tuple[str, str]
+"""Where a checkpoint is within its thread: its namespace and its id."""
+
 UNFINISHED: tuple[Status, ...] = ("running", "interrupted", "failed")
 
 configurable_here: ContextVar[Mapping[str, Any]] = ContextVar(

@@ -14,7 +14,6 @@ from checkpointers.encrypted.known import Known
 from checkpointers.encrypted.places import Tags, tags_of
 from checkpointers.encrypted.sealing import CALLS, Sealing
 from checkpointers.group_commit import Refusals
-from checkpointers.housekeeping import Place
 from checkpointers.opening import Target, open_saver
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import place
@@ -26,6 +25,7 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
+    Place,
     SourceKeeper,
     ThreadRow,
     Writes,

@@ -7,8 +7,8 @@ from typing import Any
 
 from checkpointers.foreign.methods import Methods
 from checkpointers.foreign.rows import RECORD, foreign_config
-from checkpointers.housekeeping import Place
 from checkpointers.rules import PAGE, unknown_before
+from flowfn.ports import Place
 
 
 def tuple_of(methods: Methods, thread: str, namespace: str, checkpoint: str | None) -> Any:

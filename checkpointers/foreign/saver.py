@@ -39,7 +39,6 @@ from checkpointers.foreign.rows import (
     to_native,
 )
 from checkpointers.group_commit import Refusals
-from checkpointers.housekeeping import Place
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
 from flowfn.errors import SaverError
@@ -50,6 +49,7 @@ from flowfn.ports import (
     Commit,
     Lease,
     Loaded,
+    Place,
     Serializer,
     ThreadRow,
     Writes,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from checkpointers.housekeeping import Place
 from checkpointers.leases import label
 from checkpointers.postgres.forms import HAS_VALUE, ROOM, STORED, WORDS, id_bytes, id_of, key_of, value_of
 from checkpointers.postgres.leases import HELD, held
 from checkpointers.rules import busy
+from flowfn.ports import Place
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
 

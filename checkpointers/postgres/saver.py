@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
-from checkpointers.housekeeping import Place, check_retention
+from checkpointers.housekeeping import check_retention
 from checkpointers.leases import TTL, Held, Holder, label, listed, listing
 from checkpointers.postgres import leases as postgres_leases
 from checkpointers.postgres import pruning as postgres_pruning
@@ -27,7 +27,7 @@ from checkpointers.postgres.maps import Heads, Last
 from checkpointers.postgres.schema import SCHEMA
 from checkpointers.rules import END, PAGE, lease_lost, limited, paged, tell, unknown_before
 from flowfn.errors import DatabaseUnreachable, SaverError
-from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
 from flowfn.recent import Recent

@@ -11,10 +11,10 @@ import json
 import sqlite3
 from collections.abc import Collection
 
-from checkpointers.housekeeping import Place
 from checkpointers.short_forms import long_id
 from checkpointers.sqlite.channel_maps import Bases, ChannelMap, key_of, span
 from checkpointers.sqlite.checkpoints import channel_map, columns_of, forget_keys, put
+from flowfn.ports import Place
 
 Cursor = sqlite3.Cursor
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.group_commit import GroupCommit, Refusals
-from checkpointers.housekeeping import Place, check_retention
+from checkpointers.housekeeping import check_retention
 from checkpointers.leases import Held, Holder, label, listed, listing
 from checkpointers.rules import END, busy, lease_lost, limited, paged, tell, unknown_before
 from checkpointers.sqlite import commits as sqlite_commits
@@ -26,7 +26,7 @@ from checkpointers.sqlite.heads import Heads
 from checkpointers.sqlite.schema import SCHEMA
 from checkpointers.sqlite.values import Values
 from flowfn.errors import InvalidInput, SaverError
-from flowfn.ports import Busy, Commit, Lease, Loaded, Serializer, ThreadRow
+from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.sqlite.database import Database, Fsync
 from flowfn.sqlite.errors import REFUSED, typed
 

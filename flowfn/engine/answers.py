@@ -15,7 +15,7 @@ from flowfn.engine.ids import instance_id
 from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
 from flowfn.kinds import read
-from flowfn.ports import Loaded, WriteRow, Writes
+from flowfn.ports import Loaded, Place, WriteRow, Writes
 from flowfn.values import MISSING, Answers, Interrupt
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ DEADLINE = "deadline"
 
 _DATA = (bool, int, float, str, bytes, list, dict, tuple, type(None))
 """What an answer looks like that comes from outside; objects of other classes the asking code looks at."""
-
-
-Place = tuple[str, str]
-"""A checkpoint: its namespace and its id."""
 
 
 class Pending(NamedTuple):

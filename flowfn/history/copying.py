@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from flowfn.config import RunConfig
 from flowfn.described import metadata_of, to_metadata
-from flowfn.engine.answers import Pending, Place, read_pending
+from flowfn.engine.answers import Pending, read_pending
 from flowfn.engine.ids import task_uuid
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.record import QUESTION, RUN_TASK, one_row
@@ -27,6 +27,7 @@ from flowfn.ports import (
     CheckpointRow,
     Commit,
     Loaded,
+    Place,
     Saver,
     Status,
     Versioned,
