@@ -25,6 +25,17 @@ def double(value):
     return value + value
 
 
+def one(node, kind, **options):
+    """A program of one node, from the channel `a` to `b`."""
+    return Pregel(
+        nodes={"node": node},
+        channels={"a": LastValue(kind), "b": LastValue(kind)},
+        input_channels="a",
+        output_channels="b",
+        **options,
+    )
+
+
 async def one_node(t):
     """A node reads one channel and writes another."""
     node = NodeBuilder().subscribe_only("a").do(t.node(double)).write_to("b").build()
@@ -56,12 +67,7 @@ async def an_old_name_of_the_context_schema(t):
 async def channels_by_name(t):
     """A single input or output channel is a plain value."""
     node = NodeBuilder().subscribe_only("a").do(t.node(double)).write_to("b").build()
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(int), "b": LastValue(int)},
-        input_channels="a",
-        output_channels="b",
-    )
+    app = one(node, int)
     await t.invoke(app, 4)
     await t.invoke(app, 4, output_keys=["a", "b"])
     await t.stream(app, 4, stream_mode=["values", "updates", "tasks"])
@@ -284,13 +290,7 @@ async def threads(t):
 async def interrupts(t):
     """A node of a program may ask, like any."""
     node = NodeBuilder().subscribe_only("a").do(t.node(lambda v: v + interrupt("?"))).write_to("b")
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(str), "b": LastValue(str)},
-        input_channels="a",
-        output_channels="b",
-        checkpointer=InMemorySaver(),
-    )
+    app = one(node, str, checkpointer=InMemorySaver())
     await t.stream(app, "x", THREAD, stream_mode=["values", "updates"])
     await t.state(app, THREAD)
 
@@ -307,12 +307,7 @@ async def retries(t):
 
     policy = RetryPolicy(initial_interval=0, jitter=False, retry_on=KeyError)
     node = NodeBuilder().subscribe_only("a").do(t.node(flaky)).write_to("b").add_retry_policies(policy)
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(int), "b": LastValue(int)},
-        input_channels="a",
-        output_channels="b",
-    )
+    app = one(node, int)
     await t.invoke(app, 1)
     t.note("tries", len(log))
 
@@ -326,13 +321,7 @@ async def a_cache(t):
         return value
 
     node = NodeBuilder().subscribe_only("a").do(t.node(look)).write_to("b").add_cache_policy(CachePolicy())
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(int), "b": LastValue(int)},
-        input_channels="a",
-        output_channels="b",
-        cache=InMemoryCache(),
-    )
+    app = one(node, int, cache=InMemoryCache())
     for given in (1, 1, 2):
         await t.invoke(app, given)
     t.note("ran", log)
@@ -414,24 +403,14 @@ async def programs_are_checked(t):
 async def an_unknown_target(t):
     """A write to a channel that there isn't is dropped."""
     node = NodeBuilder().subscribe_only("a").do(double).write_to("b", "nope")
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(str), "b": LastValue(str)},
-        input_channels="a",
-        output_channels="b",
-    )
+    app = one(node, str)
     await t.invoke(app, "x")
 
 
 async def attributes(t):
     """A program shows what it was made of."""
     node = NodeBuilder().subscribe_only("a").do(double).write_to("b")
-    app = Pregel(
-        nodes={"node": node},
-        channels={"a": LastValue(str), "b": LastValue(str)},
-        input_channels="a",
-        output_channels="b",
-    )
+    app = one(node, str)
     for name in (
         "name",
         "stream_mode",
