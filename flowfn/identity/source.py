@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from flowfn.began import BEGAN
 
-__all__ = ["Unit", "class_unit", "code_unit"]
+__all__ = ["Unit", "class_unit", "code_unit", "parse"]
 
 Chain = tuple[str, ...]
 """A dotted name: `helpers.clean` is `("helpers", "clean")`."""
@@ -201,7 +201,7 @@ def _index(filename: str) -> _Index | None:
 def _parse(filename: str, lines: list[str]) -> _Index | None:
     text = "".join(lines)
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
         now = compile(text, filename, "exec", dont_inherit=True) if _changed_lately(filename) else None
     except (SyntaxError, ValueError):
         return None
@@ -210,6 +210,18 @@ def _parse(filename: str, lines: list[str]) -> _Index | None:
     )  # before decorators go: the first of them is where a function begins
     _Reducer().visit(tree)
     return index
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a module.
+
+    Before Python 3.11.5 one is refused where the garbage collector runs meanwhile and somebody's error is shown, which
+    parses the lines that it shows (python/cpython#106905): then it is parsed again.
+    """
+    try:
+        return ast.parse(text)
+    except SystemError:
+        return ast.parse(text)
 
 
 def _changed_lately(filename: str) -> bool:

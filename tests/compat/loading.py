@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from flowfn.identity.source import parse
+
 from .trace import Trace, drive
 
 LANGGRAPH = "langgraph"
@@ -61,7 +63,7 @@ def mark(name: Name, decorator: str) -> str | None:
 def load(area: str, library: str) -> ModuleType:
     """The area's module on a library, under a name of its own."""
     path = DIRECTORY / f"{area}.py"
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             node.module = _prefixed(node.module or "", library)
