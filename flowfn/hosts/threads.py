@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
@@ -19,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.errors import AsyncInBlockingRun, Stopped, TaskTimeout
+from flowfn.errors import AsyncInBlockingRun, TaskTimeout
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.pace import Pace
+from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER
 from flowfn.hosts.workers import run_soon
-from flowfn.unlocked import UnlockedFuture
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
@@ -116,7 +115,7 @@ class ThreadHost:
         """Have the job run at once, on a thread of its own."""
         job = future.take()
         if job is not None:
-            run_soon(lambda: _settle(future, job))
+            run_soon(lambda: settle(future, job))
 
     def help(self, future: Future[Any]) -> None:
         frame = current_frame.get()
@@ -125,7 +124,7 @@ class ThreadHost:
             return
         self._waited = future
         if (job := future.take_here()) is not None:
-            _settle(future, job)
+            settle(future, job)
 
     def refuse_to_block(self) -> None:
         if _on_loop(self.loop):
@@ -136,7 +135,7 @@ class ThreadHost:
             await self.loop.wait_for_thread(future)
             return
         self.help(future)
-        _outcome_of(future)
+        wait_until_done(future)
 
     async def others_end(self) -> None:
         if self.loop is not None and _on_loop(self.loop):
@@ -173,10 +172,10 @@ class ThreadHost:
             else:
                 self._waited = future
                 if (job := future.take_here()) is not None:
-                    _settle(future, job)
+                    settle(future, job)
             if future.left_behind:
                 future.abandon()
-            _outcome_of(future)
+            wait_until_done(future)
 
     async def settle_within(
         self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
@@ -204,7 +203,7 @@ class ThreadHost:
         while (future := self._next()) is not None:
             job = future.take()
             if job is not None:
-                _settle(future, job)
+                settle(future, job)
             del future, job
 
     def _next(self) -> Future[Any] | None:
@@ -255,7 +254,7 @@ class ThreadHost:
             calls = frame.open_calls()
             if all(future.waiting or future.held or future.done() for future in calls):
                 with suppress(RuntimeError):  # no thread can be started: there will be another look
-                    run_soon(partial(_settle_all, [future for future in calls if future.runner is self]))
+                    run_soon(partial(settle_all, [future for future in calls if future.runner is self]))
 
     def began(self) -> None:
         """The run begins that this was made for."""
@@ -357,46 +356,11 @@ class ThreadHost:
 
     async def wait(self, future: Future[Any]) -> None:
         """Block until a future that has no job is done."""
-        _outcome_of(future)
+        wait_until_done(future)
 
     def background(self, function: Callable[[], None]) -> None:
         """Run `function`, which must not raise, beside the run."""
         run_soon(function)
-
-
-def _settle(future: Future[Any], job: Job) -> None:
-    """Run a taken job to its end on this thread, in the context that it was called in.
-
-    Also where whoever waits for it runs it in place: what it sees must not depend on who comes first.
-    """
-    context = future.context or copy_context()
-    context.run(_settle_here, future, job)
-
-
-def _settle_all(futures: Iterable[Future[Any]]) -> None:
-    """Run those that nobody has taken, one after another."""
-    for future in futures:
-        job = future.take()
-        if job is not None:
-            _settle(future, job)
-
-
-def _settle_here(future: Future[Any], job: Job) -> None:
-    try:
-        value = drive(job())
-    except Stopped:
-        future.abandon()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(value)
-
-
-def _outcome_of(future: Future[Any]) -> None:
-    try:
-        UnlockedFuture.exception(future)  # that of ours would count as somebody looking
-    except CancelledError:
-        return
 
 
 def _caller_of(future: Future[Any]) -> Frame | None:

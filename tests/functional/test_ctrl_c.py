@@ -22,7 +22,7 @@ def test_a_call_that_was_taken_and_not_begun_is_waited_for_by_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interrupted thread had taken it to run it in place; the run ends, and the next one runs it."""
-    settle = threads._settle
+    settle = threads.settle
     interrupted: list[bool] = []
 
     def once(*job: Any) -> None:
@@ -31,7 +31,7 @@ def test_a_call_that_was_taken_and_not_begun_is_waited_for_by_nobody(
             raise KeyboardInterrupt
         settle(*job)
 
-    monkeypatch.setattr(threads, "_settle", once)
+    monkeypatch.setattr(threads, "settle", once)
 
     @task
     def double(x: int) -> int:

@@ -1,0 +1,50 @@
+"""Running taken jobs on this thread, each in the context that it was called in, until their futures are settled.
+
+Rule: a job runs there also where whoever waits for it runs it in place: what it sees mustn't depend on who comes
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import CancelledError
+from contextvars import copy_context
+from typing import Any
+
+from flowfn.engine.drive import drive
+from flowfn.errors import Stopped
+from flowfn.futures import Future, Job
+from flowfn.unlocked import UnlockedFuture
+
+
+def settle(future: Future[Any], job: Job) -> None:
+    """Run a taken job to its end."""
+    context = future.context or copy_context()
+    context.run(_settle_here, future, job)
+
+
+def settle_all(futures: Iterable[Future[Any]]) -> None:
+    """Run those that nobody has taken, one after another."""
+    for future in futures:
+        job = future.take()
+        if job is not None:
+            settle(future, job)
+
+
+def _settle_here(future: Future[Any], job: Job) -> None:
+    try:
+        value = drive(job())
+    except Stopped:
+        future.abandon()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+
+
+def wait_until_done(future: Future[Any]) -> None:
+    """Block until it is, whatever came of it."""
+    try:
+        UnlockedFuture.exception(future)  # that of ours would count as somebody looking
+    except CancelledError:
+        return
