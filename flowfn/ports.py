@@ -368,8 +368,11 @@ class Host(Protocol):
         """Take the lease of a free thread together with others that are due; one that nobody waits for any more is
         given back. None where it isn't free, or leases are taken one by one."""
 
-    async def commit(self, saver: Saver, commit: Commit) -> None:
-        """Make one commit durable, together with others that are due."""
+    async def commit(self, saver: Saver, commit: Commit, settles: Any = None) -> None:
+        """Make one commit durable, together with others that are due.
+
+        `settles`: the future of the job that awaits this, if the job has nothing to do after it but to settle that.
+        """
 
     async def blocking(self, function: Any, *args: Any, undo: Any = None) -> Any:
         """Call something of ours that may block for a while.

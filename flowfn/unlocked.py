@@ -58,6 +58,16 @@ class UnlockedFuture(concurrent.futures.Future[R]):
         with first:  # the result is being written
             return slots.setdefault("late", Condition())  # type: ignore[no-any-return]
 
+    call_back: Callable[[Callable[[], None]], None] | None = None
+    """Calls the callbacks, where whoever settles it mustn't wait for them."""
+
+    def _invoke_callbacks(self) -> None:
+        call_all: Callable[[], None] = super()._invoke_callbacks  # type: ignore[misc]
+        if self.call_back is None:
+            call_all()
+        elif self._done_callbacks:
+            self.call_back(call_all)
+
     def set_result(self, result: R) -> None:
         """Settle it with a value.
 
@@ -73,7 +83,7 @@ class UnlockedFuture(concurrent.futures.Future[R]):
         if not first:
             super().set_result(result)
         elif "_done_callbacks" in self.__dict__:
-            self._invoke_callbacks()  # type: ignore[attr-defined]
+            self._invoke_callbacks()
 
     def start_done(self, result: R) -> None:
         """`set_result`, for whoever made it, while nobody else knows it: that takes no lock."""

@@ -152,7 +152,8 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
         if journal is not None and not call.rides:
             rows = write_rows(journal.serde, call, host.now())
             items = [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()]
-            await journal.write(host, items, closed=() if call.closed is None else (call.closed,))
+            closed = () if call.closed is None else (call.closed,)
+            await journal.write(host, items, closed=closed, settles=_settled_by(call))
         call.node_task.writes = call.writes
     except Exception as error:
         if journal is not None and run.root.fatal is None:
@@ -170,7 +171,14 @@ def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) 
     more = code_rows(journal.serde, call)
     if call.run.readers or call.definition.reader is not None:
         more += told_rows(journal, call, failed=channel == ERROR)
-    return journal.record(host, call.note, channel, value, call.owner, call.future, more)
+    return journal.record(
+        host, call.note, channel, value, call.owner, call.future, more, settles=_settled_by(call)
+    )
+
+
+def _settled_by(call: Call) -> Future[Any] | None:
+    """The future that a call only settles once its outcome is recorded."""
+    return call.future if call.definition.cache is None else None
 
 
 async def _with_retries(call: Call, host: Host) -> Any:

@@ -185,6 +185,7 @@ class Journal:
         owner: str,
         future: Future[Any] | None = None,
         more: Sequence[WriteRow] = (),
+        settles: Future[Any] | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Commit what came of a call, with what `more` is said of that, under the number that its note has then.
 
@@ -200,7 +201,7 @@ class Journal:
                 future.recorded(place)
 
         row = WriteRow(note.row.task, note.order, channel, data)
-        return self.append(host, note, row, *more, written=written)
+        return self.append(host, note, row, *more, written=written, settles=settles)
 
     @property
     def commits_elsewhere(self) -> bool:
@@ -238,7 +239,12 @@ class Journal:
         return [Writes("", checkpoint, [one_row(RUN_TASK, REPORT, self.serde.dumps(report.to_data()))])]
 
     def append(
-        self, host: Host, note: Note, *rows: WriteRow, written: Callable[[], None] | None = None
+        self,
+        host: Host,
+        note: Note,
+        *rows: WriteRow,
+        written: Callable[[], None] | None = None,
+        settles: Future[Any] | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Commit rows of a call, with every note that waits for a ride."""
         self._notes.pop(note.row.task, None)
@@ -253,7 +259,7 @@ class Journal:
             if written is not None:
                 written()
 
-        return self.write(host, items, written=durable)
+        return self.write(host, items, written=durable, settles=settles)
 
     def suspend(self, note: Note, waiting: bool) -> None:
         """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
@@ -288,8 +294,11 @@ class Journal:
         release: bool = False,
         written: Callable[[], None] | None = None,
         closed: Iterable[str] = (),
+        settles: Future[Any] | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Commit rows, now or when the durability says; with what is held of nested runs that are `closed` by them.
+
+        `settles`: see `Host.commit`.
 
         Raises:
             LeaseLost: another run has taken the thread over.
@@ -308,7 +317,7 @@ class Journal:
             owed = self.owed.copy()
             writing = self._commit(host, [*owed.values(), *items], status, release, written)
             return _and_then(writing, partial(self._are_paid, owed))
-        return self._commit(host, items, status, release, written)
+        return self._commit(host, items, status, release, written, settles)
 
     def _are_paid(self, owed: Iterable[str]) -> None:
         for task in owed:
@@ -325,9 +334,10 @@ class Journal:
         status: Status | None = None,
         release: bool = False,
         written: Callable[[], None] | None = None,
+        settles: Future[Any] | None = None,
     ) -> None:
         try:
-            await host.commit(self.saver, self._as_commit(items, status, release, written))
+            await host.commit(self.saver, self._as_commit(items, status, release, written), settles)
         except BaseException as error:
             self._failed(error)
             raise

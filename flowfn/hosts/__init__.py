@@ -1,7 +1,7 @@
 """How a run waits, and where its user code runs: on threads, or on an event loop.
 
 - `threads`: the blocking host. `workers` keeps idle threads, `waker` puts them on what was left waiting, as many as
-  `pace` says; `settling` runs what they take.
+  `pace` says; `settling` runs what they take, and `pipelining` records it where commits take their time.
 - `loop`: the asyncio host. `branches` of one frame's code, `apart` in contexts of their own, with `deadlines`;
   `admission` says when a run begins, `claims` gathers the leases that runs want at once, and `commits` what they write;
   `on_thread`: what blocks, beside the loop.

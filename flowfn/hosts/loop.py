@@ -292,7 +292,9 @@ class LoopHost:
             return None
         return await self._shared.claimer.claim(saver, thread, admission)
 
-    def commit(self, saver: Saver, commit: Commit) -> Coroutine[Any, Any, None]:
+    def commit(
+        self, saver: Saver, commit: Commit, settles: Future[Any] | None = None
+    ) -> Coroutine[Any, Any, None]:
         return self._shared.committer.commit(saver, commit, self._admission_to(saver))
 
     def _admission_to(self, saver: Saver) -> Admission:

@@ -6,21 +6,23 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError
 from contextvars import copy_context
 from typing import Any
 
-from flowfn.engine.drive import drive
+from flowfn.engine.drive import LEFT, drive
 from flowfn.errors import Stopped
 from flowfn.futures import Future, Job
 from flowfn.unlocked import UnlockedFuture
 
+Drive = Callable[[Coroutine[Any, Any, Any]], Any]
 
-def settle(future: Future[Any], job: Job) -> None:
-    """Run a taken job to its end."""
+
+def settle(future: Future[Any], job: Job, drive: Drive = drive) -> None:
+    """Run a taken job, to its end unless `drive` leaves it before."""
     context = future.context or copy_context()
-    context.run(_settle_here, future, job)
+    context.run(_settle_here, future, job, drive)
 
 
 def settle_all(futures: Iterable[Future[Any]]) -> None:
@@ -31,7 +33,7 @@ def settle_all(futures: Iterable[Future[Any]]) -> None:
             settle(future, job)
 
 
-def _settle_here(future: Future[Any], job: Job) -> None:
+def _settle_here(future: Future[Any], job: Job, drive: Drive) -> None:
     try:
         value = drive(job())
     except Stopped:
@@ -39,7 +41,8 @@ def _settle_here(future: Future[Any], job: Job) -> None:
     except BaseException as error:
         future.set_exception(error)
     else:
-        future.set_result(value)
+        if value is not LEFT:
+            future.set_result(value)
 
 
 def wait_until_done(future: Future[Any]) -> None:

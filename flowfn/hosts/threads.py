@@ -23,6 +23,7 @@ from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.pace import Pace
+from flowfn.hosts.pipelining import LastCommit, Pipeline
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER
 from flowfn.hosts.workers import run_soon
@@ -75,8 +76,10 @@ class ThreadHost:
         """What somebody has last begun to wait for, who takes calls too once it is done."""
         self._crowded = False
         """Whether workers are only in each other's way, and the next of them to ask for a call leaves."""
-        self._eager: bool | None = eager or loop is not None or None
-        """None until it is decided."""
+        self._eager = eager or loop is not None
+        self._knows_saver = False
+        self._pipeline: Pipeline | None = None
+        """What workers leave their commits to, if that is worth it."""
 
     # -- starting and joining attempts ----------------------------------------------------------
 
@@ -203,7 +206,8 @@ class ThreadHost:
         while (future := self._next()) is not None:
             job = future.take()
             if job is not None:
-                settle(future, job)
+                run = settle if self._pipeline is None else self._pipeline.settle
+                run(future, job)
             del future, job
 
     def _next(self) -> Future[Any] | None:
@@ -335,12 +339,22 @@ class ThreadHost:
         """None: whoever blocks claims alone."""
         return None
 
-    async def commit(self, saver: Saver, commit: Commit) -> None:
-        if self._eager is None:
-            self._eager = not saver.inline
+    async def commit(self, saver: Saver, commit: Commit, settles: Future[Any] | None = None) -> None:
+        if not self._knows_saver:
+            self._get_to_know(saver)
+        if settles is not None and self._pipeline is not None:
+            await LastCommit(saver, commit, settles)
+            return
         error = saver.commit([commit])[0]
         if error is not None:
             raise error
+
+    def _get_to_know(self, saver: Saver) -> None:
+        """Where commits take their time, calls share them, and workers don't wait for them."""
+        self._knows_saver = True
+        if not saver.inline:
+            self._eager = True
+            self._pipeline = Pipeline()
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None

@@ -1,0 +1,144 @@
+"""Commits that workers leave to another thread, while they go on to the next call: flush pipelining.
+
+Rule: a call that has only to be recorded yet is parked, and its worker is free. One thread at a time writes what is
+parked, all of it in one transaction, and settles those calls; nothing that it does there waits for a call. Where too
+many are parked, a worker writes for itself, so that not much is done of which there is no record.
+
+The name, and the case for it, are from Johnson et al., "Aether: A Scalable Approach to Logging", PVLDB 3 (2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from itertools import groupby
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.drive import Wait, drive
+from flowfn.forking import each_after_fork
+from flowfn.futures import Future, Job
+from flowfn.hosts.settling import settle
+from flowfn.hosts.workers import run_soon
+
+if TYPE_CHECKING:
+    from flowfn.ports import Commit, Saver
+
+MOST_PARKED = 256
+"""How many calls of one run wait for their records at most, and occupy no worker."""
+
+
+class LastCommit(Wait):
+    """A commit with which all is done but to settle a future."""
+
+    __slots__ = ("commit", "saver", "settles")
+
+    def __init__(self, saver: Saver, commit: Commit, settles: Future[Any]) -> None:
+        self.saver = saver
+        self.commit = commit
+        self.settles = settles
+
+    def block(self) -> BaseException | None:
+        return _errors([self])[0]
+
+
+class Pipeline:
+    """The parked calls of one host."""
+
+    def __init__(self) -> None:
+        self._begin()
+        _begun_anew_after_fork(self)
+
+    def _begin(self) -> None:
+        """Nothing is parked: in a forked child, there is nobody who would write what its parent's workers left."""
+        self._parked: list[_Call] = []
+        self._flushing = False
+        self._lock = Lock()
+
+    def settle(self, future: Future[Any], job: Job) -> None:
+        """Run a taken job on this thread to its end, or to its last commit, which another thread makes."""
+        self._go_on(_Call(future, job), None)
+
+    def _go_on(self, call: _Call, error: BaseException | None) -> None:
+        last = call.go_on(error)
+        while last is not None and not self._park(call):
+            last = call.go_on(last.block())
+
+    def _park(self, call: _Call) -> bool:
+        """Leave a call to who writes; False where it has to be written here."""
+        with self._lock:
+            if len(self._parked) >= MOST_PARKED:
+                return False
+            self._parked.append(call)
+            if self._flushing:
+                return True
+            self._flushing = True
+        try:
+            run_soon(self._flush)
+        except RuntimeError:  # no thread can be started
+            self._flush()
+        return True
+
+    def _flush(self) -> None:
+        """Write what is parked, until nothing is."""
+        while parked := self._taken():
+            for _, some in groupby(parked, key=lambda call: id(call.waits_for.saver)):
+                calls = list(some)
+                for call, error in zip(calls, _errors([call.waits_for for call in calls]), strict=True):
+                    self._go_on(call, error)
+
+    def _taken(self) -> list[_Call]:
+        """All that is parked; if nothing is, who parks next finds nobody writing."""
+        with self._lock:
+            parked, self._parked = self._parked, []
+            self._flushing = bool(parked)
+            return parked
+
+
+_begun_anew_after_fork = each_after_fork(Pipeline._begin)
+
+
+class _Call:
+    """A call on its way to its last commit, and on from there."""
+
+    __slots__ = ("_job", "_last", "future")
+
+    def __init__(self, future: Future[Any], job: Job) -> None:
+        self.future = future
+        self._job = job
+        self._last: LastCommit | None = None
+
+    def go_on(self, error: BaseException | None) -> LastCommit | None:
+        """Run it on this thread to its last commit, or to its end: None. `error`: what its last wait failed with."""
+        self._last = None
+        settle(self.future, self._job, partial(drive, error=error, leave=self._leave))
+        return self._last
+
+    def _leave(self, wait: Wait, coroutine: Coroutine[Any, Any, Any]) -> bool:
+        if not isinstance(wait, LastCommit) or wait.settles is not self.future:
+            return False
+        self._last, self._job = wait, lambda: coroutine
+        self.future.call_back = _apart
+        return True
+
+    @property
+    def waits_for(self) -> LastCommit:
+        """What it was left at."""
+        assert self._last is not None
+        return self._last
+
+
+def _errors(commits: Sequence[LastCommit]) -> Sequence[BaseException | None]:
+    """Make commits of one saver; for each, None or why it isn't made."""
+    try:
+        return commits[0].saver.commit([last.commit for last in commits])
+    except BaseException as error:
+        return [error] * len(commits)
+
+
+def _apart(callbacks: Callable[[], None]) -> None:
+    """Call what may wait for calls that are settled after this one."""
+    try:
+        run_soon(callbacks)
+    except RuntimeError:  # no thread can be started
+        callbacks()
