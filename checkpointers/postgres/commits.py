@@ -24,6 +24,7 @@ from checkpointers.postgres.statements import (
     LOCK,
     NO_KEY,
     SETTLE,
+    Put,
     Statement,
     Tell,
     put_new,
@@ -138,12 +139,13 @@ def _single(commit: Commit, items: Sequence[Any], heads: Heads) -> Statement | N
     made = mapped(row, base) if last is None else mapped(row, base, last.other, last.small)
     if len(made.values) > _MOST_VALUES:
         return None
-    kind = concerns_thread(commit), bool(before), len(made.values)
-    many = put_new_of_many(*kind) if len(made.values) <= 1 else None
+    lean = any(value.onto is not None or value.beside is not None for value in made.values)
+    put = Put(concerns_thread(commit), bool(before), len(made.values), lean)
+    many = put_new_of_many(put) if len(made.values) <= 1 else None
     described = (to_text(row.namespace), id_bytes(row.id), said_bytes(row), made.words)
-    values = [part for value in made.values for part in _parts(value)]
+    values = [part for value in made.values for part in (_parts(value) if lean else (value.data,))]
     parameters = (*held_by(commit), *described, *more, *values)
-    return Statement(put_new(*kind), parameters, _told(commit, row, made, heads), many)
+    return Statement(put_new(put), parameters, _told(commit, row, made, heads), many)
 
 
 def _told(commit: Commit, row: CheckpointRow, made: Made, heads: Heads) -> Tell:

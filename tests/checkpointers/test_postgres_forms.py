@@ -411,17 +411,15 @@ def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgre
         assert isinstance(refusal, LeaseLost)
 
 
-def test_a_put_is_planned_once(postgres_database: Database) -> None:
-    """Whether its value is whole, deflated, beside another or a delta."""
+def test_a_put_is_planned_once_for_values_that_lean_on_others_and_once_for_the_rest(
+    postgres_database: Database,
+) -> None:
+    """Whether they are whole or deflated, and beside another or a delta."""
     saver = postgres_database.saver()
     lease = claimed(saver)
     text = said(400).encode()
-    kinds = [
-        Versioned(1, b"short"),
-        Versioned(1, text),
-        Versioned(1, b"heard: " + text),
-        Versioned(1, None, (made(text, text + b"more"),)),
-    ]
+    alone, whole = Versioned(1, b"short"), Versioned(1, text)
+    beside, delta = Versioned(1, b"heard: " + text), Versioned(1, None, (made(text, text + b"more"),))
     number = 0
 
     def planned_after(kinds: list[Versioned]) -> int:
@@ -438,8 +436,8 @@ def test_a_put_is_planned_once(postgres_database: Database) -> None:
             query = "SELECT count(*) FROM pg_prepared_statements"
             return int(saver._database.commit(lambda db: db.execute(query).fetchall())[0][0])
 
-    first = planned_after(kinds[:1] * 4)
-    assert planned_after(kinds * 4) == first
+    first = planned_after([alone, whole, beside] * 4)
+    assert planned_after([delta, alone, beside, whole] * 4) == first
     saver.release(lease)
 
 
