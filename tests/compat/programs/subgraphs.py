@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, TypedDict
 
@@ -355,6 +356,22 @@ async def graphs_that_code_names(t):
         t.note("drawn", len(each.get_graph(xray=True).nodes))
         await t.stream(each, {"x": []}, THREAD, stream_mode="checkpoints")
         await t.state(each, THREAD, subgraphs=True)
+
+
+async def graphs_that_objects_and_partials_call(t):
+    """A graph that is called by an object or a partial is none of the node's."""
+    graph = chain(t, "s").compile()
+
+    async def calls(state):
+        return await t.call(graph, "invoke", state)
+
+    class Calls:
+        __call__ = staticmethod(t.node(calls))
+
+    for action in (t.node(calls), partial(t.node(calls)), Calls()):
+        each = chain(t, ("node", action)).compile()
+        t.note("nested", [name for name, _ in each.get_subgraphs()])
+        await t.invoke(each, {"x": []})
 
 
 async def graphs_that_name_themselves(t):
