@@ -49,6 +49,8 @@ INSTEAD = {
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
     Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
+    Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
+    Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
