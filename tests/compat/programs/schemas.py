@@ -668,3 +668,28 @@ async def results_without_values(t: Trace) -> None:
     await t.invoke(graph, {"a": 1}, output_keys=["b"])
     await t.invoke(graph, {"a": 1}, output_keys=[])
     await t.invoke(_run(t, Plain, lambda state: {"a": 2}, output_schema=Nothing), {"a": 1})
+
+
+class Kept(TypedDict):
+    x: "Annotated[list, lambda old, new: [*old, *new]]"
+
+
+class Shown(Kept):
+    """Its annotations are read again, and so have a lambda of their own."""
+
+
+async def lambdas_of_two_schemas(t: Trace) -> None:
+    """Two lambdas aren't told apart: the first one is the key's. Two functions contradict each other."""
+
+    def backwards(old: list, new: list) -> list:
+        return new + old
+
+    class Backwards(TypedDict):
+        x: Annotated[list, lambda old, new: new + old]
+
+    class Function(TypedDict):
+        x: Annotated[list, backwards]
+
+    for schema in (Shown, Backwards, Function):
+        await t.invoke(_run(t, Kept, lambda state: {"x": ["n"]}, input_schema=schema), {"x": ["i"]})
+    t.raises(StateGraph, State, input_schema=Function)
