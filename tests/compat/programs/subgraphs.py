@@ -249,6 +249,24 @@ async def parent_command_with_sends(t):
     await t.invoke(builder.compile(), {"x": []})
 
 
+@differs("commands for a graph around can't be swallowed")
+async def a_parent_command_in_a_try(t):
+    """A node that calls a graph catches what a command for the graph around leaves it by."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["up"]})
+
+    sub = chain(t, ("leave", t.node(leave))).compile()
+
+    async def tries(state):
+        try:
+            return await t.call(sub, "invoke", state)
+        except Exception as error:
+            return {"x": [type(error).__name__]}
+
+    await t.invoke(chain(t, ("tries", t.node(tries)), "z").compile(), {"x": ["i"]})
+
+
 async def parent_command_at_the_root(t):
     """At the root a Command for the parent is raised; as an input it's refused."""
 
