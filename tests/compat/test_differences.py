@@ -49,6 +49,9 @@ INSTEAD = {
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
     Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
+    Name(
+        "token_streams", "messages_of_a_graph_that_has_its_nodes_name"
+    ): "texts: [('HumanMessage', 'draft', 'writes')]",
     Name("subgraphs", "a_parent_command_in_a_try"): "invoke: {'x': ['i', 'up', 'z']}",
     Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
     Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
