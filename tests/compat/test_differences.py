@@ -31,6 +31,7 @@ INSTEAD = {
     Name("react_agent", "hooks_after_the_model_in_one_task"): "('ai', 'done', None, [])",
     Name("react_agent", "sent_calls_are_shown"): "sent: [['__type', 'tool_call']]",
     Name("tool_node", "several_commands_for_the_graph_around"): "seen: ['update 1', 'update 2', ",
+    Name("tool_node", "several_commands_for_a_graph_of_messages"): "'update 1', 'update 2', ",
     Name("tool_node", "retried_nodes"): "ran: ['a', 'flaky', 'flaky']",
     Name("answers", "an_answer_to_the_question_before"): "no question waits under '<H0>'",
     Name("answers", "answers_of_other_schemas"): "nothing waits for the answer {'n': '3'}",
