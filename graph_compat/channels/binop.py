@@ -40,9 +40,16 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value]):
         return self._rule
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, BinaryOperatorAggregate) and other.operator is self.operator
+        return isinstance(other, BinaryOperatorAggregate) and (
+            other.operator == self.operator or _is_lambda(other.operator) or _is_lambda(self.operator)
+        )
 
     __hash__ = BaseChannel.__hash__
+
+
+def _is_lambda(operator: Any) -> bool:
+    """Whether it is one that can't be told from another: each reading of an annotation in text makes its own."""
+    return getattr(operator, "__name__", None) == "<lambda>"
 
 
 @dataclass(frozen=True, slots=True)

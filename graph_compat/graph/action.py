@@ -151,9 +151,8 @@ def named_graphs(source: Any) -> Iterator[Workflow[Any, Any]]:
         yield from named_graphs(part)
     for form in ("func", "afunc"):  # of a runnable made of functions
         source = getattr(source, "__dict__", {}).get(form) or source
-    body = body_of(source)
-    function = inspect.unwrap(getattr(body, "__func__", body))
-    if inspect.isfunction(function):
+    function = inspect.unwrap(getattr(source, "__func__", source))
+    if inspect.isfunction(function):  # what a partial or an object calls is its own affair
         yield from (value for value in _named(function) if isinstance(value, Workflow))
 
 

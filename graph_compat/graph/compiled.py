@@ -14,7 +14,6 @@ from flowfn.config import RECURSION_LIMIT, Config, Durability, RunConfig, read_c
 from flowfn.context import current_frame
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.policies import timeout_seconds
-from flowfn.pregel import EMPTY
 from flowfn.values import Command, StateSnapshot, Write
 from graph_compat.cache.port import port_of
 from graph_compat.constants import CONFIG_KEY_SEND, START
@@ -294,9 +293,8 @@ class CompiledGraph(Nested):
                 f"Received no input for {self._inputs}. {self.name!r} keeps no past to go on with: pass an input"
             )
         make = maker(self.context_schema) if isinstance(context, Mapping) else None
-        return super()._order(
-            input, config, thread_id, context if make is None else make(dict(context)), **given
-        )
+        read = context if make is None else make(dict(context))
+        return super()._order(input, config, thread_id, read or None, **given)
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
@@ -350,11 +348,12 @@ class CompiledGraph(Nested):
         try:
             found = super().get_state(config, subgraphs=subgraphs, thread_id=thread_id)
         except (UnknownCheckpoint, UnknownPart):
-            values = self._program.result(EMPTY)
-            return StateSnapshot(values, (), named, None, None, None, (), ())
+            return StateSnapshot({}, (), named, None, None, None, (), ())
         except SaverRaised as error:
             raise translated(error) from None
-        return found if found.created_at is not None or config is None else found._replace(config=named)
+        if found.created_at is not None:
+            return found
+        return found._replace(values={}, config=found.config if config is None else named)
 
     def get_state_history(
         self,

@@ -32,7 +32,7 @@ from flowfn.pregel import (
     Topic,
 )
 from flowfn.pregel.ways import edge, join
-from flowfn.values import MISSING, Command, Write
+from flowfn.values import MISSING, Command, Send, Write
 from flowfn.workflow import Workflow
 from graph_compat.constants import END, ROOT, SENDS, START, TAG_HIDDEN
 from graph_compat.graph.action import Action
@@ -79,7 +79,7 @@ def _single(given: Any) -> list[Write]:
 
 def _input(given: Any) -> list[Write]:
     """What an input writes; of an object its fields, so that nothing depends on whether its class can be stored."""
-    if not isinstance(given, dict | Command) and (fields := fields_of(given)) is not None:
+    if not isinstance(given, dict | Command | Send) and (fields := fields_of(given)) is not None:
         given = dict(fields)
     return [Write(START, given)]
 

@@ -65,14 +65,8 @@ def read_schema(schema: Any) -> Schema:
 
 
 def has_fields(schema: Any) -> bool:
-    """Whether a schema names keys, each of which is a channel."""
-    return bool(getattr(schema, "__annotations__", None)) or (
-        isinstance(schema, type) and _inherits_fields(schema)
-    )
-
-
-def _inherits_fields(schema: type) -> bool:
-    return any(getattr(base, "__annotations__", None) for base in schema.__mro__[1:-1])
+    """Whether a schema names keys, each of which is a channel: a class of one's own does, though it may name none."""
+    return hasattr(schema, "__annotations__")
 
 
 def inferred_schema(function: Any) -> Any:
@@ -88,7 +82,7 @@ def inferred_schema(function: Any) -> Any:
     if not parameters:
         return None
     hint = hints.get(parameters[0].name)
-    return hint if isinstance(hint, type) and has_fields(hint) else None
+    return hint if isinstance(hint, type) and _annotated_names(hint) else None
 
 
 def maker(schema: Any) -> Callable[[dict[str, Any]], Any] | None:

@@ -28,8 +28,8 @@ class Writer:
 
     @cached_property
     def is_root(self) -> bool:
-        """Whether the state is one value."""
-        return ROOT in self.keys
+        """Whether the state is one value, and has no keys beside it."""
+        return self.keys.keys() == {ROOT}
 
     def writes(self, value: Any) -> list[Write]:
         """The writes of what a node returned.

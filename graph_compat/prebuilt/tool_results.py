@@ -196,10 +196,8 @@ def _merged(handovers: Sequence[Command[Any]]) -> Command[Any]:
     goto: list[Any] = []
     for command in handovers:
         goto.extend(command.goto)  # type: ignore[arg-type]
-    updates = [
-        pair
-        for command in handovers
-        if isinstance(command.update, Mapping)
-        for pair in command.update.items()
-    ]
+    updates: list[Any] = []
+    for command in handovers:
+        given = command.update or ()
+        updates.extend(given.items() if isinstance(given, Mapping) else given)
     return replace(handovers[0], goto=goto, update=updates or None)

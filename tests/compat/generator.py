@@ -339,6 +339,11 @@ def _restrict(made: Program) -> None:
                 node.calls = min(
                     node.calls, 1
                 )  # an answer goes to the call that asks first, not to the one that asked
+    for node in nodes:
+        if node.asks and node.form == "empty":
+            node.form = (
+                "dict"  # an answered question is closed, and nothing tells that of a task without a result
+            )
     if any(part.stops for part in parts[1:]):
         for node in nodes:
             node.asks = 0  # an answered question is closed, and LangGraph shows it beside a breakpoint

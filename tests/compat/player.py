@@ -62,7 +62,7 @@ class Player:
     def __init__(self, program: Program, name: str, trace: Trace) -> None:
         self.program, self.library, self.t = program, library(name), trace
         self.failed: dict[str, int] = {}
-        self.tasks = self.answers = 0
+        self.tasks = self.answers = self.asked = 0
         self.forgets = any(part.checkpointer is False for part in graphs(program.graph))
         """Whether an answer by its id doesn't reach a question, as that of a graph that stores nothing."""
         self.answered_by_value: set[Any] = set()
@@ -146,6 +146,9 @@ class Player:
         renamed = {name: f"to {name}" for name in sorted(names | {"__end__"})} if router.mapped else {}
 
         def path(state: Any) -> Any:
+            self.asked += 1
+            if self.asked > 4 * TASKS:  # a nested graph none of whose nodes runs counts as no task
+                raise Incomparable
             option: list[Target] = ["__end__"]
             if length(state) <= router.bound and self.tasks <= TASKS:
                 option = router.options[length(state) % len(router.options)]
@@ -309,7 +312,8 @@ class Player:
         if ended is None:
             await self.failed_alone(config)
             return
-        in_turn = not (self.t.asyncio or told or isinstance(modes, list))
+        caches = any(node.cached for node in self.program.graph.nodes.values())
+        in_turn = not (self.t.asyncio or told or caches or isinstance(modes, list))
         for chunk in chunks if in_turn else grouped(chunks, options):
             self.t.note("chunk", clean(chunk))
 
@@ -402,16 +406,18 @@ class Player:
             return None
         if here.next == ("__start__",) and here.metadata["source"] == "fork":
             return "__start__"  # a checkpoint that was replayed is what it was
-        first, copied = min(self.program.graph.nodes), False
-        while here.metadata["source"] != "loop":
+        first, copied, sent = min(self.program.graph.nodes), False, False
+        while True:
+            ran = () if here.parent_config is None else (await self.seen(here.parent_config)).tasks
+            sent |= any(task.path[0] == "__pregel_push" for task in ran)
+            if here.metadata["source"] == "loop":
+                return (
+                    first if sent or not ran else None
+                )  # an update after a Send is of the node that it went to
             copied |= here.metadata["source"] == "fork"
             if here.parent_config is None:
                 return first if copied else None  # a checkpoint that was replayed is what it was
             here = await self.seen(here.parent_config)
-        ran = () if here.parent_config is None else (await self.seen(here.parent_config)).tasks
-        if not ran or any(task.path[0] == "__pregel_push" for task in ran):
-            return first  # an update after a Send is of the node that it went to
-        return None
 
     async def do_bulk(self, operation: Operation, config: Any) -> None:
         if is_settled(await self.seen(config)):

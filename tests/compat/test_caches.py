@@ -1,6 +1,8 @@
 """graph_compat's caches by themselves, and as what a graph keeps results in."""
 
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,16 @@ def test_time_is_up(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert cache.get([A, B]) == {A: 1, B: 2}
     clock[0] = 1010.0
     assert cache.get([A, B]) == {B: 2}
+
+
+def test_a_file_forgets_what_nobody_asks_for(tmp_path: Path) -> None:
+    """A value whose seconds have passed leaves the file when the next one is kept."""
+    file = tmp_path / "cache.db"
+    cache: BaseCache[Any] = SqliteCache(path=str(file))
+    cache.set({A: (1, 0)})
+    cache.set({B: (2, None)})
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT key FROM cache").fetchall() == [("b",)]
 
 
 def test_redis_is_told_how_long_to_keep() -> None:

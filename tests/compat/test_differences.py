@@ -31,6 +31,7 @@ INSTEAD = {
     Name("react_agent", "hooks_after_the_model_in_one_task"): "('ai', 'done', None, [])",
     Name("react_agent", "sent_calls_are_shown"): "sent: [['__type', 'tool_call']]",
     Name("tool_node", "several_commands_for_the_graph_around"): "seen: ['update 1', 'update 2', ",
+    Name("tool_node", "several_commands_for_a_graph_of_messages"): "'update 1', 'update 2', ",
     Name("tool_node", "retried_nodes"): "ran: ['a', 'flaky', 'flaky']",
     Name("answers", "an_answer_to_the_question_before"): "no question waits under '<H0>'",
     Name("answers", "answers_of_other_schemas"): "nothing waits for the answer {'n': '3'}",
@@ -49,6 +50,12 @@ INSTEAD = {
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
     Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
+    Name(
+        "token_streams", "messages_of_a_graph_that_has_its_nodes_name"
+    ): "texts: [('HumanMessage', 'draft', 'writes')]",
+    Name("subgraphs", "a_parent_command_in_a_try"): "invoke: {'x': ['i', 'up', 'z']}",
+    Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
+    Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",

@@ -90,6 +90,22 @@ def test_a_question_keeps_its_id(tmp_path: Path) -> None:
     assert moved.answer({ids["b?"]: "B", ids["a?"]: "A"})["xs"] == ["A", "B"]
 
 
+def stopped(lib: Any, saver: Any, ran: list[Any]) -> Any:
+    graph = lib.StateGraph(State)
+    graph.add_node("a", lambda state: ran.append("a") or {"xs": ["a"]})
+    graph.add_node("b", lambda state: ran.append("b") or {"xs": ["b"]})
+    graph.add_edge(lib.START, "a").add_edge("a", "b")
+    return graph.compile(checkpointer=saver, interrupt_before=["b"])
+
+
+def test_a_thread_that_has_nodes_to_run_is_shown_as_running(tmp_path: Path) -> None:
+    """Whoever looks for threads that haven't ended finds it; it goes on with the next node."""
+    moved = Moved(tmp_path, stopped)
+    assert [thread.status for thread in moved.saver.threads()] == ["running"]
+    assert moved.app.invoke(None, ONE)["xs"] == ["a", "b"]
+    assert moved.ran == ["b"]
+
+
 def nested(lib: Any, saver: Any, ran: list[Any]) -> Any:
     """A question two graphs down, behind a node that has finished."""
     graph: Any = None

@@ -194,6 +194,24 @@ def test_a_tool_with_settings_of_its_own_is_langchains(
     assert by_langchain == ["measure"]
 
 
+class Loud(StructuredTool):
+    """A tool that says what it came to in its own way."""
+
+    def _run(self, *args: Any, config: RunnableConfig, **kwargs: Any) -> Any:
+        return f"{super()._run(*args, config=config, **kwargs)}!"
+
+    async def _arun(self, *args: Any, config: RunnableConfig, **kwargs: Any) -> Any:
+        return f"{await super()._arun(*args, config=config, **kwargs)}!"
+
+
+def test_a_tool_of_a_class_of_its_own_runs_as_that_says(caller: Caller) -> None:
+    """What extends LangChain's tools is called by the methods that it has."""
+    result = caller.invoke(
+        node_graph(ToolNode([Loud.from_function(measure)]), MessagesState), ask("measure", {"a": 1})
+    )
+    assert result["messages"][-1].content.endswith("!")
+
+
 def test_who_puts_code_around_langchains_tools_has_it_run(
     caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

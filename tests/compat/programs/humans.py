@@ -516,6 +516,30 @@ async def raising_an_interrupt(t: Trace) -> None:
     await t.state(graph, ONE)
 
 
+async def raising_an_interrupt_without_a_question(t: Trace) -> None:
+    """The node waits, and runs again when the thread goes on; what runs beside it has ended."""
+    ran = []
+
+    def waits(state: State) -> Any:
+        ran.append(len(ran))
+        if len(ran) < 3:
+            raise GraphInterrupt()
+        return {"x": ["waits"]}
+
+    def inner(state: State) -> Any:
+        raise GraphInterrupt([])
+
+    graph = _saved(edges(nodes(t, StateGraph(State), "b", a=waits), ". a .", ". b ."))
+    await t.stream(graph, {"x": []}, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, None, ONE)
+    nested = edges(nodes(t, StateGraph(State), inner=inner), ". inner .").compile()
+    graph = _saved(edges(nodes(t, StateGraph(State).add_node("nested", nested), "z"), ". nested z ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.state(graph, ONE)
+
+
 async def node_interrupt(t: Trace) -> None:
     """The deprecated NodeInterrupt stops with its value; it warns when it's made, and None runs the node again."""
 

@@ -200,6 +200,24 @@ async def context_in_a_subgraph(t):
     await t.invoke(one(t, outer).compile(), {"x": []}, context={"user": "ann"})
 
 
+async def contexts_that_are_empty(t):
+    """An empty context is none: the graph's is that of its parent, and of the outermost one None."""
+
+    def inner(state, runtime: Runtime):
+        return {"x": [runtime.context]}
+
+    for schema in (Context, Typed, dict, None):
+        sub = one(t, inner, context_schema=schema).compile()
+
+        async def outer(state, sub=sub):
+            return await t.call(sub, "invoke", {"x": []}, context={})
+
+        graph = one(t, outer).compile()
+        for given in ({}, [], 0, {"user": "ann"}):
+            await t.invoke(graph, {"x": []}, context=given)
+            t.note("given", given)
+
+
 async def lookups(t):
     """The config, the store, the writer and the runtime can be looked up inside a node."""
 

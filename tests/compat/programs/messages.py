@@ -13,6 +13,7 @@ from langchain_core.messages import (
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, push_message
+from langgraph.graph.ui import ui_message_reducer
 
 from ..trace import differs
 
@@ -182,3 +183,22 @@ async def no_message(t):
     builder.add_node("none", t.node(lambda state: {"messages": None}))
     builder.add_edge(START, "none")
     await t.invoke(builder.compile(), {"messages": "hi"})
+
+
+async def components_are_merged_by_id(t):
+    """Either side is one component or a list; a removal needs one to remove, and what is shown again is back."""
+
+    def card(id, merge=False, **props):
+        return {"type": "ui", "id": id, "name": "card", "props": props, "metadata": {"merge": merge}}
+
+    gone = {"type": "remove-ui", "id": "1"}
+    for left, right in (
+        (card("1", a=1), card("2", b=2)),
+        ([card("1", a=1)], [card("1", b=2), card("2")]),
+        (card("1", a=1), card("1", merge=True, b=2)),
+        ([card("1"), card("2")], gone),
+        (card("1"), [gone, card("1", a=2)]),
+        ([], [card("1"), gone]),
+        ([], gone),
+    ):
+        t.note("merged", t.raises(ui_message_reducer, left, right))

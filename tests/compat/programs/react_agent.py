@@ -261,6 +261,23 @@ async def hooks_before_the_model(t):
         t.note("nodes", sorted(agent.nodes))
 
 
+async def a_hook_before_the_model_and_a_pydantic_state(t):
+    """What the hook says stays out of the state, which is a model of the user's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        class Pydantic(AgentStatePydantic):
+            flag: bool = False
+
+    def trims(state):
+        return {"llm_input_messages": [HumanMessage(f"flag {state.flag}")], "flag": True}
+
+    m = script([("add", {"a": 1})], "done")
+    agent = create_react_agent(m, [add], pre_model_hook=t.node(trims), state_schema=Pydantic)
+    await _talk(t, agent)
+    t.note("heard", m.heard)
+
+
 class Flagged(AgentState):
     flag: bool
 

@@ -306,6 +306,14 @@ async def checkpoint_during(t: Trace) -> None:
     t.warns(t.raises, graph.invoke, {"x": []}, ONE, checkpoint_during=True, durability="sync")
 
 
+async def a_send_as_the_input(t: Trace) -> None:
+    """A Send runs its node beside those that START leads to; several as the input are no update."""
+    builder = nodes(t, StateGraph(State), "b", a=lambda arg: {"x": [arg["q"]]}).add_edge("__start__", "b")
+    await t.invoke(builder.compile(), Send("a", {"q": 1}))
+    await t.invoke(builder.compile(checkpointer=InMemorySaver()), Send("a", {"q": 1}), ONE)
+    await t.invoke(builder.compile(), [Send("a", {"q": 1})])
+
+
 async def max_concurrency(t: Trace) -> None:
     """However few may run at once, the result is the same."""
     builder = nodes(t, StateGraph(State), "a", w=lambda arg: {"x": [arg]})

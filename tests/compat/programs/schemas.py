@@ -3,6 +3,8 @@
 import dataclasses
 import operator
 import warnings
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, Required
 
 from langgraph.channels import (
@@ -36,6 +38,14 @@ def _run(t: Trace, schema: Any, *functions: Any, **schemas: Any) -> Any:
 class Plain(TypedDict):
     a: int
     b: str
+
+
+class Nothing(TypedDict):
+    pass
+
+
+class NoKeys:
+    pass
 
 
 async def keys_never_written_are_absent(t: Trace) -> None:
@@ -236,6 +246,15 @@ async def a_thread_that_stored_what_pydantic_refuses(t: Trace) -> None:
     await t.update(graph, ONE, {"a": 1})
     await t.invoke(graph, None, ONE)
     await t.invoke(graph, {"a": 2}, ONE)
+
+
+@differs("a thread can be read")
+async def a_stream_of_what_pydantic_refuses(t: Trace) -> None:
+    """A stream ends without the values that the next node refuses to read."""
+    builder = edges(
+        nodes(t, StateGraph(Model), n0=lambda state: {"a": "no"}, n1=lambda state: None), ". n0 n1 ."
+    )
+    await t.stream(builder.compile(), {"a": 1}, stream_mode=["values", "updates"])
 
 
 async def a_model_instance_as_input_and_as_an_update(t: Trace) -> None:
@@ -612,3 +631,65 @@ async def an_input_of_a_local_class(t: Trace) -> None:
         await t.invoke(graph, schema(a=2), ONE)
         await t.stream(graph, schema(a=3, b=[7]), ONE, stream_mode=["values", "updates"])
         await t.history(graph, ONE)
+
+
+async def classes_without_keys(t: Trace) -> None:
+    """A class of one's own has the keys that it names, though it names none; a builtin one is the state's one value."""
+
+    def node(state: Any) -> Any:
+        seen.append(state)
+        return {"a": 2}
+
+    for schema in (Nothing, NoKeys, Mapping, OrderedDict, dict, object):
+        seen: list[Any] = []
+        t.note("schema", schema)
+        builder = edges(nodes(t, StateGraph(Plain, input_schema=schema), n=node), ". n .")
+        await t.stream(builder.compile(), {"a": 1}, stream_mode="values")
+        t.note("channels", {*edges(nodes(t, StateGraph(schema), n=node), ". n .").compile().channels})
+        t.note("seen", seen)
+
+
+async def a_value_beside_keys(t: Trace) -> None:
+    """A graph that takes or gives one value writes its nodes' updates to the state's keys all the same."""
+    for schemas in (
+        {"input_schema": dict},
+        {"output_schema": dict},
+        {"input_schema": dict, "output_schema": dict},
+    ):
+        graph = _run(t, Plain, lambda state: {"a": 2}, lambda state: {"b": str(state.get("a"))}, **schemas)
+        await t.invoke(graph, {"a": 1})
+        await t.stream(graph, {"a": 1}, stream_mode="values")
+
+
+@differs("a result is the state as it is")
+async def results_without_values(t: Trace) -> None:
+    """A run that writes nothing of its output came to None."""
+    graph = _run(t, Plain, lambda state: {"a": 2})
+    await t.invoke(graph, {"a": 1}, output_keys=["b"])
+    await t.invoke(graph, {"a": 1}, output_keys=[])
+    await t.invoke(_run(t, Plain, lambda state: {"a": 2}, output_schema=Nothing), {"a": 1})
+
+
+class Kept(TypedDict):
+    x: "Annotated[list, lambda old, new: [*old, *new]]"
+
+
+class Shown(Kept):
+    """Its annotations are read again, and so have a lambda of their own."""
+
+
+async def lambdas_of_two_schemas(t: Trace) -> None:
+    """Two lambdas aren't told apart: the first one is the key's. Two functions contradict each other."""
+
+    def backwards(old: list, new: list) -> list:
+        return new + old
+
+    class Backwards(TypedDict):
+        x: Annotated[list, lambda old, new: new + old]
+
+    class Function(TypedDict):
+        x: Annotated[list, backwards]
+
+    for schema in (Shown, Backwards, Function):
+        await t.invoke(_run(t, Kept, lambda state: {"x": ["n"]}, input_schema=schema), {"x": ["i"]})
+    t.raises(StateGraph, State, input_schema=Function)

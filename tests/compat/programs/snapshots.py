@@ -5,6 +5,7 @@ from typing import Annotated, TypedDict
 from uuid import UUID
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
@@ -48,10 +49,17 @@ async def state_without_saver(t):
 
 
 async def state_of_an_unknown_thread(t):
-    """A thread that never ran shows no values, no next nodes and no metadata."""
-    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
-    await t.state(graph, THREAD)
-    await t.history(graph, THREAD)
+    """A thread that never ran shows no values, no next nodes and no metadata; nor does an unknown checkpoint."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    @t.node
+    def workflow(x):
+        return x
+
+    for graph in (chain(t, "a").compile(checkpointer=InMemorySaver()), workflow):
+        await t.state(graph, THREAD)
+        await t.history(graph, THREAD)
+        await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_id": "nowhere"}})
 
 
 async def state_after_a_run(t):

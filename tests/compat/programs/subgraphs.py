@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, TypedDict
 
@@ -248,6 +249,24 @@ async def parent_command_with_sends(t):
     await t.invoke(builder.compile(), {"x": []})
 
 
+@differs("commands for a graph around can't be swallowed")
+async def a_parent_command_in_a_try(t):
+    """A node that calls a graph catches what a command for the graph around leaves it by."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, update={"x": ["up"]})
+
+    sub = chain(t, ("leave", t.node(leave))).compile()
+
+    async def tries(state):
+        try:
+            return await t.call(sub, "invoke", state)
+        except Exception as error:
+            return {"x": [type(error).__name__]}
+
+    await t.invoke(chain(t, ("tries", t.node(tries)), "z").compile(), {"x": ["i"]})
+
+
 async def parent_command_at_the_root(t):
     """At the root a Command for the parent is raised; as an input it's refused."""
 
@@ -355,6 +374,22 @@ async def graphs_that_code_names(t):
         t.note("drawn", len(each.get_graph(xray=True).nodes))
         await t.stream(each, {"x": []}, THREAD, stream_mode="checkpoints")
         await t.state(each, THREAD, subgraphs=True)
+
+
+async def graphs_that_objects_and_partials_call(t):
+    """A graph that is called by an object or a partial is none of the node's."""
+    graph = chain(t, "s").compile()
+
+    async def calls(state):
+        return await t.call(graph, "invoke", state)
+
+    class Calls:
+        __call__ = staticmethod(t.node(calls))
+
+    for action in (t.node(calls), partial(t.node(calls)), Calls()):
+        each = chain(t, ("node", action)).compile()
+        t.note("nested", [name for name, _ in each.get_subgraphs()])
+        await t.invoke(each, {"x": []})
 
 
 async def graphs_that_name_themselves(t):

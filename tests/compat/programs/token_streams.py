@@ -8,6 +8,8 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
+from ..trace import differs
+
 
 def fake(text):
     """A model that answers once, a word at a time."""
@@ -132,6 +134,22 @@ async def tokens_of_a_subgraph_without_subgraphs(t):
     sub = chain(t, call=calling(t, fake("hello world"))).compile()
     graph = chain(t, sub=sub).compile()
     await t.stream(graph, ASK, stream_mode="messages")
+
+
+@differs("a graph's name shows nothing")
+async def messages_of_a_graph_that_has_its_nodes_name(t):
+    """A graph that a node calls shows its messages as the node's, without subgraphs, where it has the node's name."""
+    for name in ("writes", "other"):
+        graph = chain(t, write=t.node(lambda state: {"messages": [AIMessage("draft", id="d")]})).compile(
+            name=name
+        )
+
+        async def writes(state, graph=graph):
+            answer = await t.call(graph, "invoke", state)
+            return {"messages": [HumanMessage(answer["messages"][-1].content, id="w")]}
+
+        chunks = await t.stream(chain(t, writes=t.node(writes)).compile(), ASK, stream_mode="messages")
+        t.note("texts", texts(chunks))
 
 
 async def tokens_of_a_task(t):

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, tools_condition
 from langgraph.prebuilt.tool_node import ToolInvocationError, msg_content_output
 from langgraph.runtime import Runtime
@@ -82,6 +82,19 @@ def fail(kind: str) -> str:
 async def calls_are_answered_in_order(t):
     """Each call has its answer, in the order of the calls."""
     await _answers(t, [add], ("add", {"a": 1}), ("add", {"a": 2, "b": 5}), ("add", {"a": "3"}))
+
+
+async def content_of_answers_is_normalised(t):
+    """The content of a message that a tool returns is normalised as any result is."""
+    for content in ("text", ["a", 1], [{"type": "text", "text": "t"}], [{"type": "other"}]):
+
+        @tool
+        def answers(tool_call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+            """Answer."""
+            return ToolMessage(content, tool_call_id=tool_call_id, name="answers")  # noqa: B023
+
+        result = await _result(t, graph(ToolNode([answers])), {"messages": [asks(("answers", {}))]})
+        t.note("content", result["messages"][-1].content)
 
 
 async def content_is_normalised(t):
@@ -675,6 +688,29 @@ async def several_commands_for_the_graph_around(t):
     calls = asks(("hand", {"x": 1}), ("hand", {"x": 2}))
     result = await _result(t, builder.compile(), {"messages": [calls]})
     t.note("seen", result["seen"])
+
+
+@differs("commands for the graph around keep their updates")
+async def several_commands_for_a_graph_of_messages(t):
+    """Their updates are lists of messages there."""
+
+    @tool
+    def hand(x: int, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+        """Hand over."""
+        answer = ToolMessage(f"update {x}", tool_call_id=tool_call_id, id=f"answer {x}")
+        sent = Send("after", [HumanMessage(f"sent {x}", id=f"sent {x}")])
+        return Command(graph=Command.PARENT, goto=[sent], update=[answer])
+
+    inner = StateGraph(Annotated[list, add_messages]).add_node("tools", ToolNode([hand]))
+    builder = StateGraph(Annotated[list, add_messages])
+    builder.add_node("inner", inner.add_edge(START, "tools").compile())
+    builder.add_node(
+        "after", t.node(lambda messages: [AIMessage(f"after {messages[0].content}", id="after")])
+    )
+    builder.add_edge(START, "inner")
+    calls = asks(("hand", {"x": 1}), ("hand", {"x": 2}))
+    result = await t.call(builder.compile(), "invoke", [calls])
+    t.note("seen", [message.content for message in result])
 
 
 async def conditions(t):
