@@ -145,8 +145,9 @@ def from_tuple(found: Any, serde: Serializer) -> Stored:
     record, _ = values.pop(RECORD, None), versions.pop(RECORD, None)
     if record is None:
         raise InvalidInput(
-            f"Checkpoint {checkpoint['id']!r} of thread {where['thread_id']!r} was not written by flowfn. Use another "
-            "thread_id, or take the thread over with `flowfn import-langgraph`"
+            f"Checkpoint {checkpoint['id']!r} of thread {where['thread_id']!r} was not written by flowfn's engine. "
+            "Use another thread_id; `flowfn import-langgraph` takes over threads of LangGraph's SqliteSaver and "
+            "PostgresSaver"
         )
     if not isinstance(record, bytes | bytearray | memoryview):
         raise CorruptDataError(f"The saver was given bytes, and gives back {type(record).__name__}")

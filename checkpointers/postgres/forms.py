@@ -8,7 +8,8 @@ parent's id, step, source, time, body and metadata, and the names of its channel
 without what it shares with the checkpoint's own, and the time since that in it. `places` is a text with a word for
 each of these channels: the version, and where there is a value, behind a colon how many keys ago its checkpoint was
 put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A word
-that repeats the one before is left empty. A value's key is its checkpoint's times `ROOM`, plus its number. The first
+that repeats the one before is left empty. A version that is no whole number, as LangGraph's users put them, is an `x`
+and its msgpack in hexadecimal digits. A value's key is its checkpoint's times `ROOM`, plus its number. The first
 one is in its checkpoint's row, the others have their own.
 
 The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
@@ -188,17 +189,18 @@ def row_of(namespace: str, id: bytes, said: Said, **rest: Any) -> CheckpointRow:
     )
 
 
-Places = dict[str, tuple[int, int | None]]
+Places = dict[str, tuple[Any, int | None]]
 """Of each channel of a checkpoint the version and the key of its value, if it has one."""
 
 
 def places_of(key: int, channels: Sequence[str], places: str) -> Places:
     """The places of the checkpoint of this key."""
     found: Places = {}
-    before: tuple[int, int | None] = 0, None
+    before: tuple[Any, int | None] = 0, None
     for channel, word in zip(channels, places.split(" "), strict=bool(channels)):
         if word:
-            before = int(word.partition(":")[0]), value_at(key, word)
+            version = word.partition(":")[0]
+            before = _unspelled(version) if version[0] == "x" else int(version), value_at(key, word)
         found[channel] = before
     return found
 
@@ -222,17 +224,28 @@ def value_at(key: int, word: str) -> int | None:
     return put * ROOM + int(nth or 0)
 
 
-def own_word(version: int, nth: int) -> str:
+def own_word(version: Any, nth: int) -> str:
     """The word for a value that a checkpoint is put with itself."""
-    return f"{version}:0.{nth}" if nth else f"{version}:0"
+    spelled = version if type(version) is int else _spelled(version)
+    return f"{spelled}:0.{nth}" if nth else f"{spelled}:0"
 
 
-def shared_word(version: int, value: int | None) -> str:
+def shared_word(version: Any, value: int | None) -> str:
     """The word for a value of another checkpoint, if there is one, whatever the key of the one that shares it."""
+    spelled = version if type(version) is int else _spelled(version)
     if value is None:
-        return str(version)
+        return str(spelled)
     put, nth = divmod(value, ROOM)
-    return f"{version}:-{put}.{nth}" if nth else f"{version}:-{put}"
+    return f"{spelled}:-{put}.{nth}" if nth else f"{spelled}:-{put}"
+
+
+def _spelled(version: float | str) -> str:
+    """A version without colons, dots and spaces."""
+    return f"x{ormsgpack.packb(version).hex()}"
+
+
+def _unspelled(version: str) -> Any:
+    return ormsgpack.unpackb(bytes.fromhex(version[1:]))
 
 
 def write_bytes(rows: Iterable[WriteRow]) -> bytes:

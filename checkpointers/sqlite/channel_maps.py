@@ -41,7 +41,7 @@ SMALL = 256
 
 
 class Base(NamedTuple):
-    """A whole map of `size` bytes, the versions in it, the latest of them, and the numbers of its channels."""
+    """A whole map of `size` bytes, the versions in it, the number of the latest, and the numbers of its channels."""
 
     key: int
     places: Places
@@ -102,7 +102,8 @@ class ChannelMap(NamedTuple):
         versions = [place[0] for name in named if (place := self.changes[name]) is not None]
         if not versions:
             return False
-        return sum(map(len, named)) * (max(versions) - base.latest - 1) > base.size + SMALL
+        gone_by = max(map(_number, versions)) - base.latest - 1
+        return sum(map(len, named)) * gone_by > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -135,7 +136,8 @@ class Bases:
         """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
-        base = Base(key, places, versions, numbers, len(data), max(versions.values(), default=0))
+        latest = max(map(_number, versions.values()), default=0)
+        base = Base(key, places, versions, numbers, len(data), latest)
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)
@@ -150,6 +152,12 @@ def read(key: int, data: bytes, base: Base | None) -> ChannelMap:
 def key_of(place: Place | None) -> int | None:
     """The key of the value that is at a place; None where there is none, and where it is the value itself."""
     return place[1] if place is not None and len(place) == 2 and isinstance(place[1], int) else None
+
+
+def _number(version: int | float | str) -> int:
+    """The number of a version: of a text such as `0002.0.5602`, as LangGraph's savers make them, the first part."""
+    first = str(version).partition(".")[0]
+    return int(first) if first.isdecimal() else 0
 
 
 def _packed(changes: Mapping[str, Place | None], numbers: Mapping[str, int], key: int) -> bytes:

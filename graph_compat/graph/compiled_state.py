@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
-from graph_compat.graph.shown import ShownNode, shown_channels, shown_nodes
+from graph_compat.graph.shown import Shape, ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
@@ -27,9 +28,10 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     def __init__(self, *, builder: StateGraph[Any, Any, Any, Any], **options: Any) -> None:
         super().__init__(context_schema=builder.context_schema, **options)
         self.builder = builder
+        self._shape = Shape.of(builder)
         self._writer = Writer(builder.channels)
 
-    @property
+    @cached_property
     def nodes(self) -> Mapping[str, ShownNode]:
         """The nodes, the hidden first one included: `graph.nodes["a"].invoke(state)` runs one by itself."""
         return shown_nodes(self._program)

@@ -20,7 +20,7 @@ from typing import (
 )
 from uuid import UUID
 
-from typing_extensions import ReadOnly
+from typing_extensions import ReadOnly, TypedDict
 
 from graph_compat.graph.schema import has_fields
 from graph_compat.langchain import is_installed
@@ -30,17 +30,35 @@ if TYPE_CHECKING:
 
 
 def model_of(schema: Any, name: str) -> type[BaseModel]:
-    """A pydantic model of a schema, of this name; a model is its own."""
-    from pydantic import RootModel, create_model
+    """A pydantic model of an input, of this name: a model is its own, of others the input is the `root`."""
+    from pydantic import ConfigDict, RootModel, create_model
 
-    if isinstance(schema, type) and hasattr(schema, "model_validate"):
+    if _is_model(schema):
         return cast("type[BaseModel]", schema)
-    if not has_fields(schema):
-        base: Any = RootModel[_plain(schema)]  # type: ignore[misc]
-        return cast("type[BaseModel]", create_model(name, __base__=base, root=(_plain(schema), None)))
+    if has_fields(schema) and not _is_typed_dict(schema) and not is_dataclass(schema):
+        return _model_of_fields(schema, name)
+
+    class Root(RootModel[Any]):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    return cast("type[BaseModel]", create_model(name, __base__=Root, root=_typed(schema)))
+
+
+def _typed(schema: Any) -> Any:
+    """A schema without reducers, as pydantic takes it: before Python 3.12 that refuses a `typing.TypedDict`."""
+    if not _is_typed_dict(schema):
+        return schema if has_fields(schema) else _plain(schema)
     hints = get_type_hints(schema, include_extras=True)
-    made = {key: (_plain(hint), _default(schema, key, hint)) for key, hint in hints.items()}
-    return _model(name, made, schema.__doc__ if _is_typed_dict(schema) else None)
+    made = TypedDict(schema.__name__, {key: _told(schema, key, hint) for key, hint in hints.items()})  # type: ignore[misc]
+    made.__doc__ = schema.__doc__
+    return made
+
+
+def _told(schema: Any, key: str, hint: Any) -> Any:
+    """The annotation of a key of a TypedDict, with whether it is required."""
+    _, said = _unqualified(hint)  # a class whose annotations are text takes every key for a required one
+    required = key in schema.__required_keys__ if said is None else said is Required
+    return Required[_plain(hint)] if required else NotRequired[_plain(hint)]
 
 
 def model_of_result(schema: Any, keys: Iterable[str], name: str) -> type[BaseModel]:
@@ -48,41 +66,36 @@ def model_of_result(schema: Any, keys: Iterable[str], name: str) -> type[BaseMod
     if not has_fields(schema):
         return model_of(schema, name)
     hints = get_type_hints(schema, include_extras=True)
-    return _model(name, {key: (_plain(hints[key]), None) for key in keys}, None)
+    return _model(name, {key: (_plain(hints[key]), None) for key in keys})
 
 
-def _model(name: str, made: Mapping[str, Any], doc: str | None) -> type[BaseModel]:
+def _model(name: str, made: Mapping[str, Any]) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 
     config = ConfigDict(arbitrary_types_allowed=True)
-    return cast("type[BaseModel]", create_model(name, __config__=config, __doc__=doc, **made))
+    return cast("type[BaseModel]", create_model(name, __config__=config, **made))
+
+
+def _is_model(schema: Any) -> bool:
+    return isinstance(schema, type) and hasattr(schema, "model_validate")
 
 
 def _is_typed_dict(schema: Any) -> bool:
     return hasattr(schema, "__required_keys__")
 
 
-def _default(schema: Any, key: str, hint: Any) -> Any:
-    if _is_typed_dict(schema):
-        _, said = _unqualified(hint)  # a class whose annotations are text takes every key for a required one
-        required = key in schema.__required_keys__ if said is None else said is Required
-        return ... if required else _may_be_absent()
+def _model_of_fields(schema: Any, name: str) -> type[BaseModel]:
+    hints = get_type_hints(schema, include_extras=True)
+    return _model(name, {key: (_plain(hint), _default(schema, key)) for key, hint in hints.items()})
+
+
+def _default(schema: Any, key: str) -> Any:
     if not is_dataclass(schema):
         return getattr(schema, key, ...)
     field = next(field for field in fields(schema) if field.name == key)
     if field.default_factory is not MISSING:
         return field.default_factory()
     return ... if field.default is MISSING else field.default
-
-
-def _may_be_absent() -> Any:
-    """The default of a key that needn't be there: None in the model, and not told of in the JSON schema."""
-    from pydantic import Field
-
-    def without_default(shown: dict[str, Any]) -> None:
-        del shown["default"]
-
-    return Field(default=None, json_schema_extra=without_default)
 
 
 def _plain(hint: Any) -> Any:
@@ -150,7 +163,17 @@ def model_of_config(name: str, context: Any, include: Sequence[str]) -> type[Bas
 
 
 def json_schema(schema: Any, name: str) -> dict[str, Any]:
-    """The JSON schema of `model_of`, but for the title of a TypedDict."""
-    title = schema.__name__ if _is_typed_dict(schema) else name
-    found: Mapping[str, Any] = model_of(schema, title).model_json_schema()
+    """The JSON schema of an input or output, titled `name` where it is neither a model nor a TypedDict."""
+    from pydantic import TypeAdapter, create_model
+
+    if _is_model(schema):
+        found = schema.model_json_schema()
+    elif _is_typed_dict(schema):
+        found = TypeAdapter(_typed(schema)).json_schema()
+    elif has_fields(schema):
+        found = _model_of_fields(schema, name).model_json_schema()
+    else:
+        found = create_model(
+            name, __base__=model_of(schema, name), root=(_plain(schema), None)
+        ).model_json_schema()
     return dict(found)

@@ -1,4 +1,4 @@
-"""What a compiled graph looks like: its builder, as the description that pictures are drawn from."""
+"""What a compiled graph looks like: its shape, as the description that pictures are drawn from."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ def drawn(graph: CompiledStateGraph[Any, Any, Any, Any], xray: int | bool = Fals
 
 def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:
     """What is known of a graph before it runs."""
-    built = graph.builder
+    shape, shown = graph._shape, graph.nodes
     routes = [
         Route(source, target, str(key))
-        for source, named in built.branches.items()
+        for source, named in shape.branches.items()
         for branch in named.values()
         for key, target in (branch.ends or {}).items()
     ]
-    for name, spec in built.nodes.items():
+    for name, spec in shape.nodes.items():
         labels = spec.ends if isinstance(spec.ends, Mapping) else dict.fromkeys(spec.ends)
         routes += [Route(name, target, label) for target, label in labels.items()]
-    handlers = {built.handler_of(name) for name in built.nodes}
-    nodes = {START: NodeDescription(graph.nodes[START])}
-    for name, spec in built.nodes.items():
-        if name not in handlers:
-            nodes[name] = NodeDescription(spec.runnable, spec.metadata, spec.defer)
+    nodes = {START: NodeDescription(shown[START].bound)}
+    for name, spec in shape.nodes.items():
+        if not spec.is_error_handler:
+            nodes[name] = NodeDescription(shown[name].bound, spec.metadata, spec.defer)
     return Description(
         nodes=nodes,
-        edges=built.edges,
-        joins=built.waiting_edges,
+        edges=shape.edges,
+        joins=shape.waiting_edges,
         routes=routes,
         interrupt_before=graph.interrupt_before_nodes,
         interrupt_after=graph.interrupt_after_nodes,

@@ -5,10 +5,10 @@ Rule: it is made when somebody looks; no run uses it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn import pregel
 from flowfn.values import Send
@@ -26,7 +26,8 @@ from graph_compat.langchain import is_installed
 
 if TYPE_CHECKING:
     from flowfn.pregel import Node, Program
-    from graph_compat.graph.node import Step
+    from graph_compat.graph.branch import BranchSpec
+    from graph_compat.graph.node import StateNodeSpec, Step
     from graph_compat.graph.state import StateGraph
 
 
@@ -65,6 +66,21 @@ class ShownNode:
         """`stream` for asyncio."""
         async for chunk in self.bound.astream(input, config, **kwargs):
             yield chunk
+
+
+class Shape(NamedTuple):
+    """The nodes of a graph and the ways between them as they were when it was compiled, which its picture is of."""
+
+    nodes: Mapping[str, StateNodeSpec]
+    edges: Collection[tuple[str, str]]
+    waiting_edges: Collection[tuple[tuple[str, ...], str]]
+    branches: Mapping[str, Mapping[str, BranchSpec]]
+
+    @classmethod
+    def of(cls, builder: StateGraph[Any, Any, Any, Any]) -> Shape:
+        """The shape of a graph, which stays what it is when somebody goes on building."""
+        branches = {source: dict(named) for source, named in builder.branches.items()}
+        return cls(dict(builder.nodes), {*builder.edges}, {*builder.waiting_edges}, branches)
 
 
 class _Function:

@@ -1,6 +1,8 @@
 """What graph_compat's savers do that LangGraph's don't, or that programs can't show."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,34 @@ async def test_threads_in_postgres(postgres_url: str) -> None:
     async with AsyncPostgresSaver.from_conn_string(postgres_url) as saver:
         await saver.setup()
         assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A saver of each kind."""
+    if request.param == "memory":
+        made: Any = nullcontext(InMemorySaver())
+    elif request.param == "sqlite":
+        made = SqliteSaver.from_conn_string(str(tmp_path / "runs.db"))
+    else:
+        made = PostgresSaver.from_conn_string(request.getfixturevalue("postgres_url"))
+    with made as saver:
+        if request.param != "memory":
+            saver.setup()
+        yield saver
+
+
+@pytest.mark.parametrize("made", [str, int, float, "{:032}.0.5".format, "v{}".format])
+def test_channels_may_be_added_under_versions_of_any_kind(saver: Any, made: Any) -> None:
+    """Checkpoints that somebody puts, each with a channel of its own, come back with their versions."""
+    where, values, versions = ONE, {}, {}
+    for step in range(30):
+        channel, version = f"channel-{step}", made(step)
+        values, versions = {**values, channel: step}, {**versions, channel: version}
+        put = {**document(f"c{step:02}", version, **values), "channel_versions": versions}
+        where = saver.put(where, put, {"source": "loop", "step": step}, {channel: version})
+    found = saver.get_tuple(where).checkpoint
+    assert (found["channel_values"], found["channel_versions"]) == (values, versions)
 
 
 @pytest.mark.parametrize("kind", [InMemorySaver, lambda: SqliteSaver.from_conn_string(":memory:")])

@@ -191,6 +191,25 @@ async def json(t):
     t.note("json", drawing)
 
 
+async def what_runs_is_a_nodes_data(t):
+    """A node's data is the runnable of the graph's node."""
+    compiled = graph("ab", (START, "a"), ("a", "b")).compile()
+    drawn = compiled.get_graph()
+    t.note("bound", [drawn.nodes[name].data is node.bound for name, node in compiled.nodes.items()])
+    t.note("func", drawn.nodes["a"].data.func.__name__)
+
+
+async def what_is_added_later_is_not_drawn(t):
+    """A picture is of the graph as it was compiled."""
+    builder = graph("ab", (START, "a"), ("a", "b"))
+    compiled = builder.compile()
+    builder.add_node("c", lambda state: None)
+    builder.add_edge("b", "c")
+    builder.add_edge("b", "a")
+    builder.add_conditional_edges("a", lambda state: END, [END])
+    draw(t, compiled)
+
+
 async def styles(t):
     """A drawing takes colours, curves, widths of labels and front matter."""
     builder = graph("ab", (START, "a"))

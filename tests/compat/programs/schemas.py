@@ -483,6 +483,27 @@ async def json_schemas(t: Trace) -> None:
     t.note("context", graph.get_context_jsonschema())
 
 
+async def models_of_inputs(t: Trace) -> None:
+    """The model of an input has it as its root, without the keys that weren't given."""
+
+    class Partial(TypedDict):
+        a: int
+        b: NotRequired[Annotated[str, "told"]]
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+        b: str = "b"
+
+    for schema in [Partial, Data, int]:
+        graph = edges(StateGraph(schema).add_node("a", lambda state: None), ". a .").compile()
+        model = graph.get_input_schema()
+        t.note(model.__name__, model.model_json_schema())
+        t.note("valid", model.model_validate(1 if schema is int else {"a": 1}).model_dump())
+        t.raises(model.model_validate, "no")
+        t.note("json", graph.get_input_jsonschema())
+
+
 async def models_in_a_typed_dict(t: Trace) -> None:
     """A model as a value stays an instance; a dict in its place stays a dict."""
 
