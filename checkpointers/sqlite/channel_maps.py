@@ -136,7 +136,7 @@ class Bases:
         """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
-        latest = max(map(_number, versions.values()), default=0)
+        latest = max(map(_number, {*versions.values()}), default=0)
         base = Base(key, places, versions, numbers, len(data), latest)
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
@@ -156,6 +156,8 @@ def key_of(place: Place | None) -> int | None:
 
 def _number(version: int | float | str) -> int:
     """The number of a version: of a text such as `0002.0.5602`, as LangGraph's savers make them, the first part."""
+    if isinstance(version, int):
+        return version
     first = str(version).partition(".")[0]
     return int(first) if first.isdecimal() else 0
 
