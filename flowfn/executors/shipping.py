@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.context import shipped
 from flowfn.errors import SerializationError, UnshippableError
 from flowfn.serde import DEFAULT, Serde
+from flowfn.serde.names import script, worked_for
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer
     from flowfn.runtime import Runtime
 
 _VALUE, _ERROR = b"\x00", b"\x01"
-_FORMAT = (1, *sys.version_info[:2])
+_FORMAT = (2, *sys.version_info[:2])
 
 
 def pack(
@@ -43,7 +44,7 @@ def pack(
     own = None if type(serde) is Serde else serde
     try:
         what = _address(function) or function
-        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own))
+        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own, script()))
     except Exception as error:
         raise UnshippableError(
             f"{runtime.name}() can't be sent to a worker: {error}. What it closes over, its arguments and the globals "
@@ -63,7 +64,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(error)
     try:
-        function, args, kwargs, runtime, own = pickle.loads(code)
+        function, args, kwargs, runtime, own, main = pickle.loads(code)
         if isinstance(function, _Address):
             function = function.found()
     except Exception as error:
@@ -73,7 +74,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(refusal)
     serde = DEFAULT if own is None else own
-    token = shipped.set(runtime)
+    token, known = shipped.set(runtime), worked_for.set(main)
     try:
         value = function(*args, **kwargs)
         if iscoroutine(value):
@@ -83,9 +84,10 @@ def perform(payload: bytes) -> bytes:
         return _VALUE + bytes(serde.dumps(value))
     except SerializationError as error:
         return _ERROR + bytes(DEFAULT.dumps(error))
-    except Exception as error:
+    except BaseException as error:  # a SystemExit is the attempt's, as on a thread, and not the worker's
         return _ERROR + bytes(serde.dumps(error))
     finally:
+        worked_for.reset(known)
         shipped.reset(token)
 
 
@@ -93,7 +95,7 @@ def unpack(data: bytes, serde: Serializer) -> Any:
     """The value of `perform`'s bytes.
 
     Raises:
-        Exception: the attempt's error.
+        BaseException: the attempt's error.
         CorruptDataError, UntrustedTypeError: the value can't be restored.
     """
     value = serde.loads(data[1:])

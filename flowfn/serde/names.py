@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,9 @@ _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
 """Classes of other libraries that need no registration: a basic value with methods, and nothing else.
 This one is what `message.text` is."""
 
+worked_for: ContextVar[str | None] = ContextVar("flowfn.worked_for", default=None)
+"""The script whose run an attempt on a worker belongs to: its classes came along by value, and the run has them."""
+
 _namespace_of_class = type.__dict__["__dict__"].__get__
 
 
@@ -29,13 +33,13 @@ def reference(cls: type) -> str:
     The running script's classes carry the script's own module name, so that running it and
     importing it agree.
     """
-    module = _script() if cls.__module__ in _MAIN else cls.__module__
+    module = script() if cls.__module__ in _MAIN else cls.__module__
     return f"{module}:{cls.__qualname__}"
 
 
-def _script() -> str:
+def script() -> str:
     """The name by which others would import the running script; `__main__` where there is none."""
-    return _import_name(sys.modules.get("__main__"))
+    return worked_for.get() or _import_name(sys.modules.get("__main__"))
 
 
 @lru_cache(1)
@@ -51,7 +55,7 @@ def _import_name(main: ModuleType | None) -> str:
 
 def _candidates(module: str) -> list[Any]:
     found = sys.modules.get(module)
-    if module in _MAIN or module == _script():
+    if module in _MAIN or module == script():
         return [sys.modules.get("__main__"), found]
     return [found]
 
@@ -80,7 +84,12 @@ def lookup(name: str) -> type | None:
 
 
 def _agrees(cls: type, module: str) -> bool:
-    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, _script()))
+    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, script()))
+
+
+def _came_along(cls: type) -> bool:
+    """Whether it is the class of a script that isn't here, and the run for which this is a worker would find it."""
+    return worked_for.get() is not None and cls.__module__ in _MAIN and "<locals>" not in cls.__qualname__
 
 
 class Names:
@@ -114,7 +123,7 @@ class Names:
     def knows(self, cls: type) -> bool:
         """Whether this very class would be found again by its name."""
         name = reference(cls)
-        return (self.allowed(name) or lookup(name)) is cls
+        return (self.allowed(name) or lookup(name)) is cls or _came_along(cls)
 
     def find(self, name: Any, fits: Callable[[type], bool]) -> type:
         """The class that data may have under this name.
