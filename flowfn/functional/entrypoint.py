@@ -35,6 +35,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
 
     A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
     very same direct call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    Of a method, it is the same call only on an object that was made with the same; so it is with what a factory made.
     A run on a thread that has a past, or is a fork, is continued by calls on that thread only.
     Inside another run the call is a part of that run.
     """
