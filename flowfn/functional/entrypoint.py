@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
-from flowfn.executors.opening import check_executor
+from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.final import final
 from flowfn.functional.task import check_cache, policies_of
 from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
@@ -116,8 +116,9 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         return function
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        options = {**self._self_options, "executor": travelling(self._self_options["executor"])}
         return rebuild, reference(
-            self, Entrypoint, self._self_definition.author_function, self._self_definition, self._self_options
+            self, Entrypoint, self._self_definition.author_function, self._self_definition, options
         )
 
     def __repr__(self) -> str:

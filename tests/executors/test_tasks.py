@@ -474,6 +474,28 @@ def test_a_captured_task_stays_a_task(cluster: Executor) -> None:
     assert attempts == []
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["object", "name"])
+def test_what_a_task_calls_on_a_worker_runs_there(cluster: Executor, named: bool) -> None:
+    """Tasks that name an executor, of a workflow that names one too: else each would wait for another worker."""
+    executor: Any = "processes" if named else cluster
+
+    @local(executor=executor)
+    def where() -> int:
+        return os.getpid()
+
+    @entrypoint(executor=executor)
+    def workflow() -> list[int]:
+        return gather(where(), where(), where()).result()
+
+    @local()
+    def outer() -> list[int]:
+        return [os.getpid(), where().result(), *workflow()]
+
+    found = run(cluster, lambda: outer().result())
+    assert found == found[:1] * 5
+    assert found[0] != os.getpid()
+
+
 def test_a_captured_workflow_stays_durable(processes: ProcessExecutor, tmp_path: Path) -> None:
     """A workflow that a shipped function calls keeps its runs where its checkpointer says, from the worker."""
     path = str(tmp_path / "runs.db")
