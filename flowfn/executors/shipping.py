@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.context import shipped
 from flowfn.errors import SerializationError, UnshippableError
 from flowfn.serde import DEFAULT, Serde
-from flowfn.serde.names import script, worked_for
+from flowfn.serde.names import receiver
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer
@@ -42,9 +42,10 @@ def pack(
     import cloudpickle
 
     own = None if type(serde) is Serde else serde
+    read_by = (serde if isinstance(serde, Serde) else DEFAULT).receiver
     try:
         what = _address(function) or function
-        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own, script()))
+        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own, read_by))
     except Exception as error:
         raise UnshippableError(
             f"{runtime.name}() can't be sent to a worker: {error}. What it closes over, its arguments and the globals "
@@ -64,7 +65,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(error)
     try:
-        function, args, kwargs, runtime, own, main = pickle.loads(code)
+        function, args, kwargs, runtime, own, read_by = pickle.loads(code)
         if isinstance(function, _Address):
             function = function.found()
     except Exception as error:
@@ -74,7 +75,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(refusal)
     serde = DEFAULT if own is None else own
-    token, known = shipped.set(runtime), worked_for.set(main)
+    token, known = shipped.set(runtime), receiver.set(read_by)
     try:
         value = function(*args, **kwargs)
         if iscoroutine(value):
@@ -87,7 +88,7 @@ def perform(payload: bytes) -> bytes:
     except BaseException as error:  # a SystemExit is the attempt's, as on a thread, and not the worker's
         return _ERROR + bytes(serde.dumps(error))
     finally:
-        worked_for.reset(known)
+        receiver.reset(known)
         shipped.reset(token)
 
 

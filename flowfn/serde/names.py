@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
 
@@ -21,8 +21,16 @@ _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
 """Classes of other libraries that need no registration: a basic value with methods, and nothing else.
 This one is what `message.text` is."""
 
-worked_for: ContextVar[str | None] = ContextVar("flowfn.worked_for", default=None)
-"""The script whose run an attempt on a worker belongs to: its classes came along by value, and the run has them."""
+
+class Receiver(NamedTuple):
+    """The process that reads what is written here: the name of its script, and the names registered there."""
+
+    script: str
+    allowed: frozenset[str]
+
+
+receiver: ContextVar[Receiver | None] = ContextVar("flowfn.receiver", default=None)
+"""On a worker, the run's: its script's classes came along by value, and are found there, and not here."""
 
 _namespace_of_class = type.__dict__["__dict__"].__get__
 
@@ -39,7 +47,8 @@ def reference(cls: type) -> str:
 
 def script() -> str:
     """The name by which others would import the running script; `__main__` where there is none."""
-    return worked_for.get() or _import_name(sys.modules.get("__main__"))
+    away = receiver.get()
+    return _import_name(sys.modules.get("__main__")) if away is None else away.script
 
 
 @lru_cache(1)
@@ -88,8 +97,8 @@ def _agrees(cls: type, module: str) -> bool:
 
 
 def _came_along(cls: type) -> bool:
-    """Whether it is the class of a script that isn't here, and the run for which this is a worker would find it."""
-    return worked_for.get() is not None and cls.__module__ in _MAIN and "<locals>" not in cls.__qualname__
+    """Whether it is the class of a script that isn't here, and its receiver would find it."""
+    return receiver.get() is not None and cls.__module__ in _MAIN and "<locals>" not in cls.__qualname__
 
 
 class Names:
@@ -116,9 +125,14 @@ class Names:
             return self._parent.allowed(name)
         return lookup(name) if found is None and name in _TRUSTED else found
 
+    def registered(self) -> frozenset[str]:
+        """The names of the registered types."""
+        return frozenset(self._allowed) | (self._parent.registered() if self._parent else frozenset())
+
     def is_allowed(self, cls: type) -> bool:
-        """Whether this very class is registered."""
-        return self.allowed(reference(cls)) is cls
+        """Whether this very class is registered, here or where it will be read."""
+        name, away = reference(cls), receiver.get()
+        return self.allowed(name) is cls or (away is not None and name in away.allowed)
 
     def knows(self, cls: type) -> bool:
         """Whether this very class would be found again by its name."""

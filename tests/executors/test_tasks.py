@@ -111,11 +111,18 @@ def test_errors_come_back(executor: Executor) -> None:
 
 SCRIPT = """
 from dataclasses import dataclass
+from flowfn.serde import allow
 
 
 @dataclass
 class Loaf:
     grams: int
+
+
+@allow
+class Tray:
+    def __init__(self, loaves):
+        self.loaves = loaves
 
 
 class Burnt(Exception):
@@ -125,7 +132,7 @@ class Burnt(Exception):
 def bake(grams):
     if grams > 1000:
         raise Burnt(grams)
-    return Loaf(grams)
+    return Tray([Loaf(grams)])
 """
 
 
@@ -141,9 +148,10 @@ def bakery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_classes_of_the_script_come_back(executor: Executor, bakery: Any) -> None:
-    """A worker that hasn't imported the script returns and raises what the script's classes made."""
+    """A worker that hasn't imported the script returns and raises what its classes made, those with `allow` as well."""
     bake = task(bakery.bake)
-    assert run(executor, lambda: bake(500).result(), checkpointer=MemorySaver()) == bakery.Loaf(500)
+    tray = run(executor, lambda: bake(500).result(), checkpointer=MemorySaver())
+    assert (type(tray), tray.loaves) == (bakery.Tray, [bakery.Loaf(500)])
     with pytest.raises(bakery.Burnt, match="1500"):
         run(executor, lambda: bake(1500).result(), checkpointer=MemorySaver())
 
