@@ -908,6 +908,10 @@ class TestRender:
             "url='https://a.b', n=3, p=Point(x=1, tags=['a'])"
         )
 
+    def test_a_tuple_of_one_is_told_from_what_is_in_it(self) -> None:
+        """A report of an argument that became a tuple shows that."""
+        assert render({"x": (1,), "y": (1, 2), "z": ()}) == "x=(1,), y=(1, 2), z=()"
+
     @given(st.dictionaries(st.sampled_from("abc"), PLAIN), st.integers(20, 200))
     def test_a_rendering_keeps_its_limit(self, value: dict[str, Any], limit: int) -> None:
         """Whatever the arguments."""
