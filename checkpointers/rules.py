@@ -99,7 +99,7 @@ def lease_lost(thread: str, *, inherited: bool = False) -> LeaseLost:
             "child can write nothing of it. End the child with os._exit() once its work is done"
         )
     return LeaseLost(
-        f"Another run took over thread {thread!r}, or somebody deleted it: this run may write no more."
+        f"Another run took over thread {thread!r}, or somebody cancelled or deleted it: this run may write no more."
         " Read its state with `workflow.get_state(...)`, or call the workflow again."
     )
 

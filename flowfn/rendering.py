@@ -65,7 +65,8 @@ def _rendered(value: Any, depth: int) -> str:
         )
     for base, before, after in _BRACKETS:
         if isinstance(value, base):
-            return before + _items(value, (_render(item, depth - 1) for item in value), depth) + after
+            items = _items(value, (_render(item, depth - 1) for item in value), depth)
+            return f"{before}{items}{',' if base is tuple and len(value) == 1 else ''}{after}"
     fields = _fields(value)
     if fields is not None:
         shown = _items(fields, (f"{name}={_render(item, depth - 1)}" for name, item in fields.items()), depth)

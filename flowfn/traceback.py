@@ -16,18 +16,23 @@ _CONCURRENT = os.path.join("concurrent", "futures") + os.sep
 
 
 def trimmed(error: E) -> E:
-    """The error with the frames of user code alone.
+    """The error with the frames of user code alone."""
+    return error.with_traceback(of_user_code(error))
+
+
+def of_user_code(error: BaseException) -> TracebackType | None:
+    """The traceback of an error, with the frames of user code alone.
 
     One that no user code took part in says all in its message, where it is ours; else it is a bug of ours
     or of a library, and keeps its frames.
     """
     kept = _entries(error.__traceback__)
     if not kept and not isinstance(error, FlowError):
-        return error
+        return error.__traceback__
     following: TracebackType | None = None
     for entry in reversed(kept):
         following = TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
-    return error.with_traceback(following)
+    return following
 
 
 def _entries(entry: TracebackType | None) -> list[TracebackType]:

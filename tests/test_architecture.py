@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.unicode"},
-    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports", "flowfn.unicode"},
+    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports", "flowfn.traceback", "flowfn.unicode"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}

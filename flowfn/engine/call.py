@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.context import shipped
 from flowfn.engine.ids import node_path, node_scope, task_uuid
 from flowfn.engine.record import CallInfo, Record
 from flowfn.identity.digest import Digest, render
@@ -129,10 +130,14 @@ class Call:
 
     @property
     def leaves(self) -> bool:
-        """Whether its attempts are made on an executor: a task's, where one is named."""
+        """Whether its attempts are made on an executor: a task's, where one is named.
+
+        Not on a worker: what is called there is part of an attempt, and could wait for its own place for ever.
+        """
         if not self.definition.counted or self.definition.transaction is not None:
             return False
-        return self.definition.executor is not None or self.run.settings.executor is not None
+        named = self.definition.executor is not None or self.run.settings.executor is not None
+        return named and shipped.get() is None
 
     @property
     def is_handler(self) -> bool:

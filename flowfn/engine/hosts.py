@@ -36,5 +36,5 @@ def refused_async(name: str) -> AsyncInBlockingRun:
     """The error of a blocking run that meets an async function."""
     return AsyncInBlockingRun(
         f'No synchronous function provided to "{name}". It is async, and this run is blocking: call the workflow '
-        "by ainvoke() or astream() (or await it), or make the function a plain def"
+        "by ainvoke(), astream() or aresume() (or await it), or make the function a plain def"
     )

@@ -29,6 +29,11 @@ def check_executor(executor: Any) -> Any:
     return executor
 
 
+def travelling(executor: Any) -> str | None:
+    """An executor as another process can have it: its name. One that is an object stays where it was made."""
+    return executor if isinstance(executor, str) else None
+
+
 def open_executor(target: Any) -> Executor | None:
     """The executor that a target names, the same one each time in this process; None for "threads", the default.
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.context import shipped
 from flowfn.errors import SerializationError, UnshippableError
 from flowfn.serde import DEFAULT, Serde
+from flowfn.serde.names import receiver
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer
     from flowfn.runtime import Runtime
 
 _VALUE, _ERROR = b"\x00", b"\x01"
-_FORMAT = (1, *sys.version_info[:2])
+_FORMAT = (2, *sys.version_info[:2])
 
 
 def pack(
@@ -41,9 +42,10 @@ def pack(
     import cloudpickle
 
     own = None if type(serde) is Serde else serde
+    read_by = (serde if isinstance(serde, Serde) else DEFAULT).receiver
     try:
         what = _address(function) or function
-        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own))
+        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own, read_by))
     except Exception as error:
         raise UnshippableError(
             f"{runtime.name}() can't be sent to a worker: {error}. What it closes over, its arguments and the globals "
@@ -63,7 +65,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(error)
     try:
-        function, args, kwargs, runtime, own = pickle.loads(code)
+        function, args, kwargs, runtime, own, read_by = pickle.loads(code)
         if isinstance(function, _Address):
             function = function.found()
     except Exception as error:
@@ -73,7 +75,7 @@ def perform(payload: bytes) -> bytes:
         )
         return _ERROR + DEFAULT.dumps(refusal)
     serde = DEFAULT if own is None else own
-    token = shipped.set(runtime)
+    token, known = shipped.set(runtime), receiver.set(read_by)
     try:
         value = function(*args, **kwargs)
         if iscoroutine(value):
@@ -83,9 +85,10 @@ def perform(payload: bytes) -> bytes:
         return _VALUE + bytes(serde.dumps(value))
     except SerializationError as error:
         return _ERROR + bytes(DEFAULT.dumps(error))
-    except Exception as error:
+    except BaseException as error:  # a SystemExit is the attempt's, as on a thread, and not the worker's
         return _ERROR + bytes(serde.dumps(error))
     finally:
+        receiver.reset(known)
         shipped.reset(token)
 
 
@@ -93,7 +96,7 @@ def unpack(data: bytes, serde: Serializer) -> Any:
     """The value of `perform`'s bytes.
 
     Raises:
-        Exception: the attempt's error.
+        BaseException: the attempt's error.
         CorruptDataError, UntrustedTypeError: the value can't be restored.
     """
     value = serde.loads(data[1:])

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 def main(descriptor: int) -> None:
     """Serve one pipe until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(_taken_input(),), daemon=True).start()
     os.set_inheritable(descriptor, False)
     with Connection(descriptor) as pipe:
         os.register_at_fork(after_in_child=pipe.close)
@@ -43,9 +43,17 @@ def _reply(body: bytes) -> bytes:
         return bytes(cloudpickle.dumps((False, error)))
 
 
-def _end_with_parent() -> None:
-    """Standard input ends when the parent does: nobody would take the result."""
-    while os.read(0, 1):
+def _taken_input() -> int:
+    """Standard input, which is the parent's; in its place is one that is at its end, for calls that ask there."""
+    taken, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return taken
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """What the parent holds open ends when it does: nobody would take the result."""
+    while os.read(descriptor, 1):
         pass
     os._exit(1)
 

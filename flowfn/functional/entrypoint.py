@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
-from flowfn.executors.opening import check_executor
+from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.final import final
 from flowfn.functional.task import check_cache, policies_of
 from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
@@ -35,6 +35,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
 
     A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
     very same direct call that nobody alive holds is continued (one log line says so); else a new thread starts.
+    Of a method, it is the same call only on an object that was made with the same; so it is with what a factory made.
     A run on a thread that has a past, or is a fork, is continued by calls on that thread only.
     Inside another run the call is a part of that run.
     """
@@ -115,8 +116,9 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         return function
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        options = {**self._self_options, "executor": travelling(self._self_options["executor"])}
         return rebuild, reference(
-            self, Entrypoint, self._self_definition.author_function, self._self_definition, self._self_options
+            self, Entrypoint, self._self_definition.author_function, self._self_definition, options
         )
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDivergence, check_options
-from flowfn.executors.opening import check_executor
+from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, rebuild, reference, undecorated, unused
 from flowfn.futures import Future
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
@@ -112,7 +112,10 @@ class Task(Wrapper[P, R]):
         def __get__(self, instance: Any, owner: type) -> Any: ...
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return rebuild, reference(self, Task, self._self_definition)
+        definition = self._self_definition
+        if definition.executor is not None:
+            definition = definition.with_options(executor=travelling(definition.executor))
+        return rebuild, reference(self, Task, definition)
 
     def __repr__(self) -> str:
         return f"<task {self._self_definition.qualified}>"

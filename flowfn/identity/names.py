@@ -6,6 +6,7 @@ imported, and both must mean one task.
 
 from __future__ import annotations
 
+import re
 import sys
 from os.path import basename, splitext
 from typing import Any
@@ -15,6 +16,9 @@ from flowfn.unicode import escaped
 __all__ = ["qualified_name"]
 
 _MAIN = ("__main__", "__mp_main__")  # the second is what a spawned process calls its parent's
+
+_INLINED = re.compile(r"<(?:list|set|dict)comp>\.")
+"""What Python before 3.12 has in the names of functions made in a comprehension: a run outlives an upgrade."""
 
 
 def qualified_name(obj: Any) -> str:
@@ -31,6 +35,8 @@ def qualified_name(obj: Any) -> str:
     if not isinstance(module, str):  # a method of a built-in type, or of an instance of one
         owner = getattr(obj, "__objclass__", None) or type(getattr(obj, "__self__", None))
         module = str(owner.__module__)
+    if "comp>" in qualname:
+        qualname = _INLINED.sub("", qualname)
     return f"{_module_name(module)}.{qualname}"
 
 

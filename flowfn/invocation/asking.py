@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.leasing import on_saver
+from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.values import MISSING, Command
 
@@ -46,8 +47,15 @@ async def continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Hos
     row = await on_saver(saver, host, saver.thread, lease.thread)
     if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
         return given
-    is_same = Begin(row.workflow, row.call).on_thread() == given.begin.on_thread()
-    return Resume(None) if is_same else given
+    if Begin(row.workflow, row.call).on_thread() == given.begin.on_thread():
+        return Resume(None)
+    logger.info(
+        "a new run of %s begins on thread %s, whose unfinished one is of another call: of other arguments, or of an "
+        "object or a factory's function that was made with others. resume() would have gone on with that",
+        given.begin.workflow,
+        lease.thread,
+    )
+    return given
 
 
 def answers(given: Fresh | Resume) -> bool:

@@ -20,6 +20,7 @@ from flowfn.serde.format import Kind, mark
 from flowfn.serde.mute import muted, own_class
 from flowfn.serde.names import Names, reference
 from flowfn.serde.objects import set_state, solid_base, state_of
+from flowfn.traceback import of_user_code
 
 _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle
@@ -118,11 +119,12 @@ def _attributes(error: BaseException, *, whole: bool) -> dict[str, Any]:
 
 
 def _traceback_text(error: BaseException) -> str:
-    if error.__traceback__ is None:
+    entries = of_user_code(error)
+    if entries is None:
         return ""
     import traceback
 
-    return "".join(traceback.format_tb(error.__traceback__))
+    return "".join(traceback.format_tb(entries))
 
 
 def is_exception(cls: type) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
 
@@ -19,6 +20,17 @@ _MAIN = ("__main__", "__mp_main__")
 _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
 """Classes of other libraries that need no registration: a basic value with methods, and nothing else.
 This one is what `message.text` is."""
+
+
+class Receiver(NamedTuple):
+    """The process that reads what is written here: the name of its script, and the names registered there."""
+
+    script: str
+    allowed: frozenset[str]
+
+
+receiver: ContextVar[Receiver | None] = ContextVar("flowfn.receiver", default=None)
+"""On a worker, the run's: its script's classes came along by value, and are found there, and not here."""
 
 _namespace_of_class = type.__dict__["__dict__"].__get__
 
@@ -29,13 +41,14 @@ def reference(cls: type) -> str:
     The running script's classes carry the script's own module name, so that running it and
     importing it agree.
     """
-    module = _script() if cls.__module__ in _MAIN else cls.__module__
+    module = script() if cls.__module__ in _MAIN else cls.__module__
     return f"{module}:{cls.__qualname__}"
 
 
-def _script() -> str:
+def script() -> str:
     """The name by which others would import the running script; `__main__` where there is none."""
-    return _import_name(sys.modules.get("__main__"))
+    away = receiver.get()
+    return _import_name(sys.modules.get("__main__")) if away is None else away.script
 
 
 @lru_cache(1)
@@ -51,7 +64,7 @@ def _import_name(main: ModuleType | None) -> str:
 
 def _candidates(module: str) -> list[Any]:
     found = sys.modules.get(module)
-    if module in _MAIN or module == _script():
+    if module in _MAIN or module == script():
         return [sys.modules.get("__main__"), found]
     return [found]
 
@@ -80,7 +93,12 @@ def lookup(name: str) -> type | None:
 
 
 def _agrees(cls: type, module: str) -> bool:
-    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, _script()))
+    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, script()))
+
+
+def _came_along(cls: type) -> bool:
+    """Whether it is the class of a script that isn't here, and its receiver would find it."""
+    return receiver.get() is not None and cls.__module__ in _MAIN and "<locals>" not in cls.__qualname__
 
 
 class Names:
@@ -107,14 +125,19 @@ class Names:
             return self._parent.allowed(name)
         return lookup(name) if found is None and name in _TRUSTED else found
 
+    def registered(self) -> frozenset[str]:
+        """The names of the registered types."""
+        return frozenset(self._allowed) | (self._parent.registered() if self._parent else frozenset())
+
     def is_allowed(self, cls: type) -> bool:
-        """Whether this very class is registered."""
-        return self.allowed(reference(cls)) is cls
+        """Whether this very class is registered, here or where it will be read."""
+        name, away = reference(cls), receiver.get()
+        return self.allowed(name) is cls or (away is not None and name in away.allowed)
 
     def knows(self, cls: type) -> bool:
         """Whether this very class would be found again by its name."""
         name = reference(cls)
-        return (self.allowed(name) or lookup(name)) is cls
+        return (self.allowed(name) or lookup(name)) is cls or _came_along(cls)
 
     def find(self, name: Any, fits: Callable[[type], bool]) -> type:
         """The class that data may have under this name.

@@ -22,7 +22,7 @@ from flowfn.errors import (
 )
 from flowfn.serde.annotations import why_not
 from flowfn.serde.format import CURRENT, ENCRYPTED, END, FIRST, OPTIONS, PICKLED, TAGGED, Refused
-from flowfn.serde.names import Names, NamesOfThisProcess
+from flowfn.serde.names import Names, NamesOfThisProcess, Receiver, script
 from flowfn.serde.pack import SCALARS, Packer
 from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
 from flowfn.serde.unpack import unpack
@@ -111,6 +111,11 @@ class Serde:
         """
         _register(self._names, types, as_)
         return self
+
+    @property
+    def receiver(self) -> Receiver:
+        """What a worker has to know whose bytes this one will read."""
+        return Receiver(script(), self._names.registered())
 
     def check(self, annotation: Any, owner: str) -> None:
         """Raise `SerializationError` if no value of a return annotation can be stored; else say nothing."""

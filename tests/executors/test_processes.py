@@ -79,6 +79,12 @@ def test_the_exit_code_is_the_process_own(one: ProcessExecutor) -> None:
         one.submit(sys.exit, 3).result()
 
 
+def test_a_call_that_asks_its_terminal_hears_that_nobody_is_there(one: ProcessExecutor) -> None:
+    """`input()`, and so a debugger, ends in a worker as in a process of `multiprocessing`, and waits for nobody."""
+    with pytest.raises(EOFError):
+        one.submit(input).result(timeout=60)
+
+
 def test_a_worker_that_died_idle_costs_nobody_an_attempt(one: ProcessExecutor) -> None:
     """A worker that is killed while it has nothing to do is replaced before the next function."""
     pid = one.submit(os.getpid).result()

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -107,6 +109,53 @@ def test_errors_come_back(executor: Executor) -> None:
     assert raised.value.args == ("card", 3)
 
 
+SCRIPT = """
+from dataclasses import dataclass
+from flowfn.serde import allow
+
+
+@dataclass
+class Loaf:
+    grams: int
+
+
+@allow
+class Tray:
+    def __init__(self, loaves):
+        self.loaves = loaves
+
+
+class Burnt(Exception):
+    pass
+
+
+def bake(grams):
+    if grams > 1000:
+        raise Burnt(grams)
+    return Tray([Loaf(grams)])
+"""
+
+
+@pytest.fixture
+def bakery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of a script that was started."""
+    file, main = tmp_path / "bakery.py", ModuleType("__main__")
+    file.write_text(SCRIPT)
+    main.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    exec(compile(SCRIPT, file, "exec"), vars(main))
+    return main
+
+
+def test_classes_of_the_script_come_back(executor: Executor, bakery: Any) -> None:
+    """A worker that hasn't imported the script returns and raises what its classes made, those with `allow` as well."""
+    bake = task(bakery.bake)
+    tray = run(executor, lambda: bake(500).result(), checkpointer=MemorySaver())
+    assert (type(tray), tray.loaves) == (bakery.Tray, [bakery.Loaf(500)])
+    with pytest.raises(bakery.Burnt, match="1500"):
+        run(executor, lambda: bake(1500).result(), checkpointer=MemorySaver())
+
+
 @pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "asyncio"])
 def test_a_stop_iteration_from_a_worker_says_whose_it_is(processes: ProcessExecutor, is_async: bool) -> None:
     """No coroutine can raise it, so that it comes as a `RuntimeError`, as it does from a thread."""
@@ -125,6 +174,39 @@ def test_a_stop_iteration_from_a_worker_says_whose_it_is(processes: ProcessExecu
 
     with pytest.raises(RuntimeError, match="'first' raised StopIteration"):
         asyncio.run(waiting()) if is_async else blocking()
+
+
+@pytest.mark.parametrize("signal", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_ends_a_program_comes_back(
+    executor: Executor, signal: type[BaseException], is_async: bool
+) -> None:
+    """`sys.exit()` and its kind stop the run, which can be resumed, wherever the task ran; the worker lives on."""
+    signals, saver = [signal("over")], MemorySaver()
+
+    @local()
+    async def end_later(signals: list[BaseException]) -> int:
+        raise signals[0]
+
+    @local()
+    def end(signals: list[BaseException]) -> int:
+        raise signals[0]
+
+    @entrypoint(checkpointer=saver, executor=executor)
+    async def waiting() -> str:
+        return "went on" if not signals else str(await end_later(signals))
+
+    @entrypoint(checkpointer=saver, executor=executor)
+    def blocking() -> str:
+        return "went on" if not signals else str(end(signals).result())
+
+    def invoke() -> Any:
+        return asyncio.run(waiting.ainvoke(thread_id="t")) if is_async else blocking.invoke(thread_id="t")
+
+    with pytest.raises(signal, match="over"):
+        invoke()
+    signals.clear()
+    assert invoke() == "went on"
 
 
 def test_async_tasks(executor: Executor) -> None:
@@ -398,6 +480,28 @@ def test_a_captured_task_stays_a_task(cluster: Executor) -> None:
 
     assert run(cluster, lambda: outer().result()) == ["Task", 3]
     assert attempts == []
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["object", "name"])
+def test_what_a_task_calls_on_a_worker_runs_there(cluster: Executor, named: bool) -> None:
+    """Tasks that name an executor, of a workflow that names one too: else each would wait for another worker."""
+    executor: Any = "processes" if named else cluster
+
+    @local(executor=executor)
+    def where() -> int:
+        return os.getpid()
+
+    @entrypoint(executor=executor)
+    def workflow() -> list[int]:
+        return gather(where(), where(), where()).result()
+
+    @local()
+    def outer() -> list[int]:
+        return [os.getpid(), where().result(), *workflow()]
+
+    found = run(cluster, lambda: outer().result())
+    assert found == found[:1] * 5
+    assert found[0] != os.getpid()
 
 
 def test_a_captured_workflow_stays_durable(processes: ProcessExecutor, tmp_path: Path) -> None:

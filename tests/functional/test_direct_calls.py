@@ -85,6 +85,21 @@ def test_going_on_is_said_in_one_log_line(world: World, caplog: pytest.LogCaptur
     assert "wf" in said[0]
 
 
+def test_beginning_anew_on_a_thread_with_an_unfinished_run_is_said(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever names a thread, and calls with something else, is told that its unfinished run isn't continued."""
+    wf = flaky(world)
+    with pytest.raises(ConnectionError):
+        world.call(wf.thread("t"), 1)
+    with caplog.at_level(logging.INFO, "flowfn"):
+        world.call(wf.thread("t"), 2)
+    (said,) = [record.getMessage() for record in caplog.records if "thread t" in record.getMessage()]
+    assert said.startswith(
+        f"a new run of {__name__}.flaky.<locals>.wf begins on thread t, whose unfinished one"
+    )
+
+
 def test_a_question_raises_interrupted(world: World) -> None:
     """A direct call has no result to hand back a question in: it raises Interrupted, which says how to answer."""
 

@@ -1,5 +1,6 @@
 """Failures: typed, with messages that say what to write, and a thread that can always be gone on with."""
 
+import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import flowfn
 from flowfn import AsyncInBlockingRun, SerializationError, entrypoint, gather, task
 
 from ..worlds import World
@@ -118,6 +120,40 @@ def test_a_tasks_traceback_leads_to_its_line(world: World) -> None:
     with pytest.raises(KeyError) as raised:
         world.invoke(wf)
     assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "_fails"
+
+
+def test_the_traceback_that_is_recorded_is_of_the_users_code(world: World) -> None:
+    """What an error that comes back says of where it was raised has no frames of flowfn; they would be most of it."""
+    seen: list[str] = []
+
+    @world.task
+    async def step() -> None:
+        _fails()
+
+    @world.task
+    async def wrap() -> None:
+        await world.value(step())
+
+    @world.entrypoint
+    async def wf() -> None:
+        try:
+            await world.value(wrap())
+        except KeyError as error:
+            seen.append(getattr(error, "recorded_traceback", ""))
+            await world.value(noted())
+        raise ConnectionError("lost")
+
+    @world.task
+    async def noted() -> None:
+        pass
+
+    for given in ((), (None,)):
+        with pytest.raises(ConnectionError):
+            world.invoke(wf, *given, thread_id="t")
+    first, again = seen
+    assert first == ""
+    assert re.findall(r"in (\w+)\n", again)[-1] == "_fails"
+    assert str(Path(flowfn.__file__).parent) not in again
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream", "thread"])

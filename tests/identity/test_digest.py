@@ -878,6 +878,18 @@ class TestNames:
             "Colour",
         ]
 
+    def test_a_function_made_in_a_comprehension_has_one_name_on_every_python(self) -> None:
+        """Python 3.12 took comprehensions out of the names of what is in them, and runs are resumed on it."""
+        made = [
+            *[lambda: 1 for _ in "a"],
+            *{lambda: 2 for _ in "a"},
+            *{key: lambda: 3 for key in "a"}.values(),
+        ]
+        name = (
+            "TestNames.test_a_function_made_in_a_comprehension_has_one_name_on_every_python.<locals>.<lambda>"
+        )
+        assert [qualified_name(each) for each in made] == [f"{__name__}.{name}"] * 3
+
     @pytest.mark.parametrize("command", [["script.py"], ["-m", "script"]], ids=["as a file", "with -m"])
     def test_a_script_has_its_own_name(self, tmp_path: Path, command: list[str]) -> None:
         """`__main__` resolves to the script's module name, so that a script and `flowfn resume` agree."""
@@ -907,6 +919,10 @@ class TestRender:
         assert render({"url": "https://a.b", "n": 3, "p": Point(1, ["a"])}) == (
             "url='https://a.b', n=3, p=Point(x=1, tags=['a'])"
         )
+
+    def test_a_tuple_of_one_is_told_from_what_is_in_it(self) -> None:
+        """A report of an argument that became a tuple shows that."""
+        assert render({"x": (1,), "y": (1, 2), "z": ()}) == "x=(1,), y=(1, 2), z=()"
 
     @given(st.dictionaries(st.sampled_from("abc"), PLAIN), st.integers(20, 200))
     def test_a_rendering_keeps_its_limit(self, value: dict[str, Any], limit: int) -> None:

@@ -15,6 +15,7 @@ from flowfn import RetryPolicy, entrypoint, task
 from flowfn.drawing.journey import journey
 from flowfn.drawing.timeline import timeline
 from flowfn.history.reading import CallView, Unreadable, view
+from flowfn.testing import VirtualClock
 from flowfn.watching import watched_by
 from flowfn.watching.calls import Heard
 from graph_compat.graph import END, START, StateGraph
@@ -216,6 +217,25 @@ def test_attempts_and_times_are_kept() -> None:
     assert (quick.started or 0.0) >= (
         slow.started or 0.0
     ) + slow.seconds - 1e-5  # times are kept in microseconds
+
+
+def test_a_node_that_is_retried_in_no_time_says_how_often() -> None:
+    """What ends at once has no row for its time, unless it took several attempts."""
+    saver, tries = MemorySaver(), []
+
+    def flaky(state: State) -> State:
+        tries.append(1)
+        if len(tries) < 3:
+            raise ConnectionError("not yet")
+        return {"found": []}
+
+    graph = StateGraph(State)
+    graph.add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0.0, jitter=False))
+    graph.add_edge(START, "flaky")
+    with VirtualClock():
+        graph.compile(checkpointer=saver).invoke({"found": []}, config())
+    (node,) = run_of(saver)
+    assert (node.attempts, node.seconds) == (3, 0.0)
 
 
 def test_times_are_no_writes_of_the_program() -> None:
