@@ -7,9 +7,9 @@ What a checkpoint says of itself, `said`, is one msgpack array, deflated with th
 parent's id, step, source, time, body and metadata, and the names of its channels; where ids are UUIDs, the parent's
 without what it shares with the checkpoint's own, and the time since that in it. `places` is a text with a word for
 each of these channels: the version, and where there is a value, behind a colon how many keys ago its checkpoint was
-put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A word
-that repeats the one before is left empty. A value's key is its checkpoint's times `ROOM`, plus its number. The first
-one is in its checkpoint's row, the others have their own.
+put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A version
+that is no int is an `x` and its msgpack in hex. A word that repeats the one before is left empty. A value's key is its
+checkpoint's times `ROOM`, plus its number. The first one is in its checkpoint's row, the others have their own.
 
 The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
 bytes and path.
@@ -198,7 +198,7 @@ def places_of(key: int, channels: Sequence[str], places: str) -> Places:
     before: tuple[int, int | None] = 0, None
     for channel, word in zip(channels, places.split(" "), strict=bool(channels)):
         if word:
-            before = int(word.partition(":")[0]), value_at(key, word)
+            before = _version_in(word), value_at(key, word)
         found[channel] = before
     return found
 
@@ -222,17 +222,32 @@ def value_at(key: int, word: str) -> int | None:
     return put * ROOM + int(nth or 0)
 
 
-def own_word(version: int, nth: int) -> str:
+def own_word(version: Any, nth: int) -> str:
     """The word for a value that a checkpoint is put with itself."""
-    return f"{version}:0.{nth}" if nth else f"{version}:0"
+    said = version if type(version) is int else _spelled_out(version)
+    return f"{said}:0.{nth}" if nth else f"{said}:0"
 
 
-def shared_word(version: int, value: int | None) -> str:
+def shared_word(version: Any, value: int | None) -> str:
     """The word for a value of another checkpoint, if there is one, whatever the key of the one that shares it."""
+    said = version if type(version) is int else _spelled_out(version)
     if value is None:
-        return str(version)
+        return str(said)
     put, nth = divmod(value, ROOM)
-    return f"{version}:-{put}.{nth}" if nth else f"{version}:-{put}"
+    return f"{said}:-{put}.{nth}" if nth else f"{said}:-{put}"
+
+
+_STRANGE = "x"
+"""What the word of a version begins with that is no int."""
+
+
+def _spelled_out(version: Any) -> str:
+    return _STRANGE + ormsgpack.packb(version).hex()
+
+
+def _version_in(word: str) -> Any:
+    version = word.partition(":")[0]
+    return ormsgpack.unpackb(bytes.fromhex(version[1:])) if version.startswith(_STRANGE) else int(version)
 
 
 def write_bytes(rows: Iterable[WriteRow]) -> bytes:

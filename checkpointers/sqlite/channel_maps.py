@@ -16,7 +16,7 @@ key to key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import ormsgpack
@@ -41,7 +41,10 @@ SMALL = 256
 
 
 class Base(NamedTuple):
-    """A whole map of `size` bytes, the versions in it, the latest of them, and the numbers of its channels."""
+    """A whole map of `size` bytes, the versions in it, the latest of them, and the numbers of its channels.
+
+    Versions that somebody put as text count for nothing in it.
+    """
 
     key: int
     places: Places
@@ -99,10 +102,8 @@ class ChannelMap(NamedTuple):
         if len(data) * since / 2 > base.size + SMALL:
             return True
         named = [name for name in self.changes if name not in base.numbers]
-        versions = [place[0] for name in named if (place := self.changes[name]) is not None]
-        if not versions:
-            return False
-        return sum(map(len, named)) * (max(versions) - base.latest - 1) > base.size + SMALL
+        latest = _latest([place[0] for name in named if (place := self.changes[name]) is not None])
+        return sum(map(len, named)) * (latest - base.latest - 1) > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -135,11 +136,15 @@ class Bases:
         """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
-        base = Base(key, places, versions, numbers, len(data), max(versions.values(), default=0))
+        base = Base(key, places, versions, numbers, len(data), _latest(versions.values()))
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)
         return base
+
+
+def _latest(versions: Iterable[Any]) -> int:
+    return max([version for version in versions if type(version) is int], default=0)
 
 
 def read(key: int, data: bytes, base: Base | None) -> ChannelMap:

@@ -152,8 +152,9 @@ class Run:
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None, *, made: bool = True) -> None:
-        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`."""
-        checkpoint.touched = frozenset()
+        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`, and stored."""
+        if made:
+            checkpoint.touched = frozenset()
         self.checkpoint = checkpoint
         self.made = made
         self.step = checkpoint.step
