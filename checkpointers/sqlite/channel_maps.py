@@ -41,17 +41,13 @@ SMALL = 256
 
 
 class Base(NamedTuple):
-    """A whole map of `size` bytes, the versions in it, the latest of them, and the numbers of its channels.
-
-    Versions that somebody put as text count for nothing in it.
-    """
+    """A whole map of `size` bytes, the versions in it, and the numbers of its channels."""
 
     key: int
     places: Places
     versions: Mapping[str, int]
     numbers: Mapping[str, int]
     size: int
-    latest: int
 
     def map(self) -> ChannelMap:
         """The map of its checkpoint, which others are made of."""
@@ -102,8 +98,11 @@ class ChannelMap(NamedTuple):
         if len(data) * since / 2 > base.size + SMALL:
             return True
         named = [name for name in self.changes if name not in base.numbers]
-        latest = _latest([place[0] for name in named if (place := self.changes[name]) is not None])
-        return sum(map(len, named)) * (latest - base.latest - 1) > base.size + SMALL
+        if not named:
+            return False
+        latest = _latest(place[0] for name in named if (place := self.changes[name]) is not None)
+        gone_by = latest - _latest(base.versions.values())
+        return sum(map(len, named)) * (gone_by - 1) > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
         """The changes alone, as they are stored under a checkpoint's key."""
@@ -136,7 +135,7 @@ class Bases:
         """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
-        base = Base(key, places, versions, numbers, len(data), _latest(versions.values()))
+        base = Base(key, places, versions, numbers, len(data))
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)
@@ -144,6 +143,7 @@ class Bases:
 
 
 def _latest(versions: Iterable[Any]) -> int:
+    """The latest of versions that are numbers, as all are but those that somebody put by hand."""
     return max([version for version in versions if type(version) is int], default=0)
 
 
