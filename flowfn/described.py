@@ -18,6 +18,10 @@ PLAIN: Mapping[str, Any] = {"parents": {}}
 """The metadata of a checkpoint that has nothing to say."""
 
 
+RECORD = "__flowfn__"
+"""The channel of what only flowfn reads of a checkpoint that was put through LangGraph's methods."""
+
+
 class Body(NamedTuple):
     """Which versions each node has seen, the channels that the last superstep updated, and the clock.
 
@@ -86,3 +90,8 @@ def metadata_of(row: CheckpointRow, serde: Deserializer) -> dict[str, Any]:
     """The metadata of a checkpoint, with what its row says."""
     said = serde.loads(row.metadata) if row.metadata else {"parents": {}}
     return {**said, "source": row.source, "step": row.step}
+
+
+def numbered(versions: Mapping[str, Any]) -> dict[str, int]:
+    """Versions as numbers; LangGraph's are texts such as `0002.0.5602`, of which the first part counts."""
+    return {channel: int(str(version).partition(".")[0]) for channel, version in versions.items()}

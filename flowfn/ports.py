@@ -246,6 +246,9 @@ class Saver(Protocol):
         `before` names a checkpoint: only those committed before it.
         """
 
+    def places(self, thread: str) -> list[Place]:
+        """Where each checkpoint of a thread is, the last committed first."""
+
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         """All threads, the last updated first.
 

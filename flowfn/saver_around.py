@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, ThreadRow
+from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Saver, ThreadRow
 
 
 class SaverAround:
@@ -40,6 +40,9 @@ class SaverAround:
 
     def history(self, thread: str | None, namespace: str | None = "", **options: Any) -> Iterator[Loaded]:
         return self.inner.history(thread, namespace, **options)
+
+    def places(self, thread: str) -> list[Place]:
+        return self.inner.places(thread)
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         return self.inner.threads(limit=limit)

@@ -190,7 +190,8 @@ class Thread(Generic[P, R]):
 
         What was recorded under the checkpoint is copied with it, so that an unfinished run can be gone on
         with (`fork.resume()`) without running its finished tasks again. What it waits for is asked of the fork as well,
-        under another id: `thread.fork().resume("no")` answers that, and nothing else.
+        under another id: `thread.fork().resume("no")` answers that, and nothing else. What nested graphs remember
+        is copied as it was then. A fork of a run that somebody is at, or that was killed, shows `cancelled`.
 
         Args:
             before: a call of the last run: its id, its name, or `name#2` for the second of that name. The new thread

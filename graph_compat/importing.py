@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from flowfn.described import numbered
 from flowfn.errors import CorruptDataError, FlowError
 from flowfn.ports import CheckpointRow, Commit, Saver, Status, Versioned
 from graph_compat.checkpoint.serde.base import SerializerProtocol
@@ -165,8 +166,8 @@ class _Thread:
         before = self._versions.get((namespace, parent or ""), {})
         self._versions[namespace, checkpoint["id"]] = versions
         changed = [channel for channel, version in versions.items() if before.get(channel) != version]
-        seen = {node: _numbered(of) for node, of in checkpoint["versions_seen"].items()}
-        numbers = _numbered(versions)
+        seen = {node: numbered(of) for node, of in checkpoint["versions_seen"].items()}
+        numbers = numbered(versions)
         return CheckpointRow(
             namespace=self._unfinished.namespace(namespace),
             id=checkpoint["id"],
@@ -189,11 +190,6 @@ class _Thread:
 def _of_root(heads: Mapping[str, str], parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The last checkpoint of each namespace, where it is of the root's last step."""
     return {space: id for space, id in heads.items() if not space or parents[space].get("") == heads.get("")}
-
-
-def _numbered(versions: Mapping[str, Any]) -> dict[str, int]:
-    """Versions as numbers; LangGraph's are texts such as `0002.0.5602`, of which the first part counts."""
-    return {channel: int(str(version).partition(".")[0]) for channel, version in versions.items()}
 
 
 def _status(head: Mapping[str, Any], left: list[Wrote]) -> Status:

@@ -248,6 +248,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {
         "flowfn.caching.redis",
+        "flowfn.described",
         "flowfn.drawing",
         "flowfn.forking",
         "flowfn.lazy",

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from checkpointers.foreign.methods import Methods
-from checkpointers.foreign.rows import RECORD, foreign_config
+from checkpointers.foreign.rows import foreign_config
 from checkpointers.rules import PAGE, unknown_before
+from flowfn.described import RECORD
 from flowfn.ports import Place
 
 

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 
 from checkpointers.rules import merged
 from checkpointers.tuples import FORMAT, config_of
+from flowfn.described import RECORD
 from flowfn.errors import CorruptDataError, InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow, configurable_here
 from flowfn.serde import DEFAULT
 from flowfn.unicode import is_unicode
-
-RECORD = "__flowfn__"
-"""The channel of what only flowfn reads, in a checkpoint and among its pending writes."""
 
 CALL = "flowfn_call"
 """The key of a checkpoint's metadata under which the call that it belongs to is found."""
@@ -145,9 +143,9 @@ def from_tuple(found: Any, serde: Serializer) -> Stored:
     record, _ = values.pop(RECORD, None), versions.pop(RECORD, None)
     if record is None:
         raise InvalidInput(
-            f"Checkpoint {checkpoint['id']!r} of thread {where['thread_id']!r} was not written by flowfn's engine. "
-            "Use another thread_id; `flowfn import-langgraph` takes over threads of LangGraph's SqliteSaver and "
-            "PostgresSaver"
+            f"Checkpoint {checkpoint['id']!r} of thread {where['thread_id']!r} was not written by flowfn through this "
+            "saver. Use another thread_id; or go on through the saver inside it, if that wrote the thread; or take a "
+            "thread of LangGraph's SqliteSaver or PostgresSaver over with `flowfn import-langgraph`"
         )
     if not isinstance(record, bytes | bytearray | memoryview):
         raise CorruptDataError(f"The saver was given bytes, and gives back {type(record).__name__}")

@@ -25,7 +25,6 @@ from checkpointers.foreign import reading
 from checkpointers.foreign.methods import Methods
 from checkpointers.foreign.rows import (
     CALL,
-    RECORD,
     Entry,
     Run,
     Stored,
@@ -41,6 +40,7 @@ from checkpointers.foreign.rows import (
 from checkpointers.group_commit import Refusals
 from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
+from flowfn.described import RECORD
 from flowfn.errors import SaverError
 from flowfn.ports import (
     UNFINISHED,

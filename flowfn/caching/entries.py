@@ -1,7 +1,7 @@
 """What a cache keeps of one result: when it was made, its encoded value, and what it was made of.
 
-Rule: bytes that flowfn did not write whole are told apart from those that it did, before anything reads
-them. The value comes first, so that a hit need not look at the description behind it.
+Rule: bytes that flowfn did not write whole, under this very key, are told apart from those that it did, before anything
+reads them. The value comes first, so that a hit need not look at the description behind it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ class Made:
     arguments: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
 
 
-def encode(value: bytes, at: float, made: Made) -> bytes:
-    """The bytes of an entry whose result was made `at` that time, in epoch seconds."""
+def encode(key: str, value: bytes, at: float, made: Made) -> bytes:
+    """The bytes of an entry whose result was made `at` that time, in epoch seconds, to be kept under a key."""
     arguments = {name: list(each) for name, each in made.arguments.items()}
     body = _BODY.pack(at, len(value)) + value + packb([made.code, arguments])
-    return _HEADER.pack(_MARK, _VERSION, crc32(body)) + body
+    return _HEADER.pack(_MARK, _VERSION, _checksum(key, body)) + body
+
+
+def _checksum(key: str, body: bytes | memoryview) -> int:
+    return crc32(body, crc32(key.encode("utf-8", "surrogatepass")))
 
 
 def is_fresh(at: float, ttl: float, now: float) -> bool:
@@ -47,12 +51,12 @@ def is_fresh(at: float, ttl: float, now: float) -> bool:
     return abs(now - at) < ttl
 
 
-def value_of(data: bytes) -> tuple[float, bytes]:
-    """When an entry was made, and its encoded value.
+def value_of(key: str, data: bytes) -> tuple[float, bytes]:
+    """When the entry of a key was made, and its encoded value.
 
     Raises:
         NewerFormatError: a later flowfn wrote it.
-        CorruptDataError: it is no entry, or not a whole one.
+        CorruptDataError: it is no entry, not a whole one, or another key's.
     """
     try:
         mark, version, check = _HEADER.unpack_from(data)
@@ -63,8 +67,8 @@ def value_of(data: bytes) -> tuple[float, bytes]:
         raise CorruptDataError("it is no cache entry of flowfn's")
     if version != _VERSION:
         raise NewerFormatError(f"it has format {version}, and this flowfn reads format {_VERSION}")
-    if crc32(memoryview(data)[_HEADER.size :]) != check or _START + length > len(data):
-        raise CorruptDataError("its checksum is wrong: it was cut short, or changed")
+    if _checksum(key, memoryview(data)[_HEADER.size :]) != check or _START + length > len(data):
+        raise CorruptDataError("its checksum is wrong: it was cut short or changed, or is another call's")
     return at, data[_START : _START + length]
 
 
@@ -78,14 +82,14 @@ def made_of(data: bytes) -> Made:
         raise CorruptDataError(f"its description can't be read: {error}") from None
 
 
-def encode_code(units: Mapping[str, str], at: float) -> bytes:
+def encode_code(key: str, units: Mapping[str, str], at: float) -> bytes:
     """The sources behind a digest of code, as an entry of their own."""
-    return encode(packb(dict(units)), at, Made())
+    return encode(key, packb(dict(units)), at, Made())
 
 
-def code_of(data: bytes) -> dict[str, str]:
+def code_of(key: str, data: bytes) -> dict[str, str]:
     """The sources of `encode_code`."""
-    found: Any = unpackb(value_of(data)[1])
+    found: Any = unpackb(value_of(key, data)[1])
     if not isinstance(found, dict):
         raise CorruptDataError("it holds no sources")
     return found

@@ -64,7 +64,7 @@ def explain(
         reasons, diff = _absence(definition, cache, key)
         return Explanation(False, key.text, reasons=reasons, diff=diff)
     try:
-        at, _ = value_of(data)
+        at, _ = value_of(key.text, data)
     except FlowError as error:
         return Explanation(False, key.text, None, len(data), (f"what is kept can't be read: {error}",))
     age = max(now - at, 0.0)

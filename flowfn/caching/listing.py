@@ -45,7 +45,7 @@ def _entry(cache: Any, key: str) -> Iterator[Kept]:
         data = cache.get(key)
         if data is not None:
             size = len(data)
-            at, _ = value_of(data)
+            at, _ = value_of(key, data)
             yield Kept(key, size, at, made_of(data))
     except FlowError as error:
         yield Kept(key, size, problem=str(error))

@@ -34,7 +34,7 @@ def lacks_sources(cache: Any, definition: Definition, code: str) -> bool:
 def keep_sources(cache: Any, definition: Definition, code: str, at: float) -> None:
     """Keep the sources and constants of a task's present version beside its results."""
     key = _key(definition.qualified, code)
-    cache.set(key, encode_code(definition.dependencies.parts, at), None)
+    cache.set(key, encode_code(key, definition.dependencies.parts, at), None)
     _kept.setdefault(cache, set()).add(key)
 
 
@@ -45,9 +45,10 @@ def forget_sources(cache: Any) -> None:
 
 def sources(cache: Any, task: str, code: str) -> Mapping[str, str]:
     """The parts behind a digest of a task's code: `code NAME` and `constant NAME`; empty if they are gone."""
-    data = cache.get(_key(task, code))
+    key = _key(task, code)
+    data = cache.get(key)
     try:
-        return {} if data is None else code_of(data)
+        return {} if data is None else code_of(key, data)
     except (FlowError, ValueError):
         return {}
 

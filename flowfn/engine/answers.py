@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ids import instance_id
+from flowfn.engine.ids import instance_id, task_uuid
 from flowfn.engine.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
 from flowfn.kinds import read
@@ -48,6 +48,18 @@ class Pending(NamedTuple):
         """Whether a task of that checkpoint waits for it: one that asked it of an earlier state of its own doesn't."""
         asked_here = self.namespace == namespace
         return (namespace, scope) in self.under and not (asked_here and self.checkpoint != checkpoint)
+
+    def was_asked_at(self, thread: str, namespace: str, checkpoint: str | None) -> bool:
+        """Whether it was asked in a run that stood there, or nested in that; None stands for any checkpoint.
+
+        Of what is asked in a run that remembers, inside another one, that isn't known: it leaves that itself.
+        """
+        task = dict(self.under).get(namespace)
+        if task is None or checkpoint is None:
+            return task is not None
+        if self.namespace == namespace:
+            return self.checkpoint == checkpoint
+        return task_uuid(thread, namespace, checkpoint, task) in self.namespace
 
     def on(self, old: str, new: str, spots: Mapping[Place, Place]) -> Pending:
         """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one.

@@ -146,7 +146,7 @@ class Lookup:
             data = await self._asked(host, "get", self._key.text)
             if data is None:
                 return MISSING
-            at, encoded = value_of(data)
+            at, encoded = value_of(self._key.text, data)
             if self._ttl is not None and not is_fresh(at, self._ttl, host.now()):
                 return MISSING
             return call.run.serde.loads(encoded)
@@ -165,7 +165,7 @@ class Lookup:
         call, now = self._call, host.now()
         try:
             made = self._key.made
-            data = encode(call.run.serde.dumps(value), now, made)
+            data = encode(self._key.text, call.run.serde.dumps(value), now, made)
             await self._asked(host, "set", self._key.text, data, self._ttl)
             if lacks_sources(self._cache, call.definition, made.code):
                 await host.blocking(keep_sources, self._cache, call.definition, made.code, now)

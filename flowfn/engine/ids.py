@@ -32,6 +32,11 @@ def nested_namespace(around: str, name: str, task: str, kind: str) -> str:
     return "|".join(filter(None, [around, f"{name}:{task}"]))
 
 
+def remembers(namespace: str) -> bool:
+    """Whether it is of a nested run that goes on from its last call."""
+    return bool(namespace) and ":" not in namespace
+
+
 @lru_cache(maxsize=4096)
 def node_scope(path: tuple[Any, ...]) -> str:
     """The id of a node's task within its superstep."""

@@ -104,9 +104,10 @@ class Journal:
 
         def find() -> Loaded | None:
             for loaded in self.saver.history(self.thread, namespace):
-                if metadata_of(loaded.checkpoint, self.serde)["parents"] != parents:
+                around = metadata_of(loaded.checkpoint, self.serde)["parents"]
+                if around.get("") != parents[""]:
                     return None
-                if body_of(loaded.checkpoint, self.serde).call == call:
+                if around == parents and body_of(loaded.checkpoint, self.serde).call == call:
                     return loaded
             return None
 

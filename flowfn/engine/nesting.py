@@ -185,5 +185,6 @@ def _is_of_this_call(run: Run) -> bool:
 
 
 def _is_of_a_call_beside(run: Run) -> bool:
-    """Whether it was recorded in another call of the superstep."""
-    return not _is_of_this_call(run) and bool(run.checkpoint.metadata.get("parents") == run.parents)
+    """Whether it was recorded in another call of the outermost run's superstep."""
+    around = run.checkpoint.metadata.get("parents") or {}
+    return not _is_of_this_call(run) and around.get("") == run.parents[""]

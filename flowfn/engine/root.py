@@ -96,11 +96,11 @@ class Root:
         """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
         self.end(Cancelled())
 
-    def forget_questions(self, namespace: str) -> None:
-        """A run has left the checkpoint at which these were asked in it."""
+    def forget_questions(self, thread: str, namespace: str, checkpoint: str | None) -> None:
+        """A run has left the checkpoint at which these were asked in it; None, where the namespace is its own."""
         if self.waiting or self.pending:
-            self.waiting = [q for q in self.waiting if all(place != namespace for place, _ in q.under)]
-            for left in [q for q in self.pending if any(place == namespace for place, _ in q.under)]:
+            self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
+            for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
                 self.pending.remove(left)
 
     def counted_report(self) -> Report:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from flowfn.described import Body, body_of, metadata_of, to_body, to_metadata
+from flowfn.described import RECORD, Body, body_of, metadata_of, numbered, to_body, to_metadata
 from flowfn.errors import InvalidInput, NonDeterminismError, SerializationError
 from flowfn.futures import Future
 from flowfn.ports import CheckpointRow, Deserializer, Serializer, Versioned
@@ -21,7 +21,7 @@ from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 Encoded = dict[int, bytes]
@@ -120,17 +120,19 @@ def _bytes(serde: Serializer, name: str, cell: Any, program: Program, encoded: E
 def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping[str, Channel]) -> Checkpoint:
     """A checkpoint from its row; channels that the program no longer has are left out.
 
+    Versions that somebody put as text count as numbers, under which the next checkpoint has the values anew: values
+    are shared by version.
+
     Raises:
-        InvalidInput: somebody put it by hand, with versions of another saver's.
+        InvalidInput: somebody put it by hand, or through another saver, and it can't be gone on from.
         NonDeterminismError: a channel was of another kind when it was stored.
     """
-    for version in row.versions.values():
-        if not isinstance(version, int):
-            raise InvalidInput(
-                f"checkpoint {row.id!r} was put with versions such as {version!r}, and a run goes on from ints: put "
-                "it with the versions 1, 2, …"
-            )
     body = body_of(row, serde)
+    put = [name for name, version in row.versions.items() if not isinstance(version, int)]
+    versions, seen = dict(row.versions), body.seen
+    if put or RECORD in versions:
+        _check_put(row, put, channels)
+        versions, seen = numbered(versions), {node: numbered(of) for node, of in seen.items()}
     values = {
         name: _cell(channels[name], name, serde, data)
         for name, versioned in row.values.items()
@@ -143,13 +145,34 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         row.source,  # type: ignore[arg-type]
         row.created_at,
         values,
-        dict(row.versions),
-        body.seen,
+        versions,
+        seen,
         None if body.updated is None else tuple(body.updated),
         metadata_of(row, serde),
         body.clock,
-        call=body.call,
+        frozenset(put),
+        body.call,
     )
+
+
+def _check_put(row: CheckpointRow, put: Sequence[str], channels: Mapping[str, Channel]) -> None:
+    """Refuse what has a meaning to somebody else: the record of a saver around this one, or another library's ways."""
+    if RECORD in row.versions:
+        raise InvalidInput(
+            f"checkpoint {row.id!r} was put through a saver around this one, in its form: go on through that saver"
+        )
+    for name in put:
+        version = row.versions[name]
+        if name not in channels:
+            raise InvalidInput(
+                f"checkpoint {row.id!r} was put with channel {name!r} at version {version!r}, and the program has no "
+                "such channel: put it without that one"
+            )
+        if not str(version).partition(".")[0].isdecimal():
+            raise InvalidInput(
+                f"checkpoint {row.id!r} was put with {name!r} at version {version!r}, and a version begins with a "
+                "number: put it with what the saver's get_next_version() makes"
+            )
 
 
 def _cell(channel: Channel, name: str, serde: Deserializer, stored: bytes) -> Any:

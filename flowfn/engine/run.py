@@ -152,14 +152,15 @@ class Run:
     # -- where it stands --------------------------------------------------------------------------
 
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None, *, made: bool = True) -> None:
-        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`."""
-        checkpoint.touched = frozenset()
-        self.checkpoint = checkpoint
+        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`, and stored."""
+        if made:
+            checkpoint.touched = frozenset()
+        left, self.checkpoint = self.checkpoint, checkpoint
         self.made = made
         self.step = checkpoint.step
         self.ledger = Ledger() if ledger is None else ledger
-        if ledger is None:
-            self.root.forget_questions(self.namespace)
+        if ledger is None and left.call in (None, self.call):
+            self.root.forget_questions(self.thread, self.namespace, left.id if self.remembers else None)
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
         """Refuse to pass over what an edit of the program would lose, unless a command says where to go.

@@ -1,18 +1,20 @@
 """A thread begun as a copy of another: of a checkpoint, of what was recorded under it, and of the runs nested in that.
 
 Rule: ids are of their thread and checkpoint, so that a copy has its own: those of checkpoints are new, and those of
-tasks and questions follow from them. What a nested run remembers between calls is for its thread.
+tasks and questions follow from them. What nested runs remember between calls is copied as it was at the checkpoint, and
+what they have come to since then under a head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 
 from flowfn.config import RunConfig
-from flowfn.described import metadata_of, to_metadata
+from flowfn.described import body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.answers import Pending, read_pending
-from flowfn.engine.ids import task_uuid
+from flowfn.engine.ids import remembers, task_uuid
 from flowfn.engine.ledger import Ledger
 from flowfn.engine.record import QUESTION, RUN_TASK, one_row
 from flowfn.errors import InvalidInput, UnknownCheckpoint
@@ -22,7 +24,6 @@ from flowfn.history.state import load
 from flowfn.history.supersteps import node_tasks
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
-    UNFINISHED,
     Begin,
     CheckpointRow,
     Commit,
@@ -30,10 +31,14 @@ from flowfn.ports import (
     Place,
     Saver,
     Status,
+    ThreadRow,
     Versioned,
     WriteRow,
     Writes,
 )
+
+WAITS: Status = "cancelled"
+"""Of a copy that goes on when it is told to: no call of the workflow adopts it."""
 
 
 def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = None) -> None:
@@ -58,14 +63,17 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
     saver.serde.loads(loaded.checkpoint.body)  # sealed to its place, it would be of no use in another
     old = saver.thread(loaded.thread)
     begin = None if old is None else Begin(old.workflow, old.call).on_thread()
-    status: Status = "failed" if old is not None and old.status in UNFINISHED else "done"
     asked = [] if before is not None else read_pending(saver.serde, loaded.writes)
     writes = loaded.writes
+    status = WAITS if asked else _status(saver, loaded, old)
     if before is not None:
         loaded, writes = rewound(saver, loaded, before)
-        status = "cancelled"  # it goes on when it is told to, and no other call of the workflow adopts it
-    copy = _Copy(saver, thread, _nested(saver, loaded))
+        status = WAITS
+    copy = _Copy(saver, thread, _since(saver, loaded))
+    for memory in _memories(saver, loaded):
+        copy.remember(memory)
     copy.add(loaded, [write for write in writes if write.task != RUN_TASK])
+    copy.remember_since(all_of_them=before is None)
     if asked and (waiting := copy.asked_alike(loaded.thread, asked)):
         row = one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in waiting]))
         copy.items.append(Writes("", copy.spots["", loaded.checkpoint.id][1], [row]))
@@ -73,25 +81,49 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
     commit_alone(saver, thread, lambda lease: Commit(thread, lease, copy.items, begin, status, release=True))
 
 
-def _nested(saver: Saver, loaded: Loaded) -> dict[str, Loaded]:
-    """The last checkpoint of each run nested under a thread's head, by its namespace; under others all have ended."""
-    found: dict[str, Loaded] = {}
+def _status(saver: Saver, loaded: Loaded, old: ThreadRow | None) -> Status:
+    """How the copy of a checkpoint stands: as its thread does there, where that has stopped, or by what is due."""
+    head = saver.load(loaded.thread)
+    is_head = head is not None and head.checkpoint.id == loaded.checkpoint.id
+    if is_head and old is not None and old.status != "running":
+        return old.status
+    due = node_tasks(loaded, Ledger(loaded.writes, saver.serde), saver.serde, is_last=True)
+    return WAITS if due or loaded.checkpoint.source == "input" else "done"
+
+
+def _since(saver: Saver, loaded: Loaded) -> list[Loaded]:
+    """The checkpoints of runs nested under a thread's head, the newest first; under others all have ended."""
+    found: list[Loaded] = []
     for each in saver.history(loaded.thread, None):
         if not each.checkpoint.namespace:
-            return found if each.checkpoint.id == loaded.checkpoint.id else {}
-        found.setdefault(each.checkpoint.namespace, each)
-    return {}
+            return found if each.checkpoint.id == loaded.checkpoint.id else []
+        found.append(each)
+    return []
+
+
+def _memories(saver: Saver, loaded: Loaded) -> Iterator[Loaded]:
+    """What each nested run remembered when a checkpoint was made, the oldest first."""
+    made = ("", loaded.checkpoint.id)
+    last: dict[str, str] = {}
+    for namespace, id in dropwhile(lambda place: place != made, saver.places(loaded.thread)):
+        if remembers(namespace):
+            last.setdefault(namespace, id)
+    for namespace, id in reversed(last.items()):
+        if (memory := saver.load(loaded.thread, namespace, id)) is not None:
+            yield memory
 
 
 class _Copy:
-    """What a copy is made of, and where in it each checkpoint of the `nested` runs and of the one around them went."""
+    """What a copy is made of, and where in it each checkpoint went, and each call that runs may be nested in."""
 
-    def __init__(self, saver: Saver, thread: str, nested: Mapping[str, Loaded]) -> None:
+    def __init__(self, saver: Saver, thread: str, since: Sequence[Loaded]) -> None:
         self.saver = saver
         self.thread = thread
-        self.nested = nested
+        self.since = since
+        self.nested = {each.checkpoint.namespace: each for each in reversed(since)}
         self.items: list[CheckpointRow | Writes] = []
         self.spots: dict[Place, Place] = {}
+        self.calls: dict[str, str] = {}
 
     def add(
         self,
@@ -105,21 +137,44 @@ class _Copy:
         self.spots[old.namespace, old.id] = namespace, id
         values = {name: Versioned(each.version, each.whole()) for name, each in old.values.items()}
         row = replace(old, namespace=namespace, id=id, parent=None, values=values)
+        body = body_of(old, self.saver.serde)
+        if body.call in self.calls:
+            said = to_body(body._replace(call=self.calls[body.call]), old.versions, old.versions)
+            row = replace(row, body=self.saver.serde.dumps(said))
         if parents is None:
             row = replace(row, source="fork")
         else:
-            said = to_metadata({**metadata_of(old, self.saver.serde), "parents": parents})
-            row = replace(row, metadata=self.saver.serde.dumps(said))
+            known = to_metadata({**metadata_of(old, self.saver.serde), "parents": parents})
+            row = replace(row, metadata=self.saver.serde.dumps(known))
         self.items += [row, Writes(namespace, id, writes)]
         for task in _tasks(self.saver, loaded, writes):
             was = task_uuid(loaded.thread, old.namespace, old.id, task)
-            now = task_uuid(self.thread, namespace, id, task)
+            now = self.calls[was] = task_uuid(self.thread, namespace, id, task)
             for name, below in self.nested.items():
                 around, called, number = name.rpartition(f":{was}")
                 if called and (not number or number[1:].isdecimal()):
                     segment = around.removeprefix(old.namespace).removeprefix("|")
                     inside = "|".join(filter(None, [namespace, f"{segment}:{now}{number}"]))
                     self.add(below, below.writes, inside, {**(parents or {}), namespace: id})
+
+    def remember(self, memory: Loaded) -> None:
+        """Copy what a nested run remembers: of a call that is copied, as that one's; of another as one before."""
+        row = memory.checkpoint
+        around = metadata_of(row, self.saver.serde)["parents"].items()
+        self.add(memory, memory.writes, row.namespace, dict(self.spots.get(each, each) for each in around))
+
+    def remember_since(self, *, all_of_them: bool) -> None:
+        """Copy what nested runs have remembered since the checkpoint, in the calls that are copied or in all."""
+        last: dict[tuple[str, str | None], Loaded] = {}
+        for each in reversed(self.since):
+            row = each.checkpoint
+            if remembers(row.namespace):
+                place = row.namespace, body_of(row, self.saver.serde).call
+                last.pop(place, None)
+                last[place] = each
+        for (_, call), memory in last.items():
+            if all_of_them or call in self.calls:
+                self.remember(memory)
 
     def asked_alike(self, thread: str, asked: Sequence[Pending]) -> list[Pending]:
         """The questions that a run on a thread waits for, as its copy will ask them.

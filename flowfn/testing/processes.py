@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from checkpointers import MemorySaver, SqliteSaver
-from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, ThreadRow
+from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Saver, ThreadRow
 from flowfn.saver_around import SaverAround
 
 T = TypeVar("T")
@@ -174,6 +174,9 @@ class DyingSaver(SaverAround):
 
     def history(self, thread: str | None, namespace: str | None = "", **options: Any) -> Iterator[Loaded]:
         return self._read(lambda: self.inner.history(thread, namespace, **options))
+
+    def places(self, thread: str) -> list[Place]:
+        return self._read(lambda: self.inner.places(thread))
 
     def threads(self, *, limit: int | None = None) -> list[ThreadRow]:
         return self._read(lambda: self.inner.threads(limit=limit))

@@ -53,6 +53,15 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
+def test_an_entry_in_another_s_place_is_a_miss(cache: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """G2: an index that rots leads to the row of another call, whole as it is."""
+    square, ran = squaring(cache)
+    three, four = (square.cache.explain(x).key for x in (3, 4) if square(x).result())
+    cache.set(four, cache.get(three))
+    assert (square(4).result(), ran) == (16, [3, 4, 4])
+    assert "is another call's" in caplog.text
+
+
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_entry_is_a_miss(
     cache: Any,
@@ -173,7 +182,7 @@ def test_a_type_that_is_not_allowed(cache: Any, caplog: pytest.LogCaptureFixture
     import ormsgpack
 
     unknown = ormsgpack.packb(ormsgpack.Ext(127, b"os.system"))
-    cache.set(key, encode(unknown, 0.0, Made()))
+    cache.set(key, encode(key, unknown, 0.0, Made()))
     assert square(3).result() == 9
     assert ran == [3, 3]
     assert "is a miss" in caplog.text

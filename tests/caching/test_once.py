@@ -366,7 +366,7 @@ def test_who_was_stopped_replaces_nothing(tmp_path: Path, monkeypatch: pytest.Mo
             return "never"
         monkeypatch.setattr(time, "monotonic", lambda: stopped)
         key = key_of(fetch._self_definition, (x,), {})
-        cache.set(key.text, encode(DEFAULT.dumps("the other's"), time.time(), key.made))
+        cache.set(key.text, encode(key.text, DEFAULT.dumps("the other's"), time.time(), key.made))
         return "mine"
 
     seen.append(fetch(1).result())

@@ -466,6 +466,32 @@ def test_a_thread_that_langgraph_wrote_is_refused() -> None:
     assert open_saver(saver).threads() == []
 
 
+class Delegating(OwnSaver):
+    """Keeps what it is given in one of graph_compat's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = CompatSaver()
+
+    def __getattribute__(self, name: str) -> Any:
+        kept = name in {"put", "put_writes", "get_tuple", "list", "delete_thread", "get_next_version"}
+        return getattr(self.inner, name) if kept else super().__getattribute__(name)
+
+
+def test_a_saver_and_the_one_inside_it_each_go_on_with_their_own_threads() -> None:
+    """Neither reads the other's form of a checkpoint; the message says whose it is."""
+    outer = Delegating()
+    through, inside = (graph(saver, []) for saver in (outer, outer.inner))
+    through.invoke({"xs": [0]}, ONE)
+    with pytest.raises(InvalidInput, match="put through a saver around this one"):
+        inside.get_state(ONE)
+    assert through.invoke(GraphCommand(resume="yes"), ONE)["xs"] == [0, "a", "yes", "beside"]
+    two = {"configurable": {"thread_id": "2"}}
+    inside.invoke({"xs": [0]}, two)
+    with pytest.raises(InvalidInput, match="go on through the saver inside it"):
+        through.get_state(two)
+
+
 class OfTenants(OwnSaver):
     """Keeps the threads of each tenant apart, and takes no call that doesn't name one."""
 

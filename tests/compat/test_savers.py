@@ -2,15 +2,15 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import aiosqlite
 import pytest
 
 from flowfn.errors import InvalidInput
-from graph_compat.checkpoint.base import BaseCheckpointSaver
+from graph_compat.checkpoint.base import BaseCheckpointSaver, copy_checkpoint
 from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.checkpoint.postgres import PostgresSaver
@@ -18,6 +18,7 @@ from graph_compat.checkpoint.postgres.aio import AsyncPostgresSaver
 from graph_compat.checkpoint.sqlite import SqliteSaver
 from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graph_compat.func import entrypoint
+from graph_compat.graph import START, StateGraph
 
 ONE: dict[str, Any] = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
 
@@ -69,18 +70,16 @@ async def test_threads_in_postgres(postgres_url: str) -> None:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """A saver of each kind."""
-    if request.param == "memory":
-        made: Any = nullcontext(InMemorySaver())
-    elif request.param == "sqlite":
-        made = SqliteSaver.from_conn_string(str(tmp_path / "runs.db"))
-    else:
-        made = PostgresSaver.from_conn_string(request.getfixturevalue("postgres_url"))
-    with made as saver:
-        if request.param != "memory":
-            saver.setup()
-        yield saver
+def saver(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each of graph_compat's, empty."""
+    with ExitStack() as stack:
+        if request.param == "memory":
+            yield InMemorySaver()
+        elif request.param == "sqlite":
+            yield stack.enter_context(SqliteSaver.from_conn_string(":memory:"))
+        else:
+            made = PostgresSaver.from_conn_string(request.getfixturevalue("postgres_url"))
+            yield stack.enter_context(made)
 
 
 @pytest.mark.parametrize("made", [str, int, float, "{:032}.0.5".format, "v{}".format])
@@ -106,11 +105,52 @@ def test_a_saver_is_a_base_checkpoint_saver(kind: Any) -> None:
         assert saver.get({"configurable": {"thread_id": "2"}})["id"] == "c1"
 
 
-def test_no_run_goes_on_from_a_version_of_another_saver() -> None:
-    """Values are shared by version, so that one that isn't a run's own could lose them: it is refused."""
+def test_versions_that_are_text_come_back(saver: Any) -> None:
+    """Also beside numbers, and of many channels that follow each other."""
+    where, versions, version = ONE, {}, None
+    for step in range(20):
+        version = saver.get_next_version(version) if step % 3 else step + 1
+        versions[f"channel {step}" * 9] = version
+        put = {**document(f"c{step:02}", 0), "channel_versions": dict(versions)}
+        where = saver.put(where, put, {}, {})
+        assert saver.get(where)["channel_versions"] == versions
+
+
+def test_a_run_goes_on_from_versions_that_are_text(saver: Any) -> None:
+    """What it leaves as it is has its value in the checkpoints that follow, though values are shared by version."""
+
+    class State(TypedDict):
+        left: list[str]
+        changed: int
+
+    builder = StateGraph(State)
+    builder.add_node("a", lambda state: {"changed": state["changed"] + 1})
+    builder.add_edge(START, "a")
+    app = builder.compile(checkpointer=saver)
+    app.invoke({"left": ["a" * 300], "changed": 0}, ONE)
+    found = saver.get_tuple(ONE)
+    put = copy_checkpoint(found.checkpoint) | {"id": str(uuid6())}
+    put["channel_values"]["left"] = ["b" * 300]
+    put["channel_versions"] = {name: saver.get_next_version(v) for name, v in put["channel_versions"].items()}
+    saver.put(found.config, put, found.metadata, put["channel_versions"])
+    for changed in (2, 3):
+        app.invoke({"changed": changed - 1}, ONE)
+        assert app.get_state(ONE).values == {"left": ["b" * 300], "changed": changed}
+    assert {type(version) for version in saver.get(ONE)["channel_versions"].values()} == {int}
+
+
+@pytest.mark.parametrize(
+    ("channel", "version", "said"),
+    [
+        ("__end__", "first", "'__end__' at version 'first', and a version begins with a number"),
+        ("branch:to:a", "1.0.5", "'branch:to:a' at version '1.0.5', and the program has no such channel"),
+    ],
+)
+def test_no_run_goes_on_from_what_it_cannot_read(channel: str, version: str, said: str) -> None:
+    """Versions that don't count, and ways of another library's, which would be left out without a word."""
     saver = InMemorySaver()
-    saver.put(ONE, document("c1", "1", __end__=5), {"source": "loop", "step": 0}, {"__end__": "1"})  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="'c1' was put with versions such as '1'"):
+    saver.put(ONE, document("c1", version, **{channel: 5}), {"source": "loop", "step": 0}, {})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=said):
         entrypoint(checkpointer=saver)(lambda n: n).invoke(1, ONE)
 
 

@@ -2,11 +2,14 @@
 
 import random
 import time
-from typing import Any
+from operator import add
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from flowfn import gather, interrupt
+from graph_compat.graph import START, StateGraph
+from graph_compat.types import Send
 
 from ..worlds import World, questions
 
@@ -87,3 +90,38 @@ def test_all_deadlines_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> No
         result = world.invoke(wf, None, thread_id="t")
         rounds += 1
     assert ([said for _, _, said in result], rounds) == ([["no"] * 3] * 4, 6)
+
+
+class Noted(TypedDict):
+    """The state of graphs that ask, and of the one that calls them."""
+
+    word: str
+    notes: Annotated[list[Any], add]
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(True,), (True, None), (True, True)],
+    ids=["memory", "graph in a memory", "memory in a memory"],
+)
+def test_calls_that_share_a_memory_are_each_asked_and_answered(world: World, kinds: Any) -> None:
+    """G8: their questions are all shown from the first on, and each answer goes to its call alone."""
+
+    def ask(state: Noted) -> Any:
+        return {"notes": [(state["word"], interrupt(state["word"]))]}
+
+    for kind in reversed(kinds):
+        nested = StateGraph(Noted).add_node("ask", ask).add_edge(START, "ask").compile(checkpointer=kind)
+
+        def ask(state: Noted, nested: Any = nested) -> Any:
+            return {"notes": nested.invoke({"word": state["word"]})["notes"][-1:]}
+
+    outer = StateGraph(Noted).add_node("ask", ask)
+    outer.add_conditional_edges(START, lambda state: [Send("ask", {"word": word}) for word in "abc"])
+    thread = outer.compile(checkpointer=world.saver).thread("t")
+    world.do(thread, "invoke", {"word": "", "notes": []})
+    for nth in range(3):
+        waiting = {question.value: question.id for question in thread.state.interrupts}
+        assert sorted(waiting) == ["a", "b", "c"][nth:]
+        world.do(thread, "resume", {waiting["abc"[nth]]: nth})
+    assert thread.state.values["notes"] == [("a", 0), ("b", 1), ("c", 2)]

@@ -1,6 +1,7 @@
 """`workflow.thread(id)`: a handle on one thread (section 3)."""
 
-from typing import Any
+from operator import add
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -293,6 +294,92 @@ def test_a_fork_from_an_older_checkpoint(world: World) -> None:
     fork = thread.fork(after_first.config["configurable"]["checkpoint_id"])
     assert world.do(fork, "invoke", 10) == 11
     assert thread.state.values == 6
+
+
+class Sums(TypedDict):
+    """The state of what sums up, and of who asks it to."""
+
+    total: Annotated[int, add]
+    x: int
+
+
+def remembering(world: World) -> Any:
+    """A graph that calls another two times, which sums up each of the two over the thread, and asks about 3."""
+
+    def note(state: Sums) -> Any:
+        world.ran.append(state["x"])
+        return {"total": interrupt("how many?") if state["x"] == 3 else state["x"]}
+
+    adding = StateGraph(Sums).add_node("note", note).add_edge(START, "note").compile()
+    memory = StateGraph(Sums).add_node(
+        "add", lambda state: {"total": adding.invoke({"x": state["x"]})["total"]}
+    )
+    sums = memory.add_edge(START, "add").compile(checkpointer=True)
+
+    def call(state: Sums) -> Any:
+        first, second = (sums.invoke({"x": x})["total"] for x in (state["x"], state["x"] * 10))
+        return {"total": first * 1000 + second}
+
+    outer = StateGraph(Sums).add_node("call", call).add_edge(START, "call")
+    return outer.compile(checkpointer=world.saver)
+
+
+def totals(world: World, thread: Any, x: int) -> tuple[int, int]:
+    """What the two calls of an invocation came to."""
+    before = (thread.state.values or {}).get("total", 0)
+    return divmod(world.do(thread, "invoke", {"x": x})["total"] - before, 1000)
+
+
+def test_a_fork_has_what_nested_runs_remember(world: World) -> None:
+    """As it was at the checkpoint that was copied; what either thread adds is its own."""
+    thread = remembering(world).thread("t")
+    assert [totals(world, thread, x) for x in (1, 2)] == [(1, 10), (3, 30)]
+    old = next(state for state in thread.history() if state.values["total"] == 1010 and not state.next)
+    then, fork = thread.fork(old.config["configurable"]["checkpoint_id"]), thread.fork()
+    assert [totals(world, each, 4) for each in (fork, thread, then)] == [(7, 70), (7, 70), (5, 50)]
+    assert totals(world, fork.fork(), 0) == (7, 70)
+
+
+def test_a_fork_waits_for_what_a_run_that_remembers_asks(world: World) -> None:
+    """It answers for itself, and takes up the very call that waits; what that had done isn't run again."""
+    thread = remembering(world).thread("t")
+    totals(world, thread, 1)
+    thread_waits = world.do(thread, "invoke", {"x": 3})
+    fork = thread.fork()
+    (question,) = fork.state.interrupts
+    assert (fork.status, question.value) == ("interrupted", "how many?")
+    assert question.id != thread_waits["__interrupt__"][0].id
+    assert world.do(fork, "resume", 7)["total"] == 1010 + 8040
+    assert world.do(thread, "resume", 8)["total"] == 1010 + 9040
+
+
+def test_a_fork_of_a_thread_that_runs_goes_on_when_it_is_told_to(world: World) -> None:
+    """Nobody runs it, and nothing has failed; one of what had ended by then is done."""
+    forks = []
+
+    @world.task
+    async def first(x: int) -> int:
+        world.ran.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf(x: int) -> int:
+        found: int = await world.value(first(x))
+        if x == 2 and len(forks) == 0:
+            forks.append(thread.fork())
+            forks.append(
+                thread.fork(
+                    next(iter(thread.history(limit=2))).parent_config["configurable"]["checkpoint_id"]
+                )
+            )
+        return found
+
+    thread = wf.thread("t")
+    world.do(thread, "invoke", 1)
+    world.do(thread, "invoke", 2)
+    assert [fork.status for fork in forks] == ["cancelled", "done"]
+    assert world.do(forks[0], "resume") == 2
+    assert world.ran == [1, 2]
 
 
 def test_forks_that_cannot_be(world: World) -> None:

@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
     get_checkpoint_id,
     get_checkpoint_metadata,
+    uuid6,
 )
 from langgraph.checkpoint.memory import InMemorySaver, MemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -228,6 +229,27 @@ async def what_a_run_puts(t):
         t.note("versions of", sorted(found.checkpoint["channel_versions"]))
         t.note("seen by", sorted(found.checkpoint["versions_seen"]))
         t.note("writes", [(channel, value) for _, channel, value in found.pending_writes])
+
+
+async def a_state_that_is_put_by_hand(t):
+    """A run goes on from a checkpoint that a program has made of the last, with the saver's own next versions."""
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"x": ["a"]}))
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "ask")
+    saver = InMemorySaver()
+    graph = builder.compile(checkpointer=saver)
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    found = await t.call(saver, "get_tuple", THREAD)
+    edited = copy_checkpoint(found.checkpoint) | {"id": str(uuid6(clock_seq=0))}
+    edited["channel_values"]["x"] = ["edited"]
+    version = edited["channel_versions"]["x"] = saver.get_next_version(edited["channel_versions"]["x"], None)
+    put = await t.call(saver, "put", found.config, edited, {"source": "update", "step": 2}, {"x": version})
+    for given in (None, Command(resume="yes"), {"x": ["j"]}, Command(resume="no")):
+        t.note("result", await t.invoke(graph, given, THREAD))
+    await t.call(graph, "update_state", put, {"x": ["fork"]})
+    t.note("result", await t.invoke(graph, None, THREAD))
 
 
 @differs("what a run keeps is flowfn's")
