@@ -16,7 +16,7 @@ key to key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import ormsgpack
@@ -102,7 +102,7 @@ class ChannelMap(NamedTuple):
         versions = [place[0] for name in named if (place := self.changes[name]) is not None]
         if not versions:
             return False
-        gone_by = max(map(_number, versions)) - base.latest - 1
+        gone_by = _latest(versions) - base.latest - 1
         return sum(map(len, named)) * gone_by > base.size + SMALL
 
     def difference(self, key: int) -> bytes:
@@ -136,8 +136,7 @@ class Bases:
         """The whole map that these are the bytes of; `places` are in its order."""
         versions = {channel: place[0] for channel, place in places.items()}
         numbers = {name: n for n, name in enumerate(places)}
-        latest = max(map(_number, {*versions.values()}), default=0)
-        base = Base(key, places, versions, numbers, len(data), latest)
+        base = Base(key, places, versions, numbers, len(data), _latest(versions.values()))
         self._known[key] = (data, base)
         while len(self._known) > self.SIZE:
             self._known.pop(next(iter(self._known)), None)
@@ -154,10 +153,15 @@ def key_of(place: Place | None) -> int | None:
     return place[1] if place is not None and len(place) == 2 and isinstance(place[1], int) else None
 
 
-def _number(version: int | float | str) -> int:
+def _latest(versions: Collection[Any]) -> int:
+    """The number of the latest version; 0 where there is none."""
+    if {*map(type, versions)} <= {int}:
+        return max(versions, default=0)
+    return max(map(_number, versions))
+
+
+def _number(version: float | str) -> int:
     """The number of a version: of a text such as `0002.0.5602`, as LangGraph's savers make them, the first part."""
-    if isinstance(version, int):
-        return version
     first = str(version).partition(".")[0]
     return int(first) if first.isdecimal() else 0
 

@@ -21,7 +21,7 @@ from flowfn.pregel.program import Program
 from flowfn.values import MISSING, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
 
 Encoded = dict[int, bytes]
@@ -128,9 +128,9 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         NonDeterminismError: a channel was of another kind when it was stored.
     """
     body = body_of(row, serde)
-    put = [name for name, version in row.versions.items() if not isinstance(version, int)]
-    versions, seen = dict(row.versions), body.seen
-    if put or RECORD in versions:
+    versions, seen, put = dict(row.versions), body.seen, frozenset[str]()
+    if not {*map(type, versions.values())} <= {int} or RECORD in versions:
+        put = frozenset(name for name, version in versions.items() if not isinstance(version, int))
         _check_put(row, put, channels)
         versions, seen = numbered(versions), {node: numbered(of) for node, of in seen.items()}
     values = {
@@ -150,12 +150,12 @@ def decode_checkpoint(serde: Deserializer, row: CheckpointRow, channels: Mapping
         None if body.updated is None else tuple(body.updated),
         metadata_of(row, serde),
         body.clock,
-        frozenset(put),
+        put,
         body.call,
     )
 
 
-def _check_put(row: CheckpointRow, put: Sequence[str], channels: Mapping[str, Channel]) -> None:
+def _check_put(row: CheckpointRow, put: Collection[str], channels: Mapping[str, Channel]) -> None:
     """Refuse what has a meaning to somebody else: the record of a saver around this one, or another library's ways."""
     if RECORD in row.versions:
         raise InvalidInput(

@@ -341,7 +341,9 @@ class ThreadHost:
 
     async def commit(self, saver: Saver, commit: Commit, settles: Future[Any] | None = None) -> None:
         if not self._knows_saver:
-            self._get_to_know(saver)
+            self._knows_saver = True
+            if not saver.inline:
+                self._share_commits()
         if settles is not None and self._pipeline is not None:
             await LastCommit(saver, commit, settles)
             return
@@ -349,12 +351,10 @@ class ThreadHost:
         if error is not None:
             raise error
 
-    def _get_to_know(self, saver: Saver) -> None:
-        """Where commits take their time, calls share them, and workers don't wait for them."""
-        self._knows_saver = True
-        if not saver.inline:
-            self._eager = True
-            self._pipeline = Pipeline()
+    def _share_commits(self) -> None:
+        """Commits take their time: from here on calls share them, and workers don't wait for them."""
+        self._eager = True
+        self._pipeline = Pipeline()
 
     async def blocking(
         self, function: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
