@@ -15,6 +15,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_compat.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from graph_compat.checkpoint.postgres import PostgresSaver as CompatPostgres
+from graph_compat.checkpoint.sqlite import SqliteSaver as CompatSqlite
 
 from ..postgres_database import Database
 
@@ -99,6 +101,15 @@ class AwaitedSaver:
         self.inner.delete_thread(thread_id)
 
 
+class Delegating:
+    """Keeps what it is given in another saver, whose versions it makes."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        for name in ("put", "put_writes", "get_tuple", "list", "delete_thread", "get_next_version"):
+            setattr(self, name, getattr(inner, name))
+
+
 def _config(thread: str, namespace: str, id: str) -> dict[str, Any]:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": id}}
 
@@ -118,6 +129,19 @@ def _postgres(request: pytest.FixtureRequest) -> Iterator[Any]:
         database.execute(f"DELETE FROM {table}")
 
 
+@contextmanager
+def _delegating(request: pytest.FixtureRequest) -> Iterator[Any]:
+    folder: Path = request.getfixturevalue("tmp_path")
+    with CompatSqlite.from_conn_string(str(folder / "inner.db")) as inner:
+        yield Delegating(inner)
+
+
+@contextmanager
+def _delegating_to_postgres(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with CompatPostgres.from_conn_string(request.getfixturevalue("postgres_url")) as inner:
+        yield Delegating(inner)
+
+
 def _redis(request: pytest.FixtureRequest) -> AbstractContextManager[Any]:
     from langgraph_checkpoint_plainredis import RedisSaver
 
@@ -131,6 +155,8 @@ FOREIGN: dict[str, Callable[[pytest.FixtureRequest], AbstractContextManager[Any]
     "sqlite": _sqlite,
     "postgres": _postgres,
     "own": lambda _: nullcontext(OwnSaver()),
+    "around sqlite": _delegating,
+    "around postgres": _delegating_to_postgres,
     **({"redis": _redis} if WITH_REDIS else {}),
 }
 """How each is opened, empty, by name."""

@@ -38,7 +38,7 @@ from graph_compat.types import Command as GraphCommand  # noqa: E402
 from graph_compat.types import interrupt as graph_interrupt  # noqa: E402
 
 from ..postgres_database import Database, new_database  # noqa: E402
-from .foreign_savers import FOREIGN, AwaitedSaver, OwnSaver  # noqa: E402
+from .foreign_savers import FOREIGN, AwaitedSaver, Delegating, OwnSaver  # noqa: E402
 
 
 class ForeignContract(SaverContract):
@@ -466,21 +466,9 @@ def test_a_thread_that_langgraph_wrote_is_refused() -> None:
     assert open_saver(saver).threads() == []
 
 
-class Delegating(OwnSaver):
-    """Keeps what it is given in one of graph_compat's."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = CompatSaver()
-
-    def __getattribute__(self, name: str) -> Any:
-        kept = name in {"put", "put_writes", "get_tuple", "list", "delete_thread", "get_next_version"}
-        return getattr(self.inner, name) if kept else super().__getattribute__(name)
-
-
 def test_a_saver_and_the_one_inside_it_each_go_on_with_their_own_threads() -> None:
     """Neither reads the other's form of a checkpoint; the message says whose it is."""
-    outer = Delegating()
+    outer = Delegating(CompatSaver())
     through, inside = (graph(saver, []) for saver in (outer, outer.inner))
     through.invoke({"xs": [0]}, ONE)
     with pytest.raises(InvalidInput, match="put through a saver around this one"):
