@@ -20,6 +20,7 @@ from psycopg_pool import PoolTimeout
 
 from checkpointers import PostgresSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed, put, write, writes
+from checkpointers.postgres import leases
 from checkpointers.postgres import sending as postgres_sending
 from flowfn import entrypoint, task
 from flowfn.errors import (
@@ -218,6 +219,7 @@ def test_an_answer_that_is_lost_with_its_connection(
 WRITER = """
 import sys
 from checkpointers import PostgresSaver
+from checkpointers.postgres import leases
 from checkpointers.postgres import sending as postgres_sending
 from checkpointers.conformance.rows import PlainSerde, checkpoint, write, writes
 from flowfn.ports import Begin, Commit
@@ -524,6 +526,24 @@ def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
             )
             assert [type(refusal) for refusal in refusals] == [DatabaseLocked, type(None)]
         put(saver, checkpoint("c2"), thread="t")
+
+
+def test_a_run_that_ends_as_it_is_looked_at_is_not_adopted(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G4: an owner whose lease has run out may end its run between the look and the taking."""
+    look = leases.unfinished
+    with open_saver(postgres_url) as saver, open_saver(postgres_url) as other:
+        put(saver, checkpoint("c1"), thread="t")
+        saver.commit([Commit("t", begin=Begin("w", "c"))])
+
+        def looked_at(*args: Any) -> Any:
+            found = look(*args)
+            other.commit([Commit("t", status="done")])
+            return found
+
+        monkeypatch.setattr(leases, "unfinished", looked_at)
+        assert saver.adopt("w", "c") is None
 
 
 @pytest.mark.parametrize("url", ["postgresql://[", "nonsense", "postgresql://h?nonsense=1"])

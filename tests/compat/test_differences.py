@@ -23,6 +23,7 @@ INSTEAD = {
     Name("savers", "what_a_run_puts"): "versions of: ['x']",
     # A question and its answer are calls with an identity of their own, not writes of the task that asked.
     Name("savers", "what_an_interrupt_puts"): "Interrupt(value='?'",
+    Name("savers", "a_saver_around_another"): "go on through that saver",
     Name("savers", "classes_made_inside_functions"): "seen: ['Point', 'Pair', 'Colour']",
     Name("savers", "subclasses_of_builtin_types"): "Replacing and cannot be stored",
     Name("savers", "sqlite_has_two_colours"): "answers: None",

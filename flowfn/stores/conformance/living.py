@@ -7,7 +7,7 @@ from functools import partial
 
 from flowfn.errors import InvalidInput
 from flowfn.stores.conformance.calls import HERE, Contract, FakeClock, keys, refused
-from flowfn.stores.items import PutOp
+from flowfn.stores.items import GetOp, PutOp
 
 
 class LivingContract(Contract):
@@ -41,6 +41,16 @@ class LivingContract(Contract):
             clock.pass_minutes(1)
             assert store.sweep_ttl() == 2
             assert keys(store.search(HERE)) == ["found", "got"]
+
+    def test_reading_in_a_batch_that_puts_begins_the_time_anew(self) -> None:
+        """As it does in one that only reads."""
+        clock = FakeClock()
+        with self.store(clock=clock) as store:
+            store.put(HERE, "read", {}, ttl=2)
+            clock.pass_minutes(1)
+            store.batch([GetOp(HERE, "read"), PutOp(HERE, "put", {})])
+            clock.pass_minutes(1)
+            assert store.sweep_ttl() == 0
 
     def test_reading_need_not(self) -> None:
         """`refresh_on_read=False` is the default of every read; putting always begins anew."""

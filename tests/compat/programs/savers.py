@@ -252,6 +252,35 @@ async def a_state_that_is_put_by_hand(t):
     t.note("result", await t.invoke(graph, None, THREAD))
 
 
+class Around(BaseCheckpointSaver):
+    """Keeps what it is given in another saver."""
+
+    def __init__(self, inner):
+        super().__init__(serde=inner.serde)
+        self.inner = inner
+        for name in ("put", "put_writes", "get_tuple", "list", "delete_thread", "get_next_version"):
+            for method in (name, f"a{name}"):
+                if hasattr(inner, method):
+                    setattr(self, method, getattr(inner, method))
+
+
+@differs("a thread belongs to the saver that it was put through")
+async def a_saver_around_another(t):
+    """A run through a saver around another goes on; the one inside has the checkpoints too."""
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "ask")
+    outer = Around(InMemorySaver())
+    graph = builder.compile(checkpointer=outer)
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    t.note("result", await t.invoke(graph, Command(resume="yes"), THREAD))
+    inside = builder.compile(checkpointer=outer.inner)
+    try:
+        t.note("inside", (await t.call(inside, "get_state", THREAD)).values)
+    except Exception as error:
+        t.note("inside", str(error).rpartition(": ")[2])
+
+
 @differs("what a run keeps is flowfn's")
 async def what_an_interrupt_puts(t):
     """An interrupt and its answer are writes of the task that asked."""
