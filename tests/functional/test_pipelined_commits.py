@@ -167,14 +167,33 @@ def test_where_no_thread_can_be_started_the_worker_writes(monkeypatch: pytest.Mo
 def test_a_forked_child_has_a_thread_of_its_own_that_writes(run_python: Any) -> None:
     """Its parent's was about to write when it forked."""
     script = """
-import threading
-from tests.functional.test_pipelined_commits import PATIENCE, Pipeline, Slow, settling
-pipeline, saver = Pipeline(), Slow()
-parents = settling(pipeline, saver, "parent's")
-assert saver.begun.acquire(timeout=PATIENCE)
-in_a_child(lambda: print(settling(pipeline, Slow(let=1), "child's").result(PATIENCE), flush=True))
+from threading import Semaphore
+from flowfn.futures import Future
+from flowfn.hosts.pipelining import LastCommit, Pipeline
+from flowfn.ports import Commit
+
+class Slow:
+    def __init__(self, let):
+        self.begun, self.let = Semaphore(0), Semaphore(let)
+    def commit(self, commits, *, wait=True):
+        self.begun.release()
+        self.let.acquire()
+        return [None] * len(commits)
+
+def settling(saver, name):
+    future = Future()
+    async def job():
+        await LastCommit(saver, Commit(name), future)
+        return name
+    pipeline.settle(future, job)
+    return future
+
+pipeline, saver = Pipeline(), Slow(0)
+parents = settling(saver, "parent's")
+saver.begun.acquire()
+in_a_child(lambda: print(settling(Slow(1), "child's").result(10), flush=True))
 saver.let.release()
-print(parents.result(PATIENCE))
+print(parents.result(10))
 """
     assert printed(run_python, script) == ["child's", "parent's"]
 
