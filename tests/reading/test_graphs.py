@@ -3,6 +3,7 @@
 import operator
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -50,6 +51,18 @@ def outline(calls: tuple[CallView, ...]) -> list[Any]:
         (call.label if call.step is None else f"{call.step} {call.label}", call.status, outline(call.calls))
         for call in calls
     ]
+
+
+def failing(times: int) -> Callable[[State], State]:
+    """A node that fails so many times, and then finds 1."""
+    errors = iter([ConnectionError("not yet")] * times)
+
+    def flaky(state: State) -> State:
+        for error in errors:
+            raise error
+        return {"found": [1]}
+
+    return flaky
 
 
 def graph_of(nodes: dict[str, Any], edges: list[tuple[str, str]], **options: Any) -> Any:
@@ -196,16 +209,9 @@ def test_a_node_of_a_loop_is_shown_each_time() -> None:
 
 def test_attempts_and_times_are_kept() -> None:
     """A node that was retried says how often; one that takes no time began with its superstep."""
-    saver, tries = MemorySaver(), []
-
-    def flaky(state: State) -> State:
-        tries.append(1)
-        if len(tries) < 3:
-            raise ConnectionError("not yet")
-        return {"found": []}
-
+    saver = MemorySaver()
     graph = StateGraph(State)
-    graph.add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
+    graph.add_node("flaky", failing(2), retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
     graph.add_node("quick", lambda state: {"found": []})
     graph.add_edge(START, "flaky")
     graph.add_edge("flaky", "quick")
@@ -221,16 +227,9 @@ def test_attempts_and_times_are_kept() -> None:
 
 def test_a_node_that_is_retried_in_no_time_says_how_often() -> None:
     """What ends at once has no row for its time, unless it took several attempts."""
-    saver, tries = MemorySaver(), []
-
-    def flaky(state: State) -> State:
-        tries.append(1)
-        if len(tries) < 3:
-            raise ConnectionError("not yet")
-        return {"found": []}
-
+    saver = MemorySaver()
     graph = StateGraph(State)
-    graph.add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0.0, jitter=False))
+    graph.add_node("flaky", failing(2), retry_policy=RetryPolicy(initial_interval=0.0, jitter=False))
     graph.add_edge(START, "flaky")
     with VirtualClock():
         graph.compile(checkpointer=saver).invoke({"found": []}, config())
@@ -240,16 +239,9 @@ def test_a_node_that_is_retried_in_no_time_says_how_often() -> None:
 
 def test_times_are_no_writes_of_the_program() -> None:
     """LangGraph's tools that list what a task wrote aren't told of them."""
-    saver, tries = MemorySaver(), []
-
-    def flaky(state: State) -> State:
-        tries.append(1)
-        if len(tries) < 2:
-            raise ConnectionError("not yet")
-        return {"found": [1]}
-
+    saver = MemorySaver()
     graph = StateGraph(State)
-    graph.add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
+    graph.add_node("flaky", failing(1), retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
     graph.add_edge(START, "flaky")
     graph.compile(checkpointer=saver).invoke({"found": []}, config())
     written = [write for found in saver.list(config()) for write in found.pending_writes or ()]
