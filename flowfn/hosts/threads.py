@@ -3,7 +3,8 @@
 A task that was called but not waited for runs on a worker. Waking one costs more than most tasks, so it is done late:
 by the waker (`waker.py`), which looks each few milliseconds whether more would help (`pace.py`). Where commits take
 their time, which others could share, and beside an event loop, a second task that is called while the first still waits
-to be taken wakes one at once. Sequential code, which waits at once, never wakes anybody.
+to be taken wakes one at once; a worker that a commit would hold up leaves it to another thread (`pipelining.py`).
+Sequential code, which waits at once, never wakes anybody.
 """
 
 from __future__ import annotations
