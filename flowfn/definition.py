@@ -9,10 +9,11 @@ import inspect
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
+from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
 from flowfn.identity.captured import Namesake, captured, is_local

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import timedelta
-from functools import cache, cached_property
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from flowfn.cached_property import cached_property
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
 from flowfn.forking import Stillness, each_around_fork, leave_alone

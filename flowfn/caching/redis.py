@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
+from flowfn.cached_property import cached_property
 from flowfn.caching.budgets import seconds_budget
 from flowfn.errors import CacheError
 

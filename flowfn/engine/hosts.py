@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from flowfn.cached_property import cached_property
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.ports import EventLoopHost, Host
 

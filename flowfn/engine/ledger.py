@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import count
 from typing import Any
 
+from flowfn.cached_property import cached_property
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.namesakes import Alike, Maker
 from flowfn.engine.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record

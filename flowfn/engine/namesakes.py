@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.cached_property import cached_property
 from flowfn.identity.fingerprint import reached
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
+
+from flowfn.cached_property import cached_property
 
 T = TypeVar("T")
 

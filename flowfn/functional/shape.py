@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from types import MethodType
 from typing import Any
 
+from flowfn.cached_property import cached_property
 from flowfn.definition import Definition
 from flowfn.engine.entering import Fresh
 from flowfn.errors import InvalidInput

@@ -13,10 +13,11 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from functools import cached_property, partial
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from flowfn.cached_property import cached_property
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission

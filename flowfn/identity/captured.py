@@ -13,11 +13,12 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 from weakref import ref
 
+from flowfn.cached_property import cached_property
 from flowfn.identity.names import qualified_name
 
 __all__ = ["Namesake", "Namesakes", "captured", "function_of", "is_local", "join", "part"]

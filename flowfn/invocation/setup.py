@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from flowfn.cached_property import cached_property
 from flowfn.config import Durability, OnBusy
 from flowfn.context import current_world
 from flowfn.engine.entering import Fresh, Resume

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import psycopg
 
+from flowfn.cached_property import cached_property
 from flowfn.errors import DatabaseVersion, NotADatabase, SaverError
 
 

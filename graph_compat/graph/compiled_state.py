@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
+from flowfn.cached_property import cached_property
 from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.compiled import CompiledGraph

@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
+from flowfn.cached_property import cached_property
 from flowfn.pregel import Selection
 from flowfn.values import MISSING
 from graph_compat.channels import BinaryOperatorAggregate, DeltaChannel, LastValue

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
+from flowfn.cached_property import cached_property
 from flowfn.pregel.ways import edge
 from flowfn.values import Command, Send, Write
 from graph_compat.constants import END, ROOT, SENDS

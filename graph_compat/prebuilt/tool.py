@@ -12,9 +12,9 @@ import typing
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, get_args, get_origin
 
+from flowfn.cached_property import cached_property
 from flowfn.config import RECURSION_LIMIT
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call

@@ -1,0 +1,43 @@
+"""What is worked out when it is first asked for."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from flowfn.cached_property import cached_property
+
+
+class Slow:
+    """Two threads ask for `value`, and each works it out."""
+
+    def __init__(self) -> None:
+        self.both = threading.Barrier(2)
+
+    @cached_property
+    def value(self) -> object:
+        """What was worked out."""
+        self.both.wait(timeout=20)
+        return object()
+
+
+def test_it_is_worked_out_once() -> None:
+    """And kept in the object, which others are independent of."""
+    first, second = Slow(), Slow()
+    first.both = second.both = threading.Barrier(1)
+    assert first.value is first.value
+    assert first.value is not second.value
+
+
+def test_threads_that_ask_at_once_get_the_same() -> None:
+    """None waits for another, and the one that comes first decides."""
+    slow = Slow()
+    with ThreadPoolExecutor(2) as pool:
+        one, other = (asked.result() for asked in [pool.submit(getattr, slow, "value") for _ in range(2)])
+    assert one is other is slow.value
+
+
+def test_of_the_class_it_is_itself() -> None:
+    """With the docstring of what it calls."""
+    assert isinstance(Slow.value, cached_property)
+    assert Slow.value.__doc__ == "What was worked out."
