@@ -2,13 +2,16 @@
 
 Rule: a child has none of its parent's threads. A lock that one of them held is never released there, and what one
 of them was to do is not done: so whoever keeps locks or threads makes new ones. What can't be inherited at all is
-put away before the fork; no fork waits for that for longer than `PATIENCE`. Where processes can't fork, nothing
-happens.
+put away before the fork, and a module that a thread is importing is imported first, as the child would wait for it
+for ever. No fork waits for that for longer than `PATIENCE`. Where processes can't fork, nothing happens.
 """
 
 from __future__ import annotations
 
+import importlib
+import logging  # noqa: F401 - its locks are to be taken after those here: see `_wait_for_imports`
 import os
+import sys
 import threading
 import time
 import weakref
@@ -19,6 +22,7 @@ from operator import methodcaller
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+Lock = TypeVar("Lock")
 
 PATIENCE = 2.0
 """Seconds that a fork waits at most, for everything that is put away before it."""
@@ -42,6 +46,12 @@ def each_after_fork(act: Callable[[T], object]) -> Callable[[T], None]:
     return living.add
 
 
+def let_go_by_fork(lock: Lock) -> Lock:
+    """A lock of `threading`'s, which nobody holds in a forked child: for what a thread never leaves half done."""
+    _let_go(lock)
+    return lock
+
+
 def each_around_fork(
     before: Callable[[T, float], object], in_parent: Callable[[T], object], in_child: Callable[[T], object]
 ) -> Callable[[T], None]:
@@ -52,9 +62,8 @@ def each_around_fork(
     living = _Living[T]()
 
     def act_before() -> None:
-        deadline = _forking.deadline = _forking.deadline or time.monotonic() + PATIENCE
         for one in living.all():
-            before(one, deadline)
+            before(one, _forking.begin())
 
     def act_in_parent() -> None:
         _forking.deadline = None
@@ -66,8 +75,9 @@ def each_around_fork(
         for one in living.all():
             in_child(one)
 
+    _preparations.append(act_before)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=act_before, after_in_parent=act_in_parent, after_in_child=act_in_child)
+        os.register_at_fork(after_in_parent=act_in_parent, after_in_child=act_in_child)
         os.register_at_fork(
             after_in_parent=act_in_parent
         )  # again: Ctrl-C may have kept the first from its work
@@ -79,8 +89,62 @@ class _Forking(threading.local):
 
     deadline: float | None = None
 
+    def begin(self) -> float:
+        self.deadline = self.deadline or time.monotonic() + PATIENCE
+        return self.deadline
+
 
 _forking = _Forking()
+
+_IMPORTED = {
+    "flowfn", "checkpointers", "graph_compat", "cloudpickle", "langchain_core", "psycopg", *sys.stdlib_module_names
+}  # fmt: skip
+"""Packages that are imported as calls need them. No fork waits for those of the user: one may serve for ever."""
+
+
+_preparations: list[Callable[[], None]] = []
+"""What is done before a fork. A module may add to it while a fork waits until it is imported."""
+
+
+def _prepare() -> None:
+    """Do what is to be done before a fork, the latest first, until no thread imports what the child may need."""
+    done = 0
+    _wait_for_imports()
+    while late := _preparations[done:]:
+        done += len(late)
+        for prepare in reversed(late):
+            prepare()
+        _wait_for_imports()
+
+
+def _wait_for_imports() -> None:
+    """Wait while another thread imports what a call of the child may need.
+
+    The import system makes no new locks in a child. Here nobody waits for one: a thread that has it may wait for a
+    lock that this one took for the fork. `logging` takes its own too, which many a module needs when it is imported;
+    what was registered last is called first, so that it has to be registered before this is.
+    """
+    deadline = _forking.begin()
+    while any(map(_is_being_imported, tuple(_module_locks.items()))) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _is_being_imported(entry: tuple[str, Callable[[], Any]]) -> bool:
+    """Whether a lock, of a module of this name, is another thread's."""
+    name, lock = entry
+    owner = getattr(lock(), "owner", None)
+    return owner not in (None, threading.get_ident()) and name.partition(".")[0] in _IMPORTED
+
+
+_module_locks: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
+
+
+def _forget_deadline() -> None:
+    _forking.deadline = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_prepare, after_in_parent=_forget_deadline, after_in_child=_forget_deadline)
 
 
 class Stillness:
@@ -137,3 +201,6 @@ class _Living(Generic[T]):
     def all(self) -> list[T]:
         """Those there are, in the order in which they came."""
         return [one for reference in self._by_number.valuerefs() if (one := reference()) is not None]
+
+
+_let_go: Callable[[Any], None] = each_after_fork(methodcaller("_at_fork_reinit"))

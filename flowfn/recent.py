@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import Generic, TypeVar
 
+from flowfn.forking import let_go_by_fork
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -21,7 +23,7 @@ class Recent(Generic[Key, Value]):
         self._size = size
         self._kept: dict[Key, tuple[Value, int]] = {}
         self._sum = 0
-        self._lock = threading.Lock()
+        self._lock = let_go_by_fork(threading.Lock())
 
     def get(self, key: Key) -> Value | None:
         """What was kept under a key, or None."""

@@ -167,3 +167,89 @@ chain(7, 8)
 print(*ids(saver.history("order-42")), sep="\\n")
 """
     assert printed(run_python, script) == [f"c{number}" for number in range(8, 0, -1)]
+
+
+def test_no_lock_stays_a_parents_threads(run_python: Any) -> None:
+    """A lock that another thread of the parent held is free in the child, and held in the parent."""
+    script = """
+import threading
+from flowfn.forking import let_go_by_fork
+
+lock, held, done = let_go_by_fork(threading.Lock()), threading.Event(), threading.Event()
+
+def hold():
+    with lock:
+        held.set()
+        done.wait()
+
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+in_a_child(lambda: print(lock.acquire(blocking=False), flush=True))
+print(lock.acquire(blocking=False))
+done.set()
+holder.join()
+"""
+    assert printed(run_python, script) == ["True", "False"]
+
+
+def test_a_fork_waits_for_what_a_thread_imports(run_python: Any, tmp_path: Path) -> None:
+    """The child would wait for ever for the module, which nobody there is importing."""
+    (tmp_path / "cloudpickle.py").write_text(
+        "import __main__\n__main__.importing.set()\n__main__.go.wait()\n"
+    )
+    script = """
+import flowfn.forking, importlib, threading
+
+importing, go = threading.Event(), threading.Event()
+thread = threading.Thread(target=importlib.import_module, args=("cloudpickle",))
+thread.start()
+importing.wait()
+os.register_at_fork(before=go.set)
+in_a_child(lambda: print(importlib.import_module("cloudpickle").__name__, flush=True))
+thread.join()
+"""
+    assert printed(run_python, script) == ["cloudpickle"]
+
+
+def test_a_fork_does_not_wait_for_modules_of_the_users(run_python: Any, tmp_path: Path) -> None:
+    """One may serve for as long as its process lives."""
+    (tmp_path / "serving.py").write_text("import __main__\n__main__.serving.set()\n__main__.end.wait()\n")
+    script = """
+import flowfn.forking, importlib, threading
+flowfn.forking.PATIENCE = 3600
+
+serving, end = threading.Event(), threading.Event()
+thread = threading.Thread(target=importlib.import_module, args=("serving",))
+thread.start()
+serving.wait()
+in_a_child(lambda: print("forked", flush=True))
+end.set()
+thread.join()
+"""
+    assert printed(run_python, script) == ["forked"]
+
+
+def test_what_is_registered_while_a_fork_waits_is_prepared_too(run_python: Any, tmp_path: Path) -> None:
+    """A module that a thread is importing may be the one that has something to put away."""
+    (tmp_path / "cloudpickle.py").write_text(
+        "import __main__\n"
+        "from flowfn.forking import each_around_fork\n"
+        "__main__.importing.set()\n"
+        "__main__.go.wait()\n"
+        "said = []\n"
+        "one = type('One', (), {'before': lambda self, deadline: said.append('before')})()\n"
+        "each_around_fork(type(one).before, lambda one: None, lambda one: None)(one)\n"
+    )
+    script = """
+import flowfn.forking, importlib, threading
+
+importing, go = threading.Event(), threading.Event()
+thread = threading.Thread(target=importlib.import_module, args=("cloudpickle",))
+thread.start()
+importing.wait()
+os.register_at_fork(before=go.set)
+in_a_child(lambda: print(importlib.import_module("cloudpickle").said, flush=True))
+thread.join()
+"""
+    assert printed(run_python, script) == ["['before']"]

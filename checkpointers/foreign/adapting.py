@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 from checkpointers.base import CheckpointSaver
 from checkpointers.foreign.methods import TWIN
 from checkpointers.foreign.saver import ForeignSaver
+from flowfn.forking import let_go_by_fork
 from flowfn.logs import logger
 from flowfn.ports import Saver
 
@@ -53,4 +54,4 @@ def adapted(saver: Any) -> ForeignSaver:
 
 
 _adapters: weakref.WeakValueDictionary[int, ForeignSaver] = weakref.WeakValueDictionary()
-_adapting = threading.Lock()
+_adapting = let_go_by_fork(threading.Lock())

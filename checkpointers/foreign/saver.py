@@ -42,6 +42,7 @@ from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
 from flowfn.described import RECORD
 from flowfn.errors import SaverError
+from flowfn.forking import each_after_fork
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -100,6 +101,14 @@ class ForeignSaver(CheckpointSaver):
         self._lock = threading.Lock()
         self._last_place = 0
         self._methods = Methods(saver)
+        _crosses_forks(self)
+
+    def cross_fork(self) -> None:
+        """Go on in a forked child. The parent's threads stay its own."""
+        self._lock = threading.Lock()
+        for known in self._threads.values():
+            known.lock = threading.RLock()
+            known.forget()
 
     @property
     def inline(self) -> bool:
@@ -373,3 +382,5 @@ class ForeignSaver(CheckpointSaver):
 
 _holding: set[ForeignSaver] = set()
 """Those that hold leases, which would be lost with them."""
+
+_crosses_forks = each_after_fork(ForeignSaver.cross_fork)

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from flowfn.cached_property import cached_property
 from flowfn.errors import WorkerDied
+from flowfn.forking import let_go_by_fork
 
 T = TypeVar("T")
 _MARKS = 100
@@ -35,7 +36,7 @@ class DaskExecutor(Executor):
         self._target = target
         self._marks: deque[str] = deque()
         self._connected: Any = None
-        self._connecting = Lock()
+        self._connecting = let_go_by_fork(Lock())
 
     def _client(self) -> Any:
         """The client, connected at its first use."""

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from flowfn.errors import WorkerDied
+from flowfn.forking import each_after_fork, leave_alone
 
 T = TypeVar("T")
 
@@ -42,11 +43,21 @@ class ProcessExecutor(Executor):
         count = (os.cpu_count() or 1) if max_workers is None else max_workers
         if count < 1:
             raise ValueError(f"max_workers must be at least 1, not {max_workers!r}")
+        self._count = count
+        self._closed = False
+        self._renew()
+        _crosses_forks(self)
+
+    def _renew(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._slots = [_Slot(self._jobs) for _ in range(count)]
+        self._slots = [_Slot(self._jobs) for _ in range(self._count)]
         self._lock = threading.Lock()
         self._started = 0
-        self._closed = False
+
+    def cross_fork(self) -> None:
+        """Go on in a forked child, with processes of its own."""
+        leave_alone(self._slots)
+        self._renew()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Have a process call `fn`. Raises `RuntimeError` after `shutdown`."""
@@ -90,6 +101,9 @@ class ProcessExecutor(Executor):
                 self._slots[self._started].start()
                 self._started += 1
         return future
+
+
+_crosses_forks = each_after_fork(ProcessExecutor.cross_fork)
 
 
 class _Slot:

@@ -11,7 +11,13 @@ import inspect
 import os
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -154,14 +160,15 @@ def _opener(given: Given, is_async: bool) -> Opener:
 @asynccontextmanager
 async def _of_sqlite(path: str, is_async: bool) -> AsyncIterator[Transaction]:
     """A file. On an event loop one coroutine at a time has it, and none waits for it in place."""
-    from flowfn.sqlite.transacting import SqliteTransaction, connect, under_way
+    from flowfn.sqlite.transacting import SqliteTransaction, connect
+    from flowfn.sqlite.under_way import under_way
 
     async with _turn(path) if is_async else nullcontext():
         with under_way.on(path):
             async with _closing_here() as closing:
                 connection = connect(path)
                 closing.callback(connection.close)
-                yield SqliteTransaction(connection, _elsewhere if is_async else _in_place)
+                yield SqliteTransaction(connection, partial(_elsewhere, path) if is_async else _in_place)
 
 
 @asynccontextmanager
@@ -182,25 +189,29 @@ async def _of_postgres(url: str, is_async: bool) -> AsyncIterator[Transaction]:
 @asynccontextmanager
 async def _of_callable(opens: Callable[[], Any], is_async: bool) -> AsyncIterator[Transaction]:
     """A connection of the user's: one that is opened for each call, or what a pool lends."""
-    opened = opens()
-    if inspect.isawaitable(opened):
-        opened = await opened
-    async with _closing_here() as closing:
-        connection = await _lent(opened, closing)
-        kind = _is_connection(connection)
-        if kind == "psycopg":
-            from flowfn.postgres.transacting import PostgresTransaction
+    from flowfn.sqlite.under_way import under_way
 
-            yield PostgresTransaction(connection)
-        elif kind == "sqlite3":
-            from flowfn.sqlite.transacting import SqliteTransaction, file_of, under_way
+    with ExitStack() as ended:
+        place = ended.enter_context(under_way.on())
+        opened = opens()
+        if inspect.isawaitable(opened):
+            opened = await opened
+        async with _closing_here() as closing:
+            connection = await _lent(opened, closing)
+            kind = _is_connection(connection)
+            if kind == "psycopg":
+                from flowfn.postgres.transacting import PostgresTransaction
 
-            file = file_of(connection)
-            async with _turn(file) if is_async else nullcontext():
-                with under_way.on(file):
+                ended.close()  # no fork waits for what it doesn't harm
+                yield PostgresTransaction(connection)
+            elif kind == "sqlite3":
+                from flowfn.sqlite.transacting import SqliteTransaction, file_of
+
+                place.is_in(file_of(connection))
+                async with _turn(place.file) if is_async else nullcontext():
                     yield SqliteTransaction(connection, _in_place)
-        else:
-            raise _strange(connection)
+            else:
+                raise _strange(connection)
 
 
 @asynccontextmanager
@@ -246,10 +257,16 @@ async def _in_place(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-async def _elsewhere(function: Callable[..., Any], *args: Any) -> Any:
+async def _elsewhere(path: str, function: Callable[..., Any], *args: Any) -> Any:
     import asyncio
 
-    return await asyncio.to_thread(function, *args)
+    from flowfn.sqlite.under_way import under_way
+
+    def act() -> Any:
+        with under_way.on(path, inner=True):
+            return function(*args)
+
+    return await asyncio.to_thread(act)
 
 
 _turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = (

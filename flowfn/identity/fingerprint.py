@@ -17,6 +17,7 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from flowfn.forking import let_go_by_fork
 from flowfn.identity.names import qualified_name
 from flowfn.identity.project import is_own, is_own_module
 
@@ -55,7 +56,7 @@ _MAX_HELD = 1000
 """In a container that is looked through for functions: what holds more holds data."""
 
 _known: WeakKeyDictionary[Any, Fingerprint] = WeakKeyDictionary()
-_lock = RLock()
+_lock = let_go_by_fork(RLock())
 
 
 def fingerprint(function: Callable[..., Any]) -> Fingerprint:

@@ -1,23 +1,17 @@
 """A transaction of a task in a user's SQLite database: their rows, and that the call is done.
 
 Rule: it takes the writing lock when it begins, so that of two attempts at one call the second sees what the first
-has done. Nothing here commits before the end, and nothing of the user's code may. A fork waits for those of other
-threads; the file of one that goes on is not opened in the child, as SQLite can't tell its locks from the parent's.
+has done. Nothing here commits before the end, and nothing of the user's code may.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import threading
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from flowfn.errors import InvalidInput, SaverError
-from flowfn.forking import Stillness, each_around_fork
-from flowfn.sqlite.file import INHERITED, inherit, is_inherited
+from flowfn.sqlite.file import INHERITED, is_inherited
 from flowfn.sqlite.schema import APPLICATION_ID
 
 TIMEOUT = 5.0
@@ -56,55 +50,6 @@ def connect(path: str) -> sqlite3.Connection:
 def file_of(connection: sqlite3.Connection) -> str:
     """The file that a connection writes to; "" for one in memory."""
     return str(connection.execute("PRAGMA database_list").fetchone()[2])
-
-
-class UnderWay:
-    """The transactions of this process that have not ended: in which file each is, and on whose thread."""
-
-    def __init__(self) -> None:
-        self._renew()
-        _crosses_forks(self)
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._stillness = Stillness()
-        self._places: dict[object, tuple[int, str]] = {}
-
-    @contextmanager
-    def on(self, file: str) -> Iterator[None]:
-        """While a connection to a file is open."""
-        one = object()
-        with self._changed:
-            self._places[one] = threading.get_ident(), os.path.abspath(file)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._places.pop(one, None)
-                self._changed.notify_all()
-
-    def before_fork(self, deadline: float) -> None:
-        """Wait for those of other threads; that of the thread which forks can't end meanwhile."""
-        if self._stillness.take(self._lock, deadline):
-            here = threading.get_ident()
-            while any(thread != here for thread, _ in self._places.values()):
-                if not self._changed.wait(deadline - time.monotonic()):
-                    return
-
-    def after_fork(self) -> None:
-        """Go on in the parent."""
-        self._stillness.end()
-
-    def cross_fork(self) -> None:
-        """Go on in the child, which has none of them."""
-        for _, file in tuple(self._places.values()):
-            inherit(file)
-        self._renew()
-
-
-_crosses_forks = each_around_fork(UnderWay.before_fork, UnderWay.after_fork, UnderWay.cross_fork)
-under_way = UnderWay()
 
 
 class SqliteTransaction:

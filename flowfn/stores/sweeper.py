@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from flowfn.errors import FlowError, InvalidInput
+from flowfn.forking import let_go_by_fork
 from flowfn.hosts.clock import SYSTEM
 
 logger = logging.getLogger("flowfn")
@@ -40,7 +41,7 @@ class Sweeper:
     def __init__(self, store: Sweepable, clock: Clock) -> None:
         self._store = weakref.ref(store)
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = let_go_by_fork(threading.Lock())
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._done: Future[None] = Future()

@@ -18,6 +18,7 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
+from flowfn.forking import let_go_by_fork
 from flowfn.history.reading import CallView
 from flowfn.pregel.program import HIDDEN, PUSH
 from flowfn.rendering import render, render_value
@@ -96,7 +97,7 @@ class Heard:
         self.questions: tuple[Any, ...] = ()
         self._clock = clock
         self._began = self._ended = clock()
-        self._lock = Lock()
+        self._lock = let_go_by_fork(Lock())
         self._branches: list[_Branch] = []
         self._by_call: dict[Any, _Branch] = {}
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import InvalidInput
 from flowfn.events import Event, RunEnded, RunStarted
+from flowfn.forking import after_fork
 from flowfn.watching.calls import Heard
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ class _Stage:
     """The runs that are shown on stderr at this moment."""
 
     def __init__(self) -> None:
+        self._renew()
+        after_fork(self._renew)
+
+    def _renew(self) -> None:
         self._lock = RLock()
         self._runs: list[Heard] = []
         self._live: Live | None = None

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flowfn.forking import let_go_by_fork
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 
 __all__ = ["InMemoryCache"]
@@ -21,7 +22,7 @@ class InMemoryCache(BaseCache[ValueT]):
     def __init__(self, *, serde: Any = None) -> None:
         super().__init__(serde=serde)
         self._entries: dict[FullKey, tuple[str, bytes, float | None]] = {}
-        self._lock = threading.Lock()
+        self._lock = let_go_by_fork(threading.Lock())
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """The values that are there and whose time isn't up, by key."""

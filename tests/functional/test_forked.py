@@ -86,3 +86,60 @@ def test_a_forked_child_warns_of_what_isnt_recorded(run_python: Any) -> None:
     assert (
         done.stderr.count("UserWarning: task 'double' was called in a process that was forked in 'body'") == 1
     )
+
+
+FIRST = """
+import os, sys, threading
+from flowfn import entrypoint, task
+from flowfn.executors import ProcessExecutor
+
+@task
+def double(x):
+    return 2 * x
+
+@entrypoint(checkpointer="runs.db")
+def of_a_file(x):
+    return double(x).result()
+
+@entrypoint(checkpointer="memory://")
+def of_memory(x):
+    return double(x).result()
+
+@task(executor=ProcessExecutor(1))
+def elsewhere(x):
+    return x * 2
+"""
+
+
+@pytest.mark.parametrize("called", ["of_a_file(21)", "of_memory(21)", "elsewhere(21).result()"])
+def test_a_child_can_call_what_its_parent_calls_for_the_first_time(run_python: Any, called: str) -> None:
+    """Threads that were in the middle of that are not there in the child, which has to open and import by itself."""
+    script = f"""
+threads = [threading.Thread(target=lambda: {called}) for _ in range(2)]
+for thread in threads:
+    thread.start()
+child = os.fork()
+if child == 0:
+    print({called}, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+for thread in threads:
+    thread.join()
+"""
+    done = run_python("-W", "ignore", "-c", FIRST + script)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+
+
+def test_an_executor_of_processes_starts_new_ones_in_a_child(run_python: Any) -> None:
+    """Nobody looks after those of the parent there."""
+    script = """
+print(elsewhere(20).result(), flush=True)
+child = os.fork()
+if child == 0:
+    print(elsewhere(21).result(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(elsewhere(22).result(), flush=True)
+"""
+    done = run_python("-W", "ignore", "-c", FIRST + script)
+    assert (done.returncode, done.stdout) == (0, "40\n42\n44\n"), done.stderr

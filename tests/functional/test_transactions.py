@@ -451,6 +451,59 @@ told(lambda: book("eve").result())
     assert ledger.booked == [("ann", 1), ("bob", 1), ("eve", 1)]
 
 
+def test_a_fork_waits_until_the_connections_of_other_threads_are_closed(
+    run_python: Any, ledger: Ledger
+) -> None:
+    """From before they are opened: SQLite has locks of its own, and the child would wait for them for ever."""
+    if ledger.target.startswith("postgresql"):
+        pytest.skip("libpq keeps no lock that a fork could inherit")
+    script = """
+opening, go, seen = threading.Event(), threading.Event(), []
+
+class Seen(sqlite3.Connection):
+    def close(self):
+        super().close()
+        seen.append("closed")
+
+def open_late():
+    opening.set()
+    go.wait()
+    return sqlite3.connect(target, isolation_level=None, check_same_thread=False, factory=Seen)
+
+@task(transaction=open_late)
+def book_late(*, transaction):
+    seen.append("opened")
+
+booking = threading.Thread(target=book_late)
+booking.start()
+opening.wait()
+os.register_at_fork(before=go.set)
+in_a_child(lambda: print(*seen))
+booking.join()
+"""
+    assert forked(run_python, ledger, "callable", script) == ["opened closed"]
+
+
+def test_no_transaction_begins_while_a_fork_waits(run_python: Any, ledger: Ledger, how: str) -> None:
+    """Where threads begin one after the other there would always be one, and the child couldn't use the file."""
+    script = """
+stop = threading.Event()
+
+def book_on(customer):
+    while not stop.is_set():
+        book(customer).result()
+
+threads = [threading.Thread(target=book_on, args=(str(number),)) for number in range(2)]
+for thread in threads:
+    thread.start()
+in_a_child(lambda: told(lambda: book("bob").result()))
+stop.set()
+for thread in threads:
+    thread.join()
+"""
+    assert forked(run_python, ledger, how, script) == ["bob"]
+
+
 def test_a_child_that_is_forked_in_a_transaction_leaves_it_alone(
     run_python: Any, ledger: Ledger, how: str
 ) -> None:

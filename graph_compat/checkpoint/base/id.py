@@ -7,12 +7,14 @@ import threading
 import time
 import uuid
 
+from flowfn.forking import let_go_by_fork
+
 __all__ = ["UUID", "uuid6"]
 
 _EPOCH = 0x01B21DD213814000
 """100-nanosecond intervals from 1582, where UUIDs count from, to 1970."""
 
-_lock = threading.Lock()
+_lock = let_go_by_fork(threading.Lock())
 _last = 0
 
 
