@@ -95,7 +95,7 @@ def open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path:
     """The connection that writes, to a database that has the schema's tables; it waits for nobody by itself."""
     writer = connect()
     try:
-        if not schema.check(writer, path):
+        if not schema.is_current(writer, path):
             writer.execute(f"PRAGMA page_size = {PAGE}")  # of a file that is new; others keep theirs
             writer.execute("PRAGMA journal_mode = WAL")
             schema.migrate(writer, path)
@@ -130,7 +130,7 @@ def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
         NotADatabase: it does.
     """
     file = _file_of(connection)
-    (page,) = connection.execute("PRAGMA page_size").fetchone()
+    page = _page_size(connection)
     try:
         size = os.stat(file).st_size
     except OSError:  # there is none: in memory, or SQLite will say so
@@ -142,7 +142,15 @@ def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:  # a size of its own is no wonder
             raise
-    raise cut_off(path, size, page)
+    if size % (
+        page := _page_size(connection)
+    ):  # again: it was the default's, if the file was still empty then
+        raise cut_off(path, size, page)
+
+
+def _page_size(connection: sqlite3.Connection) -> int:
+    """The size of the file's pages in bytes, as of when the connection last read from it."""
+    return int(connection.execute("PRAGMA page_size").fetchone()[0])
 
 
 def _file_of(connection: sqlite3.Connection) -> str:

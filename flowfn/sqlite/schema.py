@@ -29,8 +29,21 @@ class Schema:
     counter: str | None = None
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
+    def is_current(self, connection: sqlite3.Connection, path: str) -> bool:
+        """Whether the file has all migrations, as of one moment: others may be making them meanwhile.
+
+        Raises:
+            NotADatabase, DatabaseVersion: as `check`.
+        """
+        connection.execute("BEGIN")
+        try:
+            return self.check(connection, path)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
     def check(self, connection: sqlite3.Connection, path: str) -> bool:
-        """Whether the file has all migrations; refuses another application's, and a newer flowfn's.
+        """Whether the file has all migrations, in a transaction; refuses another application's, and a newer flowfn's.
 
         Raises:
             NotADatabase: the file holds somebody else's tables.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import THREAD, PlainSerde, checkpoint, claimed, put, write, writes
+from checkpointers.sqlite.schema import SCHEMA
 from flowfn.errors import (
     CorruptDataError,
     DatabaseFull,
@@ -27,6 +29,8 @@ from flowfn.errors import (
     SaverError,
 )
 from flowfn.ports import Commit, Versioned
+from flowfn.sqlite.connections import connect, open_writer
+from flowfn.sqlite.schema import APPLICATION_ID
 
 
 def open_saver(path: Path | str, **more: Any) -> SqliteSaver:
@@ -218,9 +222,10 @@ def test_another_application_s_database_is_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
-def edit(path: Path, statement: str) -> None:
+def edit(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
-    connection.execute(statement)
+    for statement in statements:
+        connection.execute(statement)
     connection.commit()
     connection.close()
 
@@ -241,6 +246,45 @@ def test_a_truncated_file_is_refused_or_says_so_when_read(path: Path) -> None:
         path.write_bytes(whole[:size])
         with pytest.raises(NotADatabase), open_saver(path) as saver:
             saver.load("order-42")
+
+
+def test_a_file_that_another_process_makes_meanwhile_is_ours(tmp_path: Path) -> None:
+    """Processes that start at the same time may all find the file new, and none takes it for a stranger's."""
+    path = str(tmp_path / "runs.db")
+    asked: list[str] = []
+
+    def make_it(statement: str) -> None:
+        if statement == "PRAGMA user_version" and not asked:
+            asked.append(statement)
+            with suppress(DatabaseLocked):
+                open_saver(Path(path), timeout=0).close()
+
+    def connected() -> sqlite3.Connection:
+        connection = connect(path, "process", 0)
+        connection.set_trace_callback(make_it)
+        return connection
+
+    with closing(open_writer(connected, SCHEMA, path)) as writer:
+        assert asked
+        assert SCHEMA.is_current(writer, path)
+
+
+def test_a_file_whose_first_page_another_process_writes_meanwhile_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of one page, which is smaller than SQLite's own would be."""
+    new, stat_of, asked = tmp_path / "new.db", os.stat, []
+
+    def made(file: Any, **options: Any) -> os.stat_result:
+        if not asked:
+            asked.append(file)
+            edit(new, "PRAGMA page_size = 2048", f"PRAGMA application_id = {APPLICATION_ID}")
+        return stat_of(file, **options)
+
+    monkeypatch.setattr("flowfn.sqlite.connections.os.stat", made)
+    with closing(connect(str(new), "process", 0)) as connection:
+        assert connection.execute("PRAGMA page_size").fetchone() == (2048,)
+    assert (new.stat().st_size, len(asked)) == (2048, 1)
 
 
 def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
