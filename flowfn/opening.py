@@ -18,6 +18,18 @@ from flowfn.forking import after_fork
 T = TypeVar("T")
 
 
+def is_open(opened: object) -> bool:
+    """Whether what was opened can still be used: it isn't `closed`, nor is its file `gone`."""
+    return not (getattr(opened, "closed", False) or getattr(opened, "gone", False))
+
+
+def is_relative(target: str | os.PathLike[str]) -> bool:
+    """Whether a path, a URL or an SQLite URI names another file in another folder of the process."""
+    text = os.fspath(target).removeprefix("sqlite:///")
+    path, _, query = text.removeprefix("file:").partition("?")
+    return not ("://" in text or os.path.isabs(path) or path == ":memory:" or "mode=memory" in query)
+
+
 class Opened(Generic[T]):
     """What was opened in this process, by name. `kept` holds it: weakly, or for as long as the process lives."""
 
@@ -30,10 +42,10 @@ class Opened(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, name: str, make: Callable[[str], T]) -> T:
-        """What has this name and isn't `closed`; else what `make` makes of the name."""
+        """What has this name and is open; else what `make` makes of the name."""
         with self._lock:
             found: T | None = self._kept.get(name)
-            if found is None or getattr(found, "closed", False):
+            if found is None or not is_open(found):
                 found = self._kept[name] = make(name)
             return found
 

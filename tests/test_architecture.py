@@ -99,6 +99,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
     | {
+        "flowfn.opening",
         "flowfn.caching.opening",
         "flowfn.captured",
         "flowfn.events",

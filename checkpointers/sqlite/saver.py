@@ -73,6 +73,11 @@ class SqliteSaver(CheckpointSaver):
     def closed(self) -> bool:
         return self._database.closed
 
+    @property
+    def gone(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened."""
+        return self._database.gone
+
     # -- leases -----------------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:

@@ -209,7 +209,8 @@ class _EntrypointFactory:
 
         Args:
             checkpointer: where runs are kept: a saver, of flowfn's or any of LangGraph's, a path (SQLite), or a URL;
-                None keeps nothing.
+                None keeps nothing. What a path or a URL names is opened by the first call, and stays open while the
+                workflow lives.
             store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
                 (SQLite), or a URL.
             cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a

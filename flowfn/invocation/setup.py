@@ -15,6 +15,7 @@ from flowfn.engine.hosts import Hosts
 from flowfn.engine.lead import Ending, lead
 from flowfn.engine.run import Run
 from flowfn.engine.settings import Settings
+from flowfn.opening import is_open, is_relative
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
 from flowfn.values import Checkpoint, Command, StateUpdate, Write
@@ -99,7 +100,7 @@ class Setup:
 
     @property
     def saver(self) -> Saver | None:
-        """The checkpointer, opened; a file that was closed meanwhile, or by a fork, is opened again."""
+        """The checkpointer, opened; what its user closed meanwhile, or deleted, is opened again where it has a name."""
         world = current_world.get()
         found: Saver | None = self._configured() if world is None else world.saver(self._configured)
         return found
@@ -109,7 +110,22 @@ class Setup:
             return None
         if self.checkpointer == "memory://":
             return self._memory
-        return self._opened() if isinstance(self.checkpointer, str | os.PathLike) else self._itself
+        return self._named() if isinstance(self.checkpointer, str | os.PathLike) else self._itself
+
+    def _named(self) -> Saver:
+        """What a path or a URL names now; it stays open while the workflow lives."""
+        folder = os.getcwd() if self._is_relative else ""
+        kept: tuple[str, Saver] | None = self.__dict__.get("_kept")
+        if kept is None:  # of threads that come first, all get the same: it may be in memory
+            kept = self.__dict__.setdefault("_kept", (folder, self._opened()))
+        if kept[0] != folder or not is_open(kept[1]):
+            kept = self.__dict__["_kept"] = folder, self._opened()
+        return kept[1]
+
+    @cached_property
+    def _is_relative(self) -> bool:
+        """Whether the checkpointer's name means another file in another folder."""
+        return is_relative(self.checkpointer)
 
     def _opened(self) -> Saver:
         from checkpointers import open_saver

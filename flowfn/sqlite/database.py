@@ -160,6 +160,12 @@ class Database:
 
     # -- opening and closing ----------------------------------------------------------------------
 
+    @property
+    def gone(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened."""
+        connections = self._connections
+        return self._lost or (connections is not None and connections.are_cut_off())
+
     def _connected(self) -> Connections:
         with self._opening:  # writers and readers have no lock in common
             if self._lost:

@@ -86,6 +86,11 @@ class SqliteStore(Store):
         """Whether it was closed."""
         return self._database.closed
 
+    @property
+    def gone(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened."""
+        return self._database.gone
+
     def _transact(self, work: Callable[[Rows], T], *, writing: bool) -> T:
         with self._database.writing() if writing else self._database.reading() as cursor:
             return work(_SqliteRows(cursor.connection))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import checkpointers
 from checkpointers import MemorySaver, PostgresSaver, SqliteSaver, open_saver
 from checkpointers.conformance.rows import PlainSerde
+from flowfn import entrypoint
 from flowfn.errors import InvalidInput
 
 
@@ -59,6 +62,64 @@ def test_a_file_that_is_open_is_the_same_saver(tmp_path: Path) -> None:
     second = open_saver("runs.db")
     assert second is not first
     second.close()
+
+
+def doubled(checkpointer: Any) -> Any:
+    """A workflow that keeps its runs there, and adds to what was before."""
+
+    @entrypoint(checkpointer=checkpointer)
+    def flow(number: int, *, previous: int = 0) -> int:
+        return 2 * number + previous
+
+    return flow
+
+
+@pytest.mark.parametrize("target", ["runs.db", "sqlite:///runs.db", "file:runs.db"])
+def test_what_a_workflow_names_stays_open_while_the_workflow_lives(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call costs no opening of the file, and once the workflow is gone nothing holds it open."""
+    flow, opened = doubled(target), list[weakref.ref[SqliteSaver]]()
+
+    class Watched(SqliteSaver):
+        def __init__(self, path: str) -> None:
+            super().__init__(path)
+            opened.append(weakref.ref(self))
+
+    monkeypatch.setattr("checkpointers.sqlite.SqliteSaver", Watched)
+    for number in range(3):
+        flow.invoke(number, thread_id="t")
+        gc.collect()
+    assert [bool(each()) for each in opened] == [True]
+    del flow
+    gc.collect()
+    assert opened[0]() is None
+
+
+def test_a_relative_path_starts_where_the_process_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each call."""
+    flow = doubled("runs.db")
+    for folder in ("a", "b", "a"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        flow.invoke(1, thread_id="t")
+    assert flow.thread("t").state.values == 4
+    monkeypatch.chdir(tmp_path / "b")
+    assert flow.thread("t").state.values == 2
+
+
+@pytest.mark.parametrize("target", ["sqlite:///:memory:", ":memory:", "file::memory:", "memory://"])
+def test_what_is_in_memory_lives_as_long_as_its_workflow(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the process is."""
+    flow = doubled(target)
+    flow.invoke(1, thread_id="t")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert flow.invoke(1, thread_id="t") == 4
 
 
 @pytest.mark.parametrize(

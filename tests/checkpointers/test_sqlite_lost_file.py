@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from checkpointers import SqliteSaver, open_saver
+from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put
 from flowfn import SaverError, entrypoint, task
+from flowfn.stores.opening import open_store
 
 
 def remove(path: Path) -> None:
@@ -50,16 +51,27 @@ def test_a_file_that_is_new_is_used_by_the_next_call(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 
     @entrypoint(checkpointer=path)
-    def flow(number: int) -> int:
-        return number
+    def flow(number: int, *, previous: int = 0) -> int:
+        return number + previous
 
-    saver = open_saver(path)
+    saver = opened(path)
     flow.invoke(1, thread_id="t")
     remove(path)
+    assert flow.invoke(2, thread_id="t") == 2
+    assert flow.thread("t").state.values == 2
     with pytest.raises(SaverError, match="deleted or replaced while it was open"):
-        flow.invoke(2, thread_id="t")
-    assert flow.invoke(3, thread_id="t") == 3
-    assert (flow.thread("t").state.values, saver.closed) == (3, True)
+        saver.load("t")
+
+
+def test_a_store_whose_file_is_deleted_is_opened_anew_by_its_name(tmp_path: Path) -> None:
+    """Who has the one that was open is told, and who names the file gets the one that is there."""
+    path = tmp_path / "memory.db"
+    store = open_store(path)
+    store.put(("users",), "ada", {"born": 1815})
+    remove(path)
+    assert open_store(path).get(("users",), "ada") is None
+    with pytest.raises(SaverError, match="deleted or replaced while it was open"):
+        store.get(("users",), "ada")
 
 
 @pytest.mark.parametrize("gone", ["deleted", "moved away"])
