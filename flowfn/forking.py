@@ -15,11 +15,11 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 from operator import methodcaller
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 Lock = TypeVar("Lock")
@@ -61,9 +61,11 @@ def each_around_fork(
     """
     living = _Living[T]()
 
-    def act_before() -> None:
-        for one in living.all():
-            before(one, _forking.begin())
+    def act_before(done: set[int]) -> None:
+        for number, one in living.numbered():
+            if number not in done:
+                done.add(number)
+                before(one, _forking.begin())
 
     def act_in_parent() -> None:
         _forking.deadline = None
@@ -78,10 +80,13 @@ def each_around_fork(
     _preparations.append(act_before)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_parent=act_in_parent, after_in_child=act_in_child)
-        os.register_at_fork(
-            after_in_parent=act_in_parent
-        )  # again: Ctrl-C may have kept the first from its work
-    return living.add
+        os.register_at_fork(after_in_parent=act_in_parent)  # again: Ctrl-C may have kept the first from it
+
+    def add(one: T) -> None:
+        living.add(one)
+        next(_came)
+
+    return add
 
 
 class _Forking(threading.local):
@@ -102,19 +107,28 @@ _IMPORTED = {
 """Packages that are imported as calls need them. No fork waits for those of the user: one may serve for ever."""
 
 
-_preparations: list[Callable[[], None]] = []
-"""What is done before a fork. A module may add to it while a fork waits until it is imported."""
+_preparations: list[Callable[[set[int]], None]] = []
+"""What is done before a fork, to all objects of a kind but those with these numbers."""
 
 
 def _prepare() -> None:
-    """Do what is to be done before a fork, the latest first, until no thread imports what the child may need."""
-    done = 0
-    _wait_for_imports()
-    while late := _preparations[done:]:
-        done += len(late)
-        for prepare in reversed(late):
-            prepare()
+    """Do what is to be done before a fork, the latest first, until nothing more came up while it waited."""
+    done: set[int] = set()
+    for _ in _tries():
+        before = next(_came)
         _wait_for_imports()
+        for prepare in reversed(_preparations):
+            prepare(done)
+        if next(_came) == before + 1 and not _somebody_imports():
+            return
+
+
+def _tries() -> Iterator[None]:
+    """One, and more until the fork has to give up waiting."""
+    deadline = _forking.begin()
+    yield
+    while time.monotonic() < deadline:
+        yield
 
 
 def _wait_for_imports() -> None:
@@ -125,8 +139,12 @@ def _wait_for_imports() -> None:
     what was registered last is called first, so that it has to be registered before this is.
     """
     deadline = _forking.begin()
-    while any(map(_is_being_imported, tuple(_module_locks.items()))) and time.monotonic() < deadline:
+    while _somebody_imports() and time.monotonic() < deadline:
         time.sleep(0.001)
+
+
+def _somebody_imports() -> bool:
+    return any(map(_is_being_imported, tuple(_module_locks.items())))
 
 
 def _is_being_imported(entry: tuple[str, Callable[[], Any]]) -> bool:
@@ -192,15 +210,24 @@ class _Living(Generic[T]):
     """Objects, for as long as they live. Threads may add some at any time."""
 
     def __init__(self) -> None:
-        self._numbers = count()
         self._by_number: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
 
     def add(self, one: T) -> None:
-        self._by_number[next(self._numbers)] = one
+        self._by_number[next(_numbers)] = one
 
     def all(self) -> list[T]:
         """Those there are, in the order in which they came."""
-        return [one for reference in self._by_number.valuerefs() if (one := reference()) is not None]
+        return [one for _, one in self.numbered()]
+
+    def numbered(self) -> list[tuple[int, T]]:
+        """Those there are, each with its number, which no other object has."""
+        found = [(cast("Any", reference).key, reference()) for reference in self._by_number.valuerefs()]
+        return [(number, one) for number, one in found if one is not None]
+
+
+_numbers = count()
+_came = count()
+"""Moves on after each object that a fork has to do with; a thread that is about to add one holds up none."""
 
 
 _let_go: Callable[[Any], None] = each_after_fork(methodcaller("_at_fork_reinit"))

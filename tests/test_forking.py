@@ -230,6 +230,76 @@ thread.join()
     assert printed(run_python, script) == ["forked"]
 
 
+def test_what_comes_up_while_a_fork_waits_is_prepared_too(run_python: Any) -> None:
+    """Once each: a thread may open a file while another, that is still written to, holds up the fork."""
+    script = """
+from flowfn.forking import each_around_fork
+
+class Named:
+    said = []
+    def before(self, deadline):
+        self.said.append("before")
+        if len(self.said) < 3:
+            more.append(Named())
+            register(more[-1])
+
+more, register = [], each_around_fork(Named.before, lambda one: None, lambda one: None)
+first = Named()
+register(first)
+in_a_child(lambda: print(Named.said, flush=True))
+"""
+    assert printed(run_python, script) == ["['before', 'before', 'before']"]
+
+
+def test_all_is_put_away_at_least_once(run_python: Any) -> None:
+    """However short the patience."""
+    script = """
+import flowfn.forking
+flowfn.forking.PATIENCE = 0
+
+class Named:
+    def before(self, deadline):
+        print("before", flush=True)
+
+named = Named()
+flowfn.forking.each_around_fork(Named.before, lambda one: None, lambda one: None)(named)
+in_a_child(lambda: None)
+"""
+    assert printed(run_python, script) == ["before"]
+
+
+def test_a_fork_waits_until_a_file_is_closed_that_nobody_has_any_more(
+    run_python: Any, tmp_path: Path
+) -> None:
+    """SQLite keeps locks of its own meanwhile, and the child would wait for ever for one of them."""
+    script = f"""
+import threading
+from checkpointers import SqliteSaver
+from flowfn.sqlite.connections import Connections
+
+closing, go, said = threading.Event(), threading.Event(), []
+close = Connections.close
+
+def closed(self):
+    closing.set()
+    go.wait()
+    close(self)
+    said.append("closed")
+
+def let_go():
+    SqliteSaver({str(tmp_path / "runs.db")!r})
+
+Connections.close = closed
+thread = threading.Thread(target=let_go)
+thread.start()
+closing.wait()
+os.register_at_fork(before=go.set)
+in_a_child(lambda: print(said, flush=True))
+thread.join()
+"""
+    assert printed(run_python, script) == ["['closed']"]
+
+
 def test_what_is_registered_while_a_fork_waits_is_prepared_too(run_python: Any, tmp_path: Path) -> None:
     """A module that a thread is importing may be the one that has something to put away."""
     (tmp_path / "cloudpickle.py").write_text(

@@ -30,6 +30,7 @@ from flowfn.sqlite.connections import (
 from flowfn.sqlite.errors import REFUSED, Damaged, damaged, is_busy, typed
 from flowfn.sqlite.file import absolute, inherit, prepare
 from flowfn.sqlite.schema import Schema
+from flowfn.sqlite.under_way import under_way
 
 __all__ = ["Database", "Fsync"]
 
@@ -269,7 +270,8 @@ def _close_at_end(connections: Connections, *locks: threading.Lock) -> None:
     held = [lock for lock in locks if lock.acquire(timeout=_LAST_WAIT)]
     try:
         if len(held) == len(locks):
-            connections.close()
+            with under_way.on(connections.file, inner=True):
+                connections.close()
         else:
             leave_alone(connections)
     finally:

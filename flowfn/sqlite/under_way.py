@@ -1,4 +1,4 @@
-"""The transactions of tasks that a process has under way, and what a fork does about them.
+"""The transactions of tasks that a process has under way, and the closing of files that nobody has any more.
 
 Rule: a fork waits for those of other threads, from before their connections are opened until these are closed, and
 meanwhile none begins: SQLite keeps locks of its own, and the child would wait for ever for one that another thread
@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from flowfn.forking import Stillness, each_around_fork
@@ -38,18 +38,20 @@ class UnderWay:
         _crosses_forks(self)
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = (
+            threading.RLock()
+        )  # as the garbage collector may end one in the middle of what is done here
         self._changed = threading.Condition(self._lock)
         self._stillness = Stillness()
-        self._places: set[Place] = set()
+        self._places: list[Place] = []  # which, unlike a set, may change while it is looked through
         self._barred_until = 0.0
 
     @contextmanager
     def on(self, file: str = "", *, inner: bool = False) -> Iterator[Place]:
         """While a connection to a file is opened, used and closed.
 
-        A fork holds up those that begin, but none on a thread that has one already, nor an `inner` one, which is a
-        step of another on a thread of its own: the fork waits for the other.
+        A fork holds up those that begin, but none on a thread that has one already, nor an `inner` one: that is a
+        step of another, for which the fork waits, on a thread of its own, or comes from the garbage collector.
         """
         place = Place(threading.get_ident(), "")
         place.is_in(file)
@@ -58,12 +60,12 @@ class UnderWay:
                 if (barred := self._barred_until - time.monotonic()) <= 0:
                     break
                 self._changed.wait(barred)
-            self._places.add(place)
+            self._places.append(place)
         try:
             yield place
         finally:
-            with self._changed:
-                self._places.discard(place)
+            with self._changed, suppress(ValueError):  # in a child it was none of its own from the start
+                self._places.remove(place)
                 self._changed.notify_all()
 
     def _is_on(self, thread: int) -> bool:

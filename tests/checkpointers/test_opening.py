@@ -96,9 +96,7 @@ def test_what_a_workflow_names_stays_open_while_the_workflow_lives(
     assert opened[0]() is None
 
 
-def test_a_relative_path_starts_where_the_process_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_starts_where_the_process_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each call."""
     flow = doubled("runs.db")
     for folder in ("a", "b", "a"):
