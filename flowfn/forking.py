@@ -3,7 +3,8 @@
 Rule: a child has none of its parent's threads. A lock that one of them held is never released there, and what one
 of them was to do is not done: so whoever keeps locks or threads makes new ones. What can't be inherited at all is
 put away before the fork, and a module that a thread is importing is imported first, as the child would wait for it
-for ever. No fork waits for that for longer than `PATIENCE`. Where processes can't fork, nothing happens.
+for ever. No fork waits for that for longer than `PATIENCE`; a module that is half imported in the child all the same
+is imported anew there. Where processes can't fork, nothing happens.
 """
 
 from __future__ import annotations
@@ -161,8 +162,22 @@ def _forget_deadline() -> None:
     _forking.deadline = None
 
 
+def _forget_imports() -> None:
+    """In a child: have modules imported anew that threads of the parent were importing.
+
+    Nothing holds up a thread that begins to import between the last look and the fork.
+    """
+    for name, lock in filter(_is_being_imported, tuple(_module_locks.items())):
+        if _module_locks.get(name) is lock:
+            del _module_locks[name]
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            del sys.modules[name]
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_prepare, after_in_parent=_forget_deadline, after_in_child=_forget_deadline)
+    os.register_at_fork(before=_prepare, after_in_parent=_forget_deadline)
+    os.register_at_fork(after_in_child=_forget_deadline)
+    os.register_at_fork(after_in_child=_forget_imports)
 
 
 class Stillness:

@@ -212,6 +212,30 @@ thread.join()
     assert printed(run_python, script) == ["cloudpickle"]
 
 
+def test_what_a_thread_still_imports_is_imported_anew_in_a_child(run_python: Any, tmp_path: Path) -> None:
+    """Where a fork couldn't wait any longer, and where the thread began after the last look."""
+    (tmp_path / "cloudpickle.py").write_text(
+        "import __main__\n__main__.importing.set()\n__main__.go.wait()\nwhole = True\n"
+    )
+    script = """
+import flowfn.forking, importlib, threading
+flowfn.forking.PATIENCE = 0
+
+def import_it():
+    go.set()
+    print(importlib.import_module("cloudpickle").whole, flush=True)
+
+importing, go = threading.Event(), threading.Event()
+thread = threading.Thread(target=importlib.import_module, args=("cloudpickle",))
+thread.start()
+importing.wait()
+in_a_child(import_it)
+go.set()
+thread.join()
+"""
+    assert printed(run_python, script) == ["True"]
+
+
 def test_a_fork_does_not_wait_for_modules_of_the_users(run_python: Any, tmp_path: Path) -> None:
     """One may serve for as long as its process lives."""
     (tmp_path / "serving.py").write_text("import __main__\n__main__.serving.set()\n__main__.end.wait()\n")
