@@ -139,6 +139,10 @@ class Surface(AsRunnable, Workflow[Any, Any]):
     def _config_model(self, include: Sequence[str] | None) -> Any:
         return model_of_config(self.get_name("Config"), self.context_schema, include or ())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy in another place or process: what was set up, and opened, is for each to make itself."""
+        return {**self.__dict__, "_made": None}
+
     def copy(self, update: Mapping[str, Any] | None = None) -> Any:
         """A copy with other attributes."""
         new = self.__class__.__new__(self.__class__)

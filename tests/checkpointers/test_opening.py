@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import cloudpickle
 import pytest
 
 import checkpointers
@@ -18,6 +21,7 @@ from checkpointers import MemorySaver, PostgresSaver, SqliteSaver, open_saver
 from checkpointers.conformance.rows import PlainSerde
 from flowfn import entrypoint
 from flowfn.errors import InvalidInput
+from graph_compat.graph import START, StateGraph
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +98,22 @@ def test_what_a_workflow_names_stays_open_while_the_workflow_lives(
     del flow
     gc.collect()
     assert opened[0]() is None
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda graph: cloudpickle.loads(cloudpickle.dumps(graph))])
+@pytest.mark.parametrize("target", ["runs.db", "memory://"])
+def test_a_graph_that_has_run_can_be_copied(target: str, copied: Callable[[Any], Any]) -> None:
+    """What it opened stays its own: a copy opens what it names for itself."""
+    builder = StateGraph(dict)
+    builder.add_node("add", lambda state: {"n": state["n"] + 1})
+    builder.add_edge(START, "add")
+    graph = builder.compile(checkpointer=target)
+    config = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"n": 1}, config)
+    other = copied(graph)
+    assert other.invoke({"n": 1}, config) == {"n": 2}
+    runs = [len(list(each.get_state_history(config))) for each in (graph, other)]
+    assert runs == ([6, 6] if target == "runs.db" else [3, 3])
 
 
 def test_a_relative_path_starts_where_the_process_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
