@@ -159,11 +159,12 @@ class CompiledGraph(Nested):
     def _set_up(self) -> Setup:
         from flowfn.invocation import Settings, Setup
 
+        program = self._program
         saver = None if isinstance(self.checkpointer, bool) else self.checkpointer
-        if saver is not None and self._program.placed:
+        if saver is not None and program.placed:
             load_classes()
         return Setup(
-            program=replace(self._program, name=self.name),
+            program=program if program.name == self.name else replace(program, name=self.name),
             name=self.name,
             checkpointer=saver,
             settings=Settings(
