@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 
 from checkpointers.rules import busy
 from flowfn.described import metadata_of
@@ -228,7 +227,7 @@ def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
             if base.id != row.parent:
                 found = saver.load(thread, namespace, row.parent)
                 base = None if found is None else found.checkpoint
-        items.append(replace(row, values=_changed(row, base, deltas)))
+        items.append(row._replace(values=_changed(row, base, deltas)))
         if loaded.writes:
             items.append(Writes(namespace, id, loaded.writes))
         made.add((namespace, id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -353,7 +353,7 @@ def _last(places: dict[str, _Kept]) -> _Kept | None:
 def _loaded(thread: str, row: CheckpointRow, values: dict[str, _Value], kept: _Kept) -> Loaded:
     versions = {channel: value.version for channel, value in values.items()}
     read = {channel: value.read() for channel, value in values.items()}
-    return Loaded(thread, replace(row, versions=versions, values=read), list(kept.writes.values()))
+    return Loaded(thread, row._replace(versions=versions, values=read), list(kept.writes.values()))
 
 
 def _held(thread: _Thread, commit: Commit) -> dict[tuple[str, str], dict[str, _Value]]:

@@ -86,6 +86,11 @@ class Definition:
     """Who reads the stream of the workflow that it runs, inside the run that calls it; see `engine/reader.py`."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
+    marks_start: bool = field(init=False)
+    """Whether a call's start is committed before it begins."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marks_start", callable(self.in_doubt) or self.in_doubt == "ask")
 
     def with_options(self, **changes: Any) -> Definition:
         """The same function, called otherwise."""
@@ -229,11 +234,6 @@ class Definition:
     def has_default(self, name: str) -> bool:
         """Whether a parameter may be left out."""
         return self.signature.parameters[name].default is not inspect.Parameter.empty
-
-    @cached_property
-    def marks_start(self) -> bool:
-        """Whether a call's start is committed before it begins."""
-        return callable(self.in_doubt) or self.in_doubt == "ask"
 
     @cached_property
     def verifies_async(self) -> bool:

@@ -88,8 +88,10 @@ class Versioned(NamedTuple):
         return applied(self.value, self.deltas)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointRow:
+_NO_VALUES: Mapping[str, Versioned] = {}
+
+
+class CheckpointRow(NamedTuple):
     """A checkpoint as a saver keeps it.
 
     When put, `values` holds the channels that changed since the parent; when loaded, every channel
@@ -106,7 +108,7 @@ class CheckpointRow:
     body: bytes
     metadata: bytes
     versions: Mapping[str, int]
-    values: Mapping[str, Versioned] = field(default_factory=dict)
+    values: Mapping[str, Versioned] = _NO_VALUES
 
 
 class Loaded(NamedTuple):

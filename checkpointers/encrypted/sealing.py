@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from checkpointers.encrypted.places import (
     Tags,
@@ -57,7 +57,7 @@ class Sealing:
         tags = tags_of(row.versions, values, shared)
         body = self.keys.seal(row.body, thread, of_checkpoint(row, tags))
         metadata = self.keys.seal(_joined(call, row.metadata), thread, of_metadata(row))
-        return replace(row, values=values, body=body, metadata=metadata), tags
+        return row._replace(values=values, body=body, metadata=metadata), tags
 
     def _sealed_value(
         self, thread: str, namespace: str, channel: str, held: Versioned, old: tuple[int, str]
@@ -91,7 +91,7 @@ class Sealing:
         }
         body = self.keys.open(row.body, thread, of_checkpoint(row, tags))
         _, metadata = _split(self.keys.open(row.metadata, thread, of_metadata(row)))
-        return replace(row, values=values, body=body, metadata=metadata), tags
+        return row._replace(values=values, body=body, metadata=metadata), tags
 
     def _opened_value(self, thread: str, namespace: str, channel: str, held: Versioned) -> Versioned:
         if held.value is None:

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -287,7 +287,7 @@ class ForeignSaver(CheckpointSaver):
             versions[channel] = changed[channel] = self._version(number, place)
             if held is not None and held.value is not None:
                 values[channel] = to_native(held.value, self.serde)
-        stored = Stored(replace(row, versions=dict(row.versions)), run, versions, values)
+        stored = Stored(row._replace(versions=dict(row.versions)), run, versions, values)
         checkpoint = to_checkpoint(stored, place, changed[RECORD])
         metadata = to_metadata(row, run, self.serde)
         self._methods.call(

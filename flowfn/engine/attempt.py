@@ -230,7 +230,7 @@ async def _once(frame: Frame, host: Host) -> Any:
     try:
         if frame.attempt == 1 and definition.marks_start:
             await mark_start(call, host)
-        kwargs = injected(frame) if definition.filled else call.kwargs
+        kwargs = injected(frame) if definition.injects and definition.filled else call.kwargs
         if call.leaves:
             from flowfn.engine.elsewhere import call_there
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flowfn.engine.slots import Slots
@@ -122,7 +121,7 @@ class Backlog:
         kept = {name: v for name, v in before.values.items() if row.versions.get(name) == v.version}
         place = (before.namespace, before.id)
         self._kept = [item for item in self._kept if (item.namespace, _checkpoint_of(item)) != place]
-        return replace(row, parent=before.parent, values={**kept, **row.values})
+        return row._replace(parent=before.parent, values={**kept, **row.values})
 
     def _take(self) -> list[Item]:
         return [self._items.popleft() for _ in range(len(self._items))]

@@ -46,4 +46,4 @@ def node_scope(path: tuple[Any, ...]) -> str:
 @lru_cache(maxsize=4096)
 def node_path(path: tuple[Any, ...]) -> str:
     """The path of a node's task as its rows carry it; it sorts as the tasks are applied."""
-    return "~" + "/".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)
+    return "~" + "/".join([f"{part:010}" if isinstance(part, int) else str(part) for part in path])

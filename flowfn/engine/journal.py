@@ -274,7 +274,7 @@ class Journal:
 
     def riders(self) -> list[Writes]:
         """What waits for a ride, to go with the last commit of a run."""
-        return grouped(self._notes.take())
+        return grouped(self._notes.take()) if self._notes else []
 
     def hold(self, namespace: str, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
         """Have a checkpoint, and what goes with it, committed with what follows it there, or in the call that the run

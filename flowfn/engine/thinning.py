@@ -11,7 +11,6 @@ again. They are told by all that they are made of, and never by a name: whoever 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from flowfn import delta
@@ -82,7 +81,7 @@ class Thinning:
             name: Versioned(held.version, stored[name].data if name in stored else None)
             for name, held in row.values.items()
         }
-        return replace(row, values=values)
+        return row._replace(values=values)
 
     def thinned(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint about to be stored, with deltas for the values that changed little since its parent."""
@@ -103,7 +102,7 @@ class Thinning:
                 thin[name] = Versioned(held.version, None, new.parts[1][-1:])
             stored[name] = new
         self._know(row, stored)
-        return replace(row, values={**row.values, **thin}) if thin else row
+        return row._replace(values={**row.values, **thin}) if thin else row
 
     def forget(self) -> None:
         """It isn't known what is stored: what comes next is stored whole."""

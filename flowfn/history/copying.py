@@ -8,7 +8,6 @@ what they have come to since then under a head.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import dropwhile
 
 from flowfn.config import RunConfig
@@ -136,16 +135,16 @@ class _Copy:
         old, id = loaded.checkpoint, new_id()
         self.spots[old.namespace, old.id] = namespace, id
         values = {name: Versioned(each.version, each.whole()) for name, each in old.values.items()}
-        row = replace(old, namespace=namespace, id=id, parent=None, values=values)
+        row = old._replace(namespace=namespace, id=id, parent=None, values=values)
         body = body_of(old, self.saver.serde)
         if body.call in self.calls:
             said = to_body(body._replace(call=self.calls[body.call]), old.versions, old.versions)
-            row = replace(row, body=self.saver.serde.dumps(said))
+            row = row._replace(body=self.saver.serde.dumps(said))
         if parents is None:
-            row = replace(row, source="fork")
+            row = row._replace(source="fork")
         else:
             known = to_metadata({**metadata_of(old, self.saver.serde), "parents": parents})
-            row = replace(row, metadata=self.saver.serde.dumps(known))
+            row = row._replace(metadata=self.saver.serde.dumps(known))
         self.items += [row, Writes(namespace, id, writes)]
         for task in _tasks(self.saver, loaded, writes):
             was = task_uuid(loaded.thread, old.namespace, old.id, task)

@@ -249,6 +249,8 @@ class _Superstep:
         """Tell each available channel that was not updated that a superstep went by."""
         held = self.before.values.keys()
         self.cells.update(dict.fromkeys((held & self.program.fleeting) - self.updated, MISSING))
+        if not self.program.clearing:
+            return
         for name in sorted((held & self.program.clearing) - self.updated):
             channel, cell = self.channels[name], self._cell(name)
             if channel.get(cell) is not MISSING:

@@ -76,6 +76,7 @@ checkpoints = st.builds(
     st.binary(max_size=100),
     st.binary(max_size=20),
     st.dictionaries(texts, st.just(1), max_size=20),
+    st.just({}),
 )
 
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -334,7 +333,7 @@ def test_a_statement_that_fails_takes_its_commit_back(postgres_url: str) -> None
     with open_saver(postgres_url) as saver:
         commits = [
             Commit("a", items=[checkpoint("c1")]),
-            Commit("b", items=[checkpoint("c1"), replace(checkpoint("c2"), namespace=too_long)]),
+            Commit("b", items=[checkpoint("c1"), checkpoint("c2")._replace(namespace=too_long)]),
             Commit("\ud800"),
             Commit("c", items=[checkpoint("c1")]),
         ]

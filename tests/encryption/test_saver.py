@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,12 +250,12 @@ def test_every_bit_of_every_piece_counts(path: Path) -> None:
 
     row, first = kept.checkpoint, kept.writes[0]
     assert saver._opened(kept).checkpoint.body == b"secret body"
-    checks(row.body, lambda data: kept._replace(checkpoint=replace(row, body=data)))
-    checks(row.metadata, lambda data: kept._replace(checkpoint=replace(row, metadata=data)))
+    checks(row.body, lambda data: kept._replace(checkpoint=row._replace(body=data)))
+    checks(row.metadata, lambda data: kept._replace(checkpoint=row._replace(metadata=data)))
     checks(first.value, lambda data: kept._replace(writes=[first._replace(value=data)]))
     checks(
         row.values["a"].value or b"",
-        lambda data: kept._replace(checkpoint=replace(row, values={**row.values, "a": Versioned(1, data)})),
+        lambda data: kept._replace(checkpoint=row._replace(values={**row.values, "a": Versioned(1, data)})),
     )
 
 
@@ -439,7 +438,7 @@ def fill_with_deltas(saver: EncryptedSaver, thread: str) -> None:
         change = delta.make(old, new)
         assert change is not None
         row = checkpoint(id, parent, version, a=b"")
-        items.append(replace(row, values={"a": Versioned(version, None, (change,))}))
+        items.append(row._replace(values={"a": Versioned(version, None, (change,))}))
     assert saver.commit([Commit(thread, items=items)]) == [None]
 
 

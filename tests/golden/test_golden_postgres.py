@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -184,7 +183,7 @@ def test_checkpoints_of_format_7_are_what_they_were(postgres_server: str) -> Non
         database.execute("INSERT INTO flowfn.write (checkpoint, data) VALUES (9, %s)", write_bytes([WRITE]))
         with PostgresSaver(database.url) as saver:
             last, middle, first = (found.checkpoint for found in saver.history("t", None))
-            saver.commit([Commit("t", items=[replace(middle, id="named", parent="c2", values={})])])
+            saver.commit([Commit("t", items=[middle._replace(id="named", parent="c2", values={})])])
             named = saver.load("t", "", "named")
     versions = dict.fromkeys(names, 1)
     held = {**dict.fromkeys(names, Versioned(1, TEXT)), "last": Versioned(1, b"old" * 99)}
