@@ -138,7 +138,7 @@ class Unfinished:
         found = digest(payload, since=time.time(), now=time.time)
         task = call_id(scope, NAME, found.exact, 0)
         info = CallInfo(
-            NAME, NAME, scope, found.skeleton, [list(leaf) for leaf in found.leaves], found.weak,
+            NAME, NAME, scope, found.skeleton, [list(leaf) for leaf in found.leaves], bool(found.weak),
             0, 0, time.time(), "", render(payload), "", "",
         )  # fmt: skip
         rows = [

@@ -161,7 +161,7 @@ class Call:
             frame.scope,
             digested.skeleton,
             [list(leaf) for leaf in digested.leaves],
-            digested.weak,
+            bool(digested.weak),
             self.occurrence,
             self.born,
             self.run.host.now(),

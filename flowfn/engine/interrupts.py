@@ -184,7 +184,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     task, occurrence, branch = frame.identity(name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
-        name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], digested.weak,
+        name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], bool(digested.weak),
         occurrence, run.journal.order, run.host.now(), question.site, render(payload), "", code, position,
         digested.form, branch,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from flowfn.identity.digest import Digest
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
 
-_NOTHING = Digest(b"\0" * 16, None, (), False)
+_NOTHING = Digest(b"\0" * 16, None, (), "")
 """The digest of a call without arguments."""
 
 

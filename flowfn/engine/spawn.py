@@ -281,12 +281,16 @@ def _report_alike(call: Call, record: Record, how: str) -> None:
 
 def _report_weak(call: Call, reused: Record | None) -> None:
     """Say of a call that no more than the type of an argument is known: another object may be meant."""
-    if call.digest is not None and call.digest.weak:
-        summary = None if reused is None else _summary(reused)
-        reason = "an argument has no digest: it counts by its type"
-        call.run.root.report.add(
-            "weak", summary, call.summary, reason if reused is None else f"{reason}: reused"
-        )
+    if call.digest is None or not (kind := call.digest.weak):
+        return
+    what, summary = ("ran", None) if reused is None else ("reused", _summary(reused))
+    call.run.root.report.add(
+        "weak",
+        summary,
+        call.summary,
+        f"{what}, though a {kind} counts by its type alone: give the class an __eq__, as @dataclass does, or say what "
+        "tells the calls apart with key=, or leave the argument out with ignore=",
+    )
 
 
 def _report_in_doubt(call: Call, record: Record) -> None:

@@ -42,14 +42,14 @@ _MAX_DEPTH = 100
 class Walk:
     """Gives the form of one value, and notes what the caller must know about it.
 
-    `weak`: some part counts by its type alone. `suspect`: some leaf could be volatile, as far as a
-    glance tells. `size`: how many items the containers hold together.
+    `weak`: the class of some part that counts by its type alone, empty where none does. `suspect`: some leaf could be
+    volatile, as far as a glance tells. `size`: how many items the containers hold together.
     """
 
     __slots__ = ("_active", "size", "suspect", "weak")
 
     def __init__(self) -> None:
-        self.weak = False
+        self.weak = ""
         self.suspect = False
         self.size = 0
         self._active: set[int] = set()
@@ -95,8 +95,8 @@ class Walk:
 
     def by_type(self, value: Any) -> Any:
         """All that is known of a value without value semantics: a connection, a lock, a generator."""
-        self.weak = True
-        return tagged("object", qualified_name(type(value)))
+        self.weak = name = qualified_name(type(value))
+        return tagged("object", name)
 
 
 # -- which form a class's instances have -----------------------------------------------------------

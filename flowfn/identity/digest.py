@@ -48,14 +48,14 @@ class Digest(NamedTuple):
 
     `exact` and `skeleton` are 16 bytes; `skeleton` is None where no leaf is volatile or there are too
     many to look. `leaves` are the volatile ones, in an order that depends on the arguments alone.
-    `weak`: some part of the arguments counts by its type only. `form`: what the exact digest was taken of, or
-    None where that is long; `differences.decoded` reads it.
+    `weak`: the class of some part of the arguments that counts by its type only, empty where none does. `form`: what
+    the exact digest was taken of, or None where that is long; `differences.decoded` reads it.
     """
 
     exact: bytes
     skeleton: bytes | None
     leaves: tuple[Leaf, ...]
-    weak: bool
+    weak: str
     form: bytes | None = None
 
 
@@ -81,7 +81,7 @@ def _ordinary(arguments: Mapping[str, Any]) -> Digest | None:
         return None
     if not is_ordinary(packed):
         return None
-    return _made((_hash(packed), None, (), False, packed if len(packed) <= _KEPT else None))
+    return _made((_hash(packed), None, (), "", packed if len(packed) <= _KEPT else None))
 
 
 _made = partial(tuple.__new__, Digest)

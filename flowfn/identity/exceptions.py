@@ -45,9 +45,9 @@ _ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
 
 def _told(walk: Walk, item: Any, step: Field) -> Any:
     """What an exception was made with, as it comes back from a record: what can't be stored as its `repr`."""
-    was_weak, walk.weak = walk.weak, False
+    was_weak, walk.weak = walk.weak, ""
     form = walk.walk(item, step)
     if walk.weak or callable(item):
         form = walk.walk(repr(item), step)
-    walk.weak |= was_weak
+    walk.weak = was_weak or walk.weak
     return form

@@ -378,7 +378,8 @@ class TestExact:
         values = [*frames, pandas.Series([1, 2], name="a"), pandas.Index([1, 2])]
         assert len({of(value).exact for value in values}) == len(values)
         assert [of(value.copy()).exact == of(value).exact for value in values] == [True] * len(values)
-        assert (of(frames[0]).weak, of(pandas.DataFrame({"a": [Connection()]})).weak) == (False, True)
+        assert not of(frames[0]).weak
+        assert of(pandas.DataFrame({"a": [Connection()]})).weak
 
     def test_frames_count_by_what_their_hash_leaves_out(self) -> None:
         """G2: pandas takes objects as texts, and knows no names of indexes and no empty categories."""
@@ -735,12 +736,12 @@ class TestClock:
 
     def test_a_call_without_volatile_leaves_has_no_skeleton(self) -> None:
         """There is nothing to compare but the exact digest."""
-        assert of({"a": [1, "b", 2.5]})[1:4] == (None, (), False)
+        assert of({"a": [1, "b", 2.5]})[1:4] == (None, (), "")
 
     def test_huge_arguments_have_no_skeleton(self) -> None:
         """Beyond 10,000 leaves nobody looks for volatile ones."""
         assert of([*range(9_990), MOMENT]).skeleton is not None
-        assert of([*range(10_010), MOMENT])[1:] == (None, (), False, None)
+        assert of([*range(10_010), MOMENT])[1:] == (None, (), "", None)
 
     def test_long_texts_count_whole(self) -> None:
         """A document is hashed, not scanned."""
