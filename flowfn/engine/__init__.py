@@ -8,7 +8,8 @@ coroutines with one `send`; `drive` refuses one that suspends.
   `run` is what its tasks share, `root` what it shares with `nesting`'s; `settings` is what it was told, `hosts` where
   its code goes. `turns`, `slots`: who waits for a place; `deadline`: how long a step may take.
 - A call: `spawn` says who it is, `attempt` runs it; `call`, `frame`, `ids` and `injection` are what it is, sees and is
-  given. `elsewhere`: on an executor; `caching`: not at all; `once`: chance; `drive`: without an event loop.
+  given. `elsewhere`: on an executor; `caching`: not at all; `belated`: with other arguments; `once`: chance; `drive`:
+  without an event loop.
 - What is kept: `journal` decides when, `backlog` does it later, `notes` ride along. `rows` and `thinning` spell
   checkpoints, `keeping` what came of a call, `reader` what it told those inside the run who read its stream; `record`
   reads that, and `ledger` holds it.

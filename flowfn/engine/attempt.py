@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame, under_way
 from flowfn.engine import failing
+from flowfn.engine.belated import tell_of_changes
 from flowfn.engine.call import NodeCall
 from flowfn.engine.doubt import mark_start, settle
 from flowfn.engine.frame import Frame
@@ -107,6 +108,8 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
                 return settled
         if call.parent is not None and call.parent.failures:
             await _tell_of_survival(call, call.parent, journal, host)
+        if call.parent is not None and call.parent.made > call.nth + 1:
+            tell_of_changes(call)
     try:
         if value is MISSING:
             value = await _with_retries(call, host)

@@ -43,6 +43,7 @@ class Root:
     """What the runs of one invocation share."""
 
     __slots__ = (
+        "belated",
         "control",
         "fatal",
         "gone_on",
@@ -84,6 +85,8 @@ class Root:
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self.gone_on: set[str] = set()
         """The namespaces of runs that remember, in which it has gone on from what they found."""
+        self.belated: set[str] = set()
+        """The places that made calls whose arguments had changed before they began."""
         self.unrecorded = ""
         """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
 
