@@ -19,6 +19,7 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
+from flowfn.identity.constant import is_constant
 from flowfn.identity.names import qualified_name
 
 __all__ = ["Namesake", "Namesakes", "captured", "function_of", "is_local", "join", "part"]
@@ -106,8 +107,6 @@ def _snapshot(value: Any, left: list[int], depth: int) -> Any:
 
 
 def _of_class(value: Any, left: list[int], depth: int) -> Any:
-    from flowfn.identity.dependencies import is_constant
-
     if is_constant(value):
         return value
     fields = _fields(value)
