@@ -1,4 +1,4 @@
-"""What the object of a method was given when it was made, as far as it keeps that.
+"""What an object was given when it was made, as far as it keeps that.
 
 Rule: of an object without fields and equality an attribute counts that `__init__` sets to an argument of its own, as it
 is (`self.name = name`), while nothing else in the class assigns it. What is made on the way (an id, a port, a counter)
@@ -21,7 +21,7 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.fingerprint import function_of as unwrapped
 from flowfn.identity.project import is_own
 
-__all__ = ["assigned_attributes", "code_of", "given_to_owner"]
+__all__ = ["assigned_attributes", "code_of", "given_to", "given_to_owner"]
 
 _LOCAL = re.compile("(?:LOAD|STORE)_FAST")
 
@@ -37,11 +37,16 @@ def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any
     given: dict[str, Any] = {}
     for argument, value in arguments.items():
         with suppress(Exception):  # objects run their authors' code when looked at
-            known = _methods_of(type(value))
-            if known.given and method.__code__ in known.codes:
-                found = {name: each for name, each in attributes_of(value).items() if is_constant(each)}
-                given |= {f"{argument}.{name}": found[name] for name in known.given if name in found}
+            if method.__code__ in _methods_of(type(value)).codes:
+                given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
     return given
+
+
+def given_to(value: Any) -> dict[str, Any]:
+    """What an object was given, by attribute. Objects run their authors' code when looked at, which may raise."""
+    names = _methods_of(type(value)).given
+    found = attributes_of(value) if names else {}
+    return {name: found[name] for name in names if name in found and is_constant(found[name])}
 
 
 class _Methods(NamedTuple):
