@@ -193,6 +193,12 @@ class Definition:
             bound.pop(name, None)
         return bound
 
+    def given_to_owner(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What tells the object that a method is called on from others of its class, where those have no digest."""
+        from flowfn.identity.given import given_to_owner
+
+        return given_to_owner(self.author_function, arguments)
+
     @cached_property
     def _all_count(self) -> bool:
         """Whether the arguments tell one call from another, all of them and nothing else."""
@@ -300,7 +306,7 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
         qualified=qualified,
         is_async=_is_async(target),
         is_generator=_is_generator(target),
-        held=_held(function),
+        held=held_by(function),
         made_with=made_with,
         **options,
     )
@@ -340,7 +346,7 @@ def _innermost(function: Any) -> Any:
     return function
 
 
-def _held(function: Any) -> dict[str, Any]:
+def held_by(function: Any) -> dict[str, Any]:
     """What a callable is called with besides a caller's arguments, by parameter: the arguments of a partial, and the
     object of a bound method or of one with `__call__`."""
     if isinstance(function, partial):
@@ -352,7 +358,7 @@ def _held(function: Any) -> dict[str, Any]:
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         kinds = {p.name: p.kind for p in bound.signature.parameters.values()}
         own = {f"partial {n}" if kinds[n] in several else n: v for n, v in bound.arguments.items()}
-        return {**_held(function.func), **own}
+        return {**held_by(function.func), **own}
     if type(function) is MethodType:
         return _first_of(function.__func__, function.__self__)
     if inspect.isroutine(function) or isinstance(function, type):

@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.began": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.plain": set(),
+    "flowfn.published": set(),
     "flowfn.unicode": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
@@ -44,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.began",
         "flowfn.forking",
         "flowfn.plain",
+        "flowfn.published",
         "flowfn.rendering",
         "flowfn.report",
         "flowfn.unicode",
@@ -58,7 +60,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.unicode"},
-    "flowfn.serde": NOUNS | {"flowfn.plain", "flowfn.ports", "flowfn.traceback", "flowfn.unicode"},
+    "flowfn.serde": NOUNS
+    | {"flowfn.plain", "flowfn.ports", "flowfn.published", "flowfn.traceback", "flowfn.unicode"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}

@@ -91,6 +91,9 @@ def identify(call: Call, frame: Frame) -> None:
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
+    if digested.weak and (given := definition.given_to_owner(arguments)):
+        call.arguments = arguments = {**arguments, **given}
+        call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
     call.task, call.occurrence, call.branch = frame.identity(
         definition.qualified, digested.exact, of=frame.claimant(definition)
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from flowfn.config import RunConfig
 from flowfn.context import current_frame, site_of
-from flowfn.definition import Definition
+from flowfn.definition import Definition, held_by
 from flowfn.engine.drive import drive
 from flowfn.engine.entering import Fresh
 from flowfn.engine.hosts import Hosts
@@ -62,7 +62,11 @@ class Lowered:
         self.nested = self._nested(None)
 
     def _nested(self, started: Started | None) -> Definition:
-        """What a call of it inside another run is; `started` where that is streamed."""
+        """What a call of it inside another run is; `started` where that is streamed.
+
+        Of a method, the object tells its calls from those of another one, as it does for tasks.
+        """
+        author_function = self.definition.author_function
         run = self._run_nested_async if self.definition.is_async else self._run_nested
         return self.definition.with_options(
             function=partial(run, started),
@@ -72,7 +76,8 @@ class Lowered:
             cache=None,
             timeout=None,
             is_generator=False,
-            stands_for=self.definition.author_function,
+            stands_for=author_function,
+            held={**held_by(author_function), **self.definition.held},
             injects=False,
             reader=None if started is None else started.reader,
         )

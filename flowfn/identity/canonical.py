@@ -19,6 +19,7 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import EnumMeta
 from pathlib import PurePath
+from types import BuiltinFunctionType
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -154,6 +155,7 @@ def _form_of_array(cls: type) -> Form | None:
 
 _BASES: tuple[tuple[type, Form], ...] = (
     (BaseException, exception_form),
+    (BuiltinFunctionType, CALLABLES[BuiltinFunctionType]),
     (OrderedDict, subclass_form(OrderedDict)),
     (PurePath, path_form),
     (tzinfo, reduced_form),

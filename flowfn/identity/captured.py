@@ -3,8 +3,9 @@ was decorated.
 
 Rule: functions of one name may differ in nothing else (`[task(lambda x, k=k: x * k) for k in …]`, a factory's), and
 then their records must not be mixed up. What cannot change in place counts by its value; lists, dicts, dataclasses and
-models by what was in them then, so that what is done to them later changes nothing; everything else by its type. One
-that was made alone under its name may have been made with something else, and is still the same function.
+models by what was in them then, so that what is done to them later changes nothing; other objects by their type and
+what they were given. One that was made alone under its name may have been made with something else, and is still the
+same function.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
+from flowfn.identity.constant import is_constant
 from flowfn.identity.names import qualified_name
 
 __all__ = ["Namesake", "Namesakes", "captured", "function_of", "is_local", "join", "part"]
@@ -106,22 +108,23 @@ def _snapshot(value: Any, left: list[int], depth: int) -> Any:
 
 
 def _of_class(value: Any, left: list[int], depth: int) -> Any:
-    from flowfn.identity.dependencies import is_constant
-
     if is_constant(value):
         return value
     fields = _fields(value)
-    if fields is not None:
+    if fields:
         return {qualified_name(type(value)): _snapshot(fields, left, depth)}
     return qualified_name(value if hasattr(value, "__qualname__") else type(value))
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
-    """What an instance of a class that declares its fields holds, without running code of the class."""
+def _fields(value: Any) -> dict[str, Any]:
+    """What an instance of a class that declares its fields holds, without running code of the class; of another one,
+    what it was given."""
+    from flowfn.identity.given import given_to
+
     cls = type(value)
     declared = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
     if not any(hasattr(cls, mark) for mark in declared):
-        return None
+        return given_to(value)
     names = (*getattr(value, "__dict__", ()), *getattr(cls, "__slots__", ()))
     return {name: getattr(value, name, None) for name in names}
 

@@ -9,30 +9,18 @@ counter is no input. They `hold` as long as the names mean the same objects; unt
 from __future__ import annotations
 
 import dis
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from datetime import date, time, timedelta, tzinfo
-from decimal import Decimal
-from enum import Enum
-from functools import partial
 from hashlib import sha256
 from operator import is_
-from pathlib import PurePath
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
-from uuid import UUID
 
+from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.fingerprint import read
 from flowfn.identity.names import qualified_name
 
-__all__ = ["Dependencies", "is_constant"]
-
-_CONSTANTS = (
-    *(type(None), bool, int, float, complex, str, bytes, range, date, time, timedelta, tzinfo),
-    *(Decimal, UUID, Enum, PurePath, re.Pattern),
-)
+__all__ = ["Dependencies"]
 
 _ASSIGNING = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF")
 
@@ -161,18 +149,6 @@ def _contents(places: list[_Place]) -> Iterator[Any]:
                 yield None
         else:
             yield holder.get(name)
-
-
-def is_constant(value: Any) -> bool:
-    """Whether a value can't change in place, whatever it holds."""
-    if isinstance(value, tuple | frozenset):
-        return all(map(is_constant, value))
-    if isinstance(value, partial):
-        return all(map(is_constant, (*value.args, *value.keywords.values())))
-    if is_dataclass(value) and not isinstance(value, type):
-        frozen: bool = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
-        return frozen and all(is_constant(getattr(value, field.name)) for field in fields(value))
-    return isinstance(value, _CONSTANTS)
 
 
 def _instructions(code: CodeType) -> Iterator[dis.Instruction]:

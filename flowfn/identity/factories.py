@@ -22,7 +22,8 @@ from typing import Any
 
 from flowfn.began import BEGAN
 from flowfn.identity.captured import function_of, is_local
-from flowfn.identity.dependencies import is_constant
+from flowfn.identity.constant import is_constant
+from flowfn.identity.given import assigned_attributes, code_of
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
 
@@ -96,18 +97,9 @@ def _states_of(cls: Any) -> frozenset[str]:
     for name, member in ((name, member) for base in cls.__mro__ for name, member in vars(base).items()):
         if isinstance(member, cached_property):
             found.add(name)
-        for face in (member.fget, member.fset) if isinstance(member, property) else (member,):
-            function = function_of(getattr(face, "__wrapped__", getattr(face, "__func__", face)))
-            if function is not None and name not in _MAKING:
-                found.update(_assigned_attributes(function.__code__))
+        if name not in _MAKING:
+            found.update(name for code in code_of(member) for name in assigned_attributes(code))
     return frozenset(found)
-
-
-def _assigned_attributes(code: CodeType) -> Iterator[str]:
-    steps = dis.get_instructions(code)
-    yield from (step.argval for step in steps if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
-    for each in _inside(code):
-        yield from _assigned_attributes(each)
 
 
 def _tells(value: Any) -> bool:

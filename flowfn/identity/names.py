@@ -11,6 +11,7 @@ import sys
 from os.path import basename, splitext
 from typing import Any
 
+from flowfn.published import published
 from flowfn.unicode import escaped
 
 __all__ = ["qualified_name"]
@@ -37,7 +38,7 @@ def qualified_name(obj: Any) -> str:
         module = str(owner.__module__)
     if "comp>" in qualname:
         qualname = _INLINED.sub("", qualname)
-    return f"{_module_name(module)}.{qualname}"
+    return ".".join(published(_module_name(module), qualname))
 
 
 def _module_name(module: str) -> str:

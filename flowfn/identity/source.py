@@ -19,6 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from flowfn.began import BEGAN
+from flowfn.identity.fstrings import FString
 
 __all__ = ["Unit", "class_unit", "code_unit", "parse"]
 
@@ -249,7 +250,7 @@ def _codes(module: CodeType) -> dict[str, list[CodeType]]:
 
 
 class _Reducer(ast.NodeTransformer):
-    """Removes, in place, what doesn't change what the code does."""
+    """Removes, in place, what doesn't change what the code does, and what Pythons write differently."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._definition(node)
@@ -259,7 +260,14 @@ class _Reducer(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._strip(node)
-        node.body = [each if isinstance(each, ast.AnnAssign) else self.visit(each) for each in node.body]
+        node.body = [self._member(each) for each in node.body]
+        return node
+
+    def _member(self, node: ast.stmt) -> Any:
+        if not isinstance(node, ast.AnnAssign):
+            return self.visit(node)
+        if node.value is not None:
+            node.value = self.visit(node.value)
         return node
 
     def _definition(self, node: _Function) -> ast.AST:
@@ -285,6 +293,10 @@ class _Reducer(ast.NodeTransformer):
         if node.value is None:
             return None
         return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        self.generic_visit(node)
+        return FString(node)
 
 
 # -- code without source --------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
+from flowfn.published import published
 
 _MAIN = ("__main__", "__mp_main__")
 _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
@@ -42,7 +43,7 @@ def reference(cls: type) -> str:
     importing it agree.
     """
     module = script() if cls.__module__ in _MAIN else cls.__module__
-    return f"{module}:{cls.__qualname__}"
+    return ":".join(published(module, cls.__qualname__))
 
 
 def script() -> str:
@@ -85,15 +86,18 @@ def _walk(module: Any, qualname: str) -> Any:
 def lookup(name: str) -> type | None:
     """The class of this name that is already there, or None."""
     module, _, qualname = name.partition(":")
+    module, qualname = published(module, qualname)  # one that another Python wrote may not be
     for candidate in _candidates(module):
         found = _walk(candidate, qualname)
-        if isinstance(found, type) and found.__qualname__ == qualname and _agrees(found, module):
+        if isinstance(found, type) and _agrees(found, module, qualname):
             return found
     return None
 
 
-def _agrees(cls: type, module: str) -> bool:
-    return cls.__module__ == module or (cls.__module__ in _MAIN and module in (*_MAIN, script()))
+def _agrees(cls: type, module: str, qualname: str) -> bool:
+    if published(cls.__module__, cls.__qualname__) == (module, qualname):
+        return True
+    return cls.__qualname__ == qualname and cls.__module__ in _MAIN and module in (*_MAIN, script())
 
 
 def _came_along(cls: type) -> bool:

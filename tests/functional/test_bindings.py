@@ -126,6 +126,39 @@ def test_methods_of_two_objects_are_two_calls(sync_world: World) -> None:
     assert world.invoke(wf, None, thread_id="t") == [6, 8]
 
 
+def test_a_method_gets_its_own_object_s_result_in_whatever_order(world: World) -> None:
+    """G2: objects without equality are told by what they were given, and what else they are may change."""
+    started = iter(range(100))
+
+    class Seller:
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.started = next(started)
+            self.sold = 0
+
+        @world.task
+        async def sell(self, item: str) -> str:
+            world.ran.append(self.name)
+            self.sold += 1
+            return f"{item} of {self.name}"
+
+    names = ["a", "b", "b"]
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        sellers = {name: Seller(name) for name in sorted(names)}
+        sold = [await world.value(sellers[name].sell("tea")) for name in names]
+        if names[0] == "a":
+            raise ConnectionError("lost")
+        return sold
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    names[:] = ["c", "b", "a", "b"]
+    assert world.invoke(wf, None, thread_id="t") == ["tea of c", "tea of b", "tea of a", "tea of b"]
+    assert world.ran == ["a", "b", "b", "c"]
+
+
 def test_map_of_a_method(sync_world: World) -> None:
     """`map` works on a method too."""
 

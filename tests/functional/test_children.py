@@ -1,5 +1,6 @@
 """A workflow that is called inside a run is a part of that run (section 3)."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -93,6 +94,49 @@ def test_a_finished_child_does_not_run_again(world: World, way: Any) -> None:
     assert ran == [("child", 1), ("double", 1)]
     assert world.resume(parent, "yes", "t") == [3, "yes"]
     assert [name for name, _ in world.ran].count("double") == 1
+
+
+@pytest.mark.parametrize("owner", ["value", "object", "class"])
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_children_that_are_methods_of_two_owners_are_two_calls(world: World, way: Any, owner: str) -> None:
+    """G2: a call of a workflow that is a method gets its own object's or class's result, in whatever order."""
+
+    class Shop:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @world.entrypoint
+        async def order(self, x: int) -> str:
+            world.ran.append(self.name)
+            return f"{x} of {self.name}"
+
+        @classmethod
+        @world.entrypoint
+        async def order_anywhere(cls, x: int) -> str:
+            world.ran.append(cls.__name__)
+            return f"{x} of {cls.__name__}"
+
+    @dataclass(frozen=True)
+    class Value(Shop):
+        name: str
+
+    owners = {"value": lambda name: Value(name).order, "object": lambda name: Shop(name).order}
+    made = owners.get(owner, lambda name: type(name, (Shop,), {}).order_anywhere)
+    orders = {name: made(name) for name in "ab"}
+    names = ["a", "b"]
+
+    @world.entrypoint
+    async def parent() -> list[str]:
+        made = [await way(world, orders[name])(1) for name in names]
+        if names[0] == "a":
+            raise ConnectionError("lost")
+        return made
+
+    with pytest.raises(ConnectionError):
+        world.invoke(parent, thread_id="t")
+    names.reverse()
+    assert world.invoke(parent, None, thread_id="t") == ["1 of b", "1 of a"]
+    assert world.ran == ["a", "b"]
 
 
 @pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])

@@ -33,6 +33,21 @@ def times_of(spec: dict[str, int]) -> Any:
     return scaled
 
 
+class Scale:
+    """An object that has no digest: all that tells it from others is what it was given."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+def times_by(scale: Scale) -> Any:
+    def scaled(x: int) -> int:
+        ran.append(scale.n)
+        return x * scale.n
+
+    return scaled
+
+
 def noted(function: Any) -> Any:
     def around(*args: Any) -> Any:
         return function(*args)
@@ -46,6 +61,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "default": lambda n: lambda x, n=n: x * n,
     "captured": times,
     "captured container": lambda n: times_of({"n": n}),
+    "captured object": lambda n: times_by(Scale(n)),
     "captured by what it wraps": lambda n: noted(times(n)),
     "code": BY_CODE.__getitem__,
 }

@@ -556,6 +556,10 @@ class TestExact:
             ("ä", "816ce7"),
             (2**80, "60aac7"),
             (datetime(2020, 1, 2, tzinfo=UTC), "03ab96"),
+            (ZoneInfo("Europe/Berlin"), "41019c"),
+            (Path, "3c19cb"),
+            (re.compile("a").match, "ad3558"),  # of the kind that methods of ZoneInfo are of from 3.12 on
+            (re.error("bad", "a(", 1), "b3a6de"),
         ],
     )
     def test_digests_are_the_same_for_ever(self, value: Any, exact: str) -> None:
@@ -890,6 +894,22 @@ class TestNames:
             "TestNames.test_a_function_made_in_a_comprehension_has_one_name_on_every_python.<locals>.<lambda>"
         )
         assert [qualified_name(each) for each in made] == [f"{__name__}.{name}"] * 3
+
+    @pytest.mark.parametrize(
+        ("module", "qualname", "name"),
+        [
+            ("pathlib._local", "Path.home", "pathlib.Path.home"),
+            ("_io", "open", "io.open"),
+            ("re", "PatternError", "re.error"),
+            ("tests._inner", "work", "tests._inner.work"),
+        ],
+    )
+    def test_what_the_standard_library_moves_within_itself_keeps_its_name(
+        self, module: str, qualname: str, name: str
+    ) -> None:
+        """Inner modules come and go, and runs are resumed on another Python; those of a project are its own."""
+        moved = type("Moved", (), {"__module__": module, "__qualname__": qualname})
+        assert qualified_name(moved) == name
 
     @pytest.mark.parametrize("command", [["script.py"], ["-m", "script"]], ids=["as a file", "with -m"])
     def test_a_script_has_its_own_name(self, tmp_path: Path, command: list[str]) -> None:

@@ -110,6 +110,44 @@ class TestOwnCode:
         )
         assert (len(found.digest), int(found.digest, 16) > 0) == (32, True)
 
+    @pytest.mark.parametrize(
+        ("written", "text"),
+        [
+            ("""f'{row["id"]}: {row!r:>{width}}'""", """f"{row['id']}: {row!r:>{width}}\""""),
+            ("""f'{"one" if row else "none"}'""", """f"{'one' if row else 'none'}\""""),
+            (r"""f"{f'{row}'} in {{}}\n" """, r'''f"{f'{row}'} in {{}}\n"'''),
+            ("""f'{ {row: 1}[row]:%Y}'""", """f'{ {row: 1}[row]:%Y}'"""),
+            ("""f'{row}' 'a' f'b{row:}'""", """f'{row}ab{row:}'"""),
+        ],
+        ids=itertools.count(),
+    )
+    def test_an_fstring_has_one_text_on_every_python(self, project: Project, written: str, text: str) -> None:
+        """G9: Python 3.12 quotes them otherwise, and a run goes on under it without any edit."""
+        found = fingerprint(project(f"def work(row, width):\n    return {written}").work)
+        assert found.source == f"def work(row, width):\n    return {text}"
+
+    @pytest.mark.parametrize("name", ["work", "make"])
+    def test_what_an_fstring_names_is_code(self, project: Project, name: str) -> None:
+        """A helper that is called in one, in a function or for the field of a class."""
+        text = """
+from dataclasses import dataclass
+
+def clean(text):
+    return text.strip()
+
+@dataclass
+class Row:
+    title: str = f"{clean('a ')}"
+
+def work(row):
+    return f"{clean(row)!r:>9}"
+
+def make():
+    return Row()
+"""
+        edited = text.replace("strip()", "rstrip()")
+        assert digest_of(project, edited, name) != digest_of(project, text, name)
+
     def test_a_function_without_anything_but_a_docstring_has_a_source(self, project: Project) -> None:
         """Reducing leaves a whole function."""
         assert fingerprint(project('def work():\n    """Nothing."""').work).source == "def work():\n    pass"

@@ -1,5 +1,6 @@
 """Exceptions: a failure can always be recorded, and comes back as the exception that it was."""
 
+import re
 import threading
 from typing import Annotated, Any, Literal
 from urllib.error import URLError
@@ -276,6 +277,16 @@ def test_an_exception_whose_type_is_gone_comes_back_as_a_recorded_error() -> Non
     gone = type("Gone", (Exception,), {"__module__": "not_there", "__qualname__": "Gone"})
     actual = DEFAULT.loads(DEFAULT.dumps(gone("why")))
     assert (type(actual), str(actual), actual.type_name) == (RecordedError, "Gone: why", "not_there:Gone")
+
+
+@pytest.mark.parametrize("name", ["re:error", "re:PatternError"])
+def test_an_error_that_python_has_renamed_is_caught_by_the_same_except(name: str) -> None:
+    """G9: a run that 3.12 began goes on under 3.13, and the other way round."""
+    written = type(
+        "Written", (Exception,), dict(zip(("__module__", "__qualname__"), name.split(":"), strict=True))
+    )
+    actual = DEFAULT.loads(DEFAULT.dumps(written("bad pattern")))
+    assert (type(actual), str(actual)) == (re.error, "bad pattern")
 
 
 def test_an_exception_class_may_be_registered() -> None:
