@@ -206,7 +206,7 @@ class Run:
         known, values = self._managed
         if known.step != self.step + 1 or known.stop != self.stop:
             steps = Steps(self.step + 1, self.stop)
-            values = {name: make(steps) for name, make in self.program.managed.items()}
+            values = self.program.managed_at(steps)
             self._managed = steps, values
         return values
 

@@ -21,7 +21,7 @@ from flowfn.definition import Definition
 from flowfn.event_loop import running_loop
 from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-from flowfn.pregel import Program, View, peek
+from flowfn.pregel import Program, Steps, View, peek
 from flowfn.values import MISSING, Checkpoint, Write
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from graph_compat.types import TracePolicy
+
+_STEPS_LEFT = 2
+"""How many supersteps remain to the routers of an update, which has no limit: LangGraph's number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +170,9 @@ class Step:
     def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
         """The writes of a value that somebody says the node returned at a checkpoint."""
         writes = self._writes([], value)
+        managed = program.managed_at(Steps(checkpoint.step, checkpoint.step + _STEPS_LEFT))
         for branch in self.branches:
-            state = self._shown(branch, value, peek(program, checkpoint, writes))
+            state = self._shown(branch, value, peek(program, checkpoint, writes, managed))
             if branch.path.blocking is None:
                 assert branch.path.awaited is not None
                 writes += branch.writes(_awaited_here(branch.path.awaited(state)))
