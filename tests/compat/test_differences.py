@@ -60,6 +60,7 @@ INSTEAD = {
     Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
+    Name("snapshots", "a_superstep_without_its_checkpoint"): "invoke: {'x': ['i', 'a', 'b', 'c']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
     Name("subgraph_threads", "a_memory_kept_at_the_end"): "kept: True",
     Name("functional", "values_of_a_first_resumption"): "count: 1",
