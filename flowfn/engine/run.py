@@ -125,7 +125,7 @@ class Run:
         if not definition.is_async:
             return self.hosts.threads
         if self.hosts.loop is None:
-            raise refused_async(definition.name)
+            raise refused_async(definition.awaits or definition.name)
         return self.hosts.loop
 
     def hosts_itself(self, definition: Definition) -> bool:

@@ -73,9 +73,9 @@ class Step:
     trace_policy: TracePolicy | None = None
 
     @property
-    def needs_loop(self) -> bool:
-        """Whether anything in it has to be awaited."""
-        return any(action.blocking is None for action in self._actions)
+    def awaits(self) -> str | None:
+        """The name of the first thing in it that has to be awaited; None where nothing has."""
+        return next((action.name for action in self._actions if action.blocking is None), None)
 
     @property
     def gains_by_loop(self) -> bool:
@@ -260,7 +260,7 @@ def definition_of(
         ValueError: a timeout, and code that can't be stopped.
     """
     name, source = step.action.name, step.action.source
-    if timeout is not None and not step.needs_loop:
+    if timeout is not None and step.awaits is None:
         raise ValueError(
             "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
             f" cancelled in-process. Node '{name}' is sync."
@@ -282,7 +282,11 @@ def definition_of(
     if not step.gains_by_loop:
         return definition
     on_loop = definition.with_options(function=step.run_on_loop, is_async=True)
-    return on_loop if step.needs_loop else definition.with_options(on_loop=on_loop)
+    return (
+        definition.with_options(on_loop=on_loop)
+        if step.awaits is None
+        else on_loop.with_options(awaits=step.awaits)
+    )
 
 
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:
