@@ -59,7 +59,9 @@ INSTEAD = {
     Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
     Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
-    Name("failures", "a_router_that_fails_once"): "stream: None\n  : {'a': {'x': ['a']}}\n  : {'b': {'x': ['b']}}",
+    Name(
+        "failures", "a_router_that_fails_once"
+    ): "stream: None\n  : {'a': {'x': ['a']}}\n  : {'b': {'x': ['b']}}",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
     Name("snapshots", "a_superstep_without_its_checkpoint"): "invoke: {'x': ['i', 'a', 'b', 'c']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
