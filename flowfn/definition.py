@@ -86,6 +86,8 @@ class Definition:
     """Who reads the stream of the workflow that it runs, inside the run that calls it; see `engine/reader.py`."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
+    awaits: str = ""
+    """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
     marks_start: bool = field(init=False)
     """Whether a call's start is committed before it begins."""
 

@@ -70,7 +70,12 @@ class Shaper:
         self.labelled = not isinstance(mode, str)
         """Whether each chunk says of which mode it is."""
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
-        self.modes = tuple(sorted(modes, key=_rank))
+        for name in modes:
+            if name not in MODES:
+                raise InvalidInput(
+                    f"stream_mode={name!r} is unknown: use {', '.join(MODES)}, or a list of such"
+                )
+        self.modes = tuple(sorted(set(modes), key=_rank))
         self.subgraphs = subgraphs
         self.place = ""
         """The namespace of the run that is streamed."""
@@ -80,11 +85,6 @@ class Shaper:
         self._version = version
         self._frame = self._framed if version == "v1" else self._part
         self._coerce = coerce
-        for name in self.modes:
-            if name not in MODES:
-                raise InvalidInput(
-                    f"stream_mode={name!r} is unknown: use {', '.join(MODES)}, or a list of such"
-                )
 
     def chunks(self, event: Event | Shown) -> Iterator[Any]:
         """The chunks of one event: what it changed before what the engine did, however the modes were listed."""

@@ -8,7 +8,7 @@ from flowfn.context import current_frame
 from flowfn.lazy import lazily
 from flowfn.runtime import StreamWriter
 from graph_compat.constants import CONFIG_KEY_RUNTIME
-from graph_compat.injection import config_of, frame_here
+from graph_compat.injection import config_of, frame_here, runtime_here
 from graph_compat.langchain import config_around
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]
@@ -31,8 +31,10 @@ def get_config() -> dict[str, Any]:
     Raises:
         RuntimeError: nothing runs here.
     """
-    around = config_around() if current_frame.get() is None else None
-    return config_of(frame_here()) if around is None else around
+    if current_frame.get() is not None:
+        return config_of(frame_here())
+    around = config_around()
+    return dict(runtime_here().config) if around is None else around
 
 
 def get_store() -> Any:
@@ -43,7 +45,7 @@ def get_store() -> Any:
     """
     around = config_around() if current_frame.get() is None else None
     runtime = None if around is None else around.get("configurable", {}).get(CONFIG_KEY_RUNTIME)
-    return (frame_here().runtime if runtime is None else runtime).store
+    return (runtime_here() if runtime is None else runtime).store
 
 
 def get_stream_writer() -> StreamWriter:
@@ -52,4 +54,4 @@ def get_stream_writer() -> StreamWriter:
     Raises:
         RuntimeError: nothing runs here.
     """
-    return frame_here().runtime.stream_writer
+    return runtime_here().stream_writer

@@ -11,12 +11,13 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.config import RECURSION_LIMIT
 from flowfn.context import current_frame
-from flowfn.runtime import StreamWriter
+from flowfn.runtime import Runtime, StreamWriter
 from flowfn.values import MISSING
 from graph_compat.constants import CONFIG_KEY_READ, CONFIG_KEY_RUNTIME, CONFIG_KEY_SEND
 from graph_compat.langchain import MESSAGES, callbacks_here, nobody
@@ -95,6 +96,10 @@ def _spelled(annotation: Any) -> str:
     return str(getattr(annotation, "__name__", annotation))
 
 
+runtime_outside: ContextVar[Runtime[Any] | None] = ContextVar("graph_compat.outside", default=None)
+"""What code may know of itself that runs outside any run; see `graph_compat.outside`."""
+
+
 def filled(frame: Frame, wanted: tuple[Wanted, ...]) -> dict[str, Any]:
     """The keyword arguments of one call."""
     arguments = {}
@@ -102,6 +107,29 @@ def filled(frame: Frame, wanted: tuple[Wanted, ...]) -> dict[str, Any]:
         value = _PROVIDERS[parameter.name](frame)
         arguments[parameter.name] = parameter.default if value is None else value
     return arguments
+
+
+def filled_outside(wanted: tuple[Wanted, ...]) -> dict[str, Any]:
+    """`filled`, for code outside any run."""
+    runtime = runtime_here()
+    values = {
+        "config": runtime.config,
+        "writer": runtime.stream_writer,
+        "store": runtime.store,
+        "runtime": runtime,
+    }
+    found = ((name, values.get(name), default) for name, default in wanted)
+    return {name: default if value is None else value for name, value, default in found}
+
+
+def runtime_here() -> Runtime[Any]:
+    """What the code that calls may know of itself.
+
+    Raises:
+        RuntimeError: it is called outside a graph.
+    """
+    runtime = runtime_outside.get() if current_frame.get() is None else None
+    return frame_here().runtime if runtime is None else runtime
 
 
 def frame_here() -> Frame:
@@ -242,15 +270,14 @@ _PROVIDERS: Mapping[str, Callable[[Frame], Any]] = {
 
 
 def caller(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """The function of its state alone, filled from the frame that it is called in."""
+    """The function of its state alone, filled from where it is called: in a run, or by an update."""
     wanted = wanted_by(function)
     if not wanted:
         return function
 
     def call(state: Any) -> Any:
         frame = current_frame.get()
-        assert frame is not None
-        return function(state, **filled(frame, wanted))
+        return function(state, **(filled_outside(wanted) if frame is None else filled(frame, wanted)))
 
     return call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn.runtime import ExecutionInfo, RunControl, Runtime, ServerInfo
-from graph_compat.injection import frame_here
+from graph_compat.injection import runtime_here
 from graph_compat.left_out import SERVER, left_out
 
 __all__ = ["ExecutionInfo", "RunControl", "Runtime", "ServerInfo", "get_runtime"]
@@ -17,7 +17,7 @@ def get_runtime(context_schema: type[Any] | None = None) -> Runtime[Any]:
     Raises:
         RuntimeError: nothing runs here.
     """
-    return frame_here().runtime
+    return runtime_here()
 
 
 __getattr__ = left_out(__name__, {"BaseUser": SERVER})

@@ -125,7 +125,7 @@ class Run:
         if not definition.is_async:
             return self.hosts.threads
         if self.hosts.loop is None:
-            raise refused_async(definition.name)
+            raise refused_async(definition.awaits or definition.name)
         return self.hosts.loop
 
     def hosts_itself(self, definition: Definition) -> bool:
@@ -206,7 +206,7 @@ class Run:
         known, values = self._managed
         if known.step != self.step + 1 or known.stop != self.stop:
             steps = Steps(self.step + 1, self.stop)
-            values = {name: make(steps) for name, make in self.program.managed.items()}
+            values = self.program.managed_at(steps)
             self._managed = steps, values
         return values
 

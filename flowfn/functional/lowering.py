@@ -214,7 +214,7 @@ def _setup(
         context_schema=options["context_schema"],
         progress=options["progress"],
         given=shape.given,
-        updates=lambda checkpoint, updates: _amendment(definition, updates),
+        updates=lambda checkpoint, updates, where: _amendment(definition, updates),
         inside=inside,
         returned=_returned,
     )

@@ -54,7 +54,7 @@ def apply_updates(
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
     before = amended(program, _stored(saver, loaded, program), ledger.commanded)
-    amendment = setup.updates(before, updates)
+    amendment = setup.updates(before, updates, where)
     at_head = where.checkpoint_id is None or _is_head(saver, where)
     left = _left(program, before, ledger if at_head else Ledger(), amendment)
     changes = beside(program, before, amendment.batches, left)

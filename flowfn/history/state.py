@@ -218,11 +218,14 @@ class _Reading:
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
         reached = self._with(at, [Batch(name, writes, path) for name, path, writes in done]) if ahead else at
         refused = reached is None
-        open_names = tuple(name for name, path, _ in found if refused or self.ledger.writes_at(path) is None)
+        names = tuple(name for name, _, _ in found)
+        waiting = tuple(name for name, path, _ in found if refused or self.ledger.writes_at(path) is None)
         at = reached or at
         return StateSnapshot(
             shown(program, view(program, at)),
-            open_names if ahead else tuple(name for name, _, _ in found),
+            waiting or names
+            if ahead
+            else names,  # a superstep whose tasks have all ended is to be gone on with
             self._config(row.id),
             {**self.checkpoint.metadata},
             row.created_at,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.cached_property import cached_property
-from flowfn.config import Durability, OnBusy
+from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_world
 from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.hosts import Hosts
@@ -48,7 +48,7 @@ class Setup:
     is_async: bool = False
     """Whether a blocking caller is turned away before anything runs."""
     given: Callable[[Any], tuple[Sequence[Write], str]]
-    updates: Callable[[Checkpoint, Sequence[StateUpdate]], Amendment]
+    updates: Callable[[Checkpoint, Sequence[StateUpdate], RunConfig], Amendment]
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
     lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (
         lead(run, given)

@@ -206,6 +206,10 @@ class Program:
         object.__setattr__(self, "joins", joins)
         object.__setattr__(self, "joint", crc32("\n".join(sorted(joins)).encode()) if joins else None)
 
+    def managed_at(self, steps: Steps) -> dict[str, Any]:
+        """Its managed values where a run, or an update, stands."""
+        return {name: make(steps) for name, make in self.managed.items()}
+
     def _of_kind(self, kinds: Set[type[Channel]]) -> set[str]:
         return {name for name, spec in self.channels.items() if type(spec) in kinds}
 

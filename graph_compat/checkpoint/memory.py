@@ -7,36 +7,29 @@ from typing import Any
 
 import checkpointers
 from flowfn.serde import Serde
-from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
-from graph_compat.checkpoint.serde.base import as_serializer
 from graph_compat.left_out import left_out
 
 __all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "InMemorySaver", "MemorySaver"]
 
 
-class InMemorySaver(checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
+class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads until the process ends; so it takes instances of classes made inside functions, as databases can't.
 
     `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
     """
 
-    version_types = (int, float, str)
-
     def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
         if factory is not defaultdict:
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
-        super().__init__(serde=Serde(stays_here=True) if serde is None else as_serializer(serde))
+        super().__init__(serde=Serde(stays_here=True) if serde is None else serde)
 
     async def __aenter__(self) -> InMemorySaver:
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
         self.close()
-
-    def get_next_version(self, current: Any, channel: Any = None) -> Any:
-        """The version after `current`."""
-        return next_text_version(current)
 
 
 MemorySaver = InMemorySaver

@@ -77,7 +77,8 @@ def action_of(source: Any, name: str) -> Action:
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
     if isinstance(source, dict) and source and all(map(callable, source.values())):
         parts = {key: action_of(part, key) for key, part in source.items()}
-        return Action(source, name, partial(_each, parts), partial(_aeach, parts))
+        awaits = any(part.blocking is None for part in parts.values())
+        return Action(source, name, None if awaits else partial(_each, parts), partial(_aeach, parts))
     if not callable(source):
         raise TypeError(
             f"Expected a Runnable, callable or dict.Instead got an unsupported type: {type(source)}"
@@ -123,7 +124,7 @@ async def _ainvoke(source: Any, state: Any) -> Any:
 
 
 def _each(parts: dict[str, Action], state: Any) -> Any:
-    return {key: part.blocking(state) for key, part in parts.items() if part.blocking is not None}
+    return {key: called(part, state) for key, part in parts.items()}
 
 
 async def _aeach(parts: dict[str, Action], state: Any) -> Any:
@@ -132,6 +133,12 @@ async def _aeach(parts: dict[str, Action], state: Any) -> Any:
     return dict(
         zip(parts, await asyncio.gather(*(awaited(part, state) for part in parts.values())), strict=True)
     )
+
+
+def called(action: Action, state: Any) -> Any:
+    """An action's value in a blocking run, which is refused before anything in it is called that has to be awaited."""
+    assert action.blocking is not None
+    return action.blocking(state)
 
 
 async def awaited(action: Action, state: Any) -> Any:

@@ -235,11 +235,15 @@ class CompiledGraph(Nested):
         """What a caller's command writes."""
         raise NotImplementedError
 
-    def _amendment(self, checkpoint: Checkpoint, updates: Sequence[StateUpdate]) -> Amendment:
-        """What updates of the state come to."""
+    def _amendment(
+        self, checkpoint: Checkpoint, updates: Sequence[StateUpdate], where: RunConfig
+    ) -> Amendment:
+        """What updates of the state come to; `where` is their caller's configuration."""
         from graph_compat.graph.updating import amendment
+        from graph_compat.outside import asked_outside
 
-        return amendment(self, checkpoint, updates)
+        with asked_outside(where, self.store):
+            return amendment(self, checkpoint, updates)
 
     async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Make an update beside the event loop, which its edges' coroutines run on."""

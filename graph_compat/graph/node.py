@@ -21,7 +21,7 @@ from flowfn.definition import Definition
 from flowfn.event_loop import running_loop
 from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
-from flowfn.pregel import Program, View, peek
+from flowfn.pregel import Program, Steps, View, peek
 from flowfn.values import MISSING, Checkpoint, Write
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from graph_compat.types import TracePolicy
+
+_STEPS_LEFT = 2
+"""How many supersteps remain to the routers of an update, which has no limit: LangGraph's number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +73,9 @@ class Step:
     trace_policy: TracePolicy | None = None
 
     @property
-    def needs_loop(self) -> bool:
-        """Whether anything in it has to be awaited."""
-        return any(action.blocking is None for action in self._actions)
+    def awaits(self) -> str | None:
+        """The name of the first thing in it that has to be awaited; None where nothing has."""
+        return next((action.name for action in self._actions if action.blocking is None), None)
 
     @property
     def gains_by_loop(self) -> bool:
@@ -167,8 +170,9 @@ class Step:
     def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
         """The writes of a value that somebody says the node returned at a checkpoint."""
         writes = self._writes([], value)
+        managed = program.managed_at(Steps(checkpoint.step, checkpoint.step + _STEPS_LEFT))
         for branch in self.branches:
-            state = self._shown(branch, value, peek(program, checkpoint, writes))
+            state = self._shown(branch, value, peek(program, checkpoint, writes, managed))
             if branch.path.blocking is None:
                 assert branch.path.awaited is not None
                 writes += branch.writes(_awaited_here(branch.path.awaited(state)))
@@ -256,7 +260,7 @@ def definition_of(
         ValueError: a timeout, and code that can't be stopped.
     """
     name, source = step.action.name, step.action.source
-    if timeout is not None and not step.needs_loop:
+    if timeout is not None and step.awaits is None:
         raise ValueError(
             "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
             f" cancelled in-process. Node '{name}' is sync."
@@ -278,7 +282,11 @@ def definition_of(
     if not step.gains_by_loop:
         return definition
     on_loop = definition.with_options(function=step.run_on_loop, is_async=True)
-    return on_loop if step.needs_loop else definition.with_options(on_loop=on_loop)
+    return (
+        definition.with_options(on_loop=on_loop)
+        if step.awaits is None
+        else on_loop.with_options(awaits=step.awaits)
+    )
 
 
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:

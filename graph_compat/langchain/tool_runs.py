@@ -1,13 +1,14 @@
 """Runs of LangChain's tools that end in a question to a human.
 
-Rule: whoever was told that a tool's run began is told that it ended. LangChain tells so of an `Exception` alone,
-which a question isn't (G8).
+Rule: whoever was told that a tool's run began is told once that it ended. A question is no `Exception` (G8), and
+LangChain before 1.8 tells of such alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -39,9 +40,11 @@ async def tool_run_on_loop(tool: Any, config: Mapping[str, Any]) -> AsyncIterato
 
 
 def _run_of(tool: Any, config: Mapping[str, Any], *, on_loop: bool) -> Any:
-    """The run that the tool has told callbacks of; None where nobody listens."""
+    """The run that the tool has told callbacks of, and whose end it didn't tell; None where nobody listens."""
     from langchain_core.callbacks import manager
 
+    if _tells_of_signals():
+        return None
     managers, runs = (
         (manager.AsyncCallbackManager, manager.AsyncCallbackManagerForToolRun)
         if on_loop
@@ -57,3 +60,25 @@ def _run_of(tool: Any, config: Mapping[str, Any], *, on_loop: bool) -> Any:
         parent_run_id=found.parent_run_id,
         tags=found.tags,
     )
+
+
+@cache
+def _tells_of_signals() -> bool:
+    """Whether LangChain tells that a tool's run has ended where that ends by no `Exception`; tried on a tool."""
+    from langchain_core.callbacks import BaseCallbackHandler
+    from langchain_core.tools import StructuredTool
+    from langsmith import tracing_context
+
+    told = []
+
+    class Listens(BaseCallbackHandler):
+        def on_tool_error(self, error: BaseException, **more: Any) -> None:
+            told.append(error)
+
+    def ends() -> None:
+        """Ends by a signal."""
+        raise GraphBubbleUp
+
+    with suppress(GraphBubbleUp), tracing_context(enabled=False):
+        StructuredTool.from_function(ends).run({}, callbacks=[Listens()])
+    return bool(told)

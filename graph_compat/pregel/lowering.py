@@ -14,7 +14,7 @@ from flowfn.values import MISSING, Write
 from graph_compat.channels import BaseChannel
 from graph_compat.constants import SENDS
 from graph_compat.errors import EmptyInputError
-from graph_compat.graph.action import Action, action_of, awaited, name_of
+from graph_compat.graph.action import Action, action_of, awaited, called, name_of
 from graph_compat.graph.node import Step, definition_of
 from graph_compat.managed import ManagedValue
 from graph_compat.pregel.builder import PregelNode
@@ -181,8 +181,7 @@ def chain(sources: Sequence[Any], name: str) -> Action:
 
 def _in_turn(actions: Iterable[Action], value: Any) -> Any:
     for action in actions:
-        assert action.blocking is not None
-        value = action.blocking(value)
+        value = called(action, value)
     return value
 
 

@@ -47,6 +47,8 @@ class Router:
     bound: int
     mapped: bool
     """Whether it returns other names than the nodes', and has a path map."""
+    knows: bool = False
+    """Whether it decides by the configuration, and by the steps that remain where the state has them, too."""
 
 
 @dataclass
@@ -71,6 +73,8 @@ class Node:
     schema: str = "typed"
     reads: list[str] | None = None
     """The keys of its own schema, of the kind `schema`; None for the graph's."""
+    knows: bool = False
+    """Whether it tells of the context, the configuration, and the steps that remain where the state has them."""
 
 
 @dataclass
@@ -87,6 +91,8 @@ class Graph:
     output: list[str] | None = None
     checkpointer: bool | None = None
     stops: dict[str, list[str]] = field(default_factory=dict)
+    counts: bool = False
+    """Whether its state has the steps that remain."""
 
 
 @dataclass
@@ -157,8 +163,16 @@ class _Draw:
             if len([*graphs(graph)]) > 1 and self.happens(0.35):
                 operation.kind = "inside"
         made = Program(graph, operations, self.happens(0.5))
+        for part in graphs(graph):
+            self.insights(part)
         _restrict(made)
         return made
+
+    def insights(self, part: Graph) -> None:
+        """What its code knows beside its state."""
+        part.counts = part.schema == "typed" and self.happens(0.2)
+        for one in (*part.nodes.values(), *part.routers):
+            one.knows = self.happens(0.15)
 
     def graph(self, prefix: str, levels: int) -> Graph:
         count = self.one(1, 1, 2, 2, 3) if prefix else self.one(1, 2, 3, 3, 4, 4, 5)

@@ -31,6 +31,12 @@ class Incomparable(BaseException):
     """Nothing follows from what this program does."""
 
 
+class Context(TypedDict):
+    """What a call of a graph is told of who calls."""
+
+    who: str
+
+
 class Boom(Exception):
     """What a node fails with."""
 
@@ -50,7 +56,9 @@ def library(name: str) -> SimpleNamespace:
         "types": ("CachePolicy", "Command", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
         "checkpoint.memory": ("InMemorySaver",),
         "cache.memory": ("InMemoryCache",),
-        "config": ("get_stream_writer",),
+        "config": ("get_config", "get_stream_writer"),
+        "managed": ("RemainingSteps",),
+        "runtime": ("get_runtime",),
     }
     modules = {path: importlib.import_module(f"{name}.{path}") for path in names}
     return SimpleNamespace(**{each: getattr(modules[path], each) for path in names for each in names[path]})
@@ -94,7 +102,8 @@ class Player:
         library = self.library
         given = {"input_schema": graph.input, "output_schema": graph.output}
         schemas = {name: self.schema("typed", keys) for name, keys in given.items() if keys is not None}
-        builder = library.StateGraph(self.schema(graph.schema, graph.keys), **schemas)
+        keys = [*graph.keys, "left"] if graph.counts else graph.keys
+        builder = library.StateGraph(self.schema(graph.schema, keys), context_schema=Context, **schemas)
         for name, node in graph.nodes.items():
             retry = library.RetryPolicy(
                 initial_interval=0, jitter=False, max_attempts=node.attempts, retry_on=Exception
@@ -126,6 +135,7 @@ class Player:
             "m": Annotated[list, self.library.add_messages],
             "p": Annotated[list, operator.add],
             "q": int,
+            "left": self.library.RemainingSteps,
             "o": Annotated[Optional[int], most],  # noqa: UP045 - no type that can be called makes it start empty
         }
         found = {key: hints[key] for key in keys}
@@ -151,7 +161,8 @@ class Player:
                 raise Incomparable
             option: list[Target] = ["__end__"]
             if length(state) <= router.bound and self.tasks <= TASKS:
-                option = router.options[length(state) % len(router.options)]
+                known = sum(self.known(state)) if router.knows else 0
+                option = router.options[(length(state) + known) % len(router.options)]
             found = [self.meant(target, state) for target in option]
             return [renamed.get(target, target) if isinstance(target, str) else target for target in found]
 
@@ -183,12 +194,19 @@ class Player:
             for nth in range(node.calls if nested is not None else 0):
                 result = await self.called(node, nested, {"x": [*listed(state)[-1:], f"call{nth}"]})
                 heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
+            if node.knows:
+                heard.append([*self.known(state), self.library.get_runtime().context])
             self.fail(node)
             if node.reads is not None:
                 heard.append(sight(state))
             return self.returned(node, state, heard)
 
         return self.t.node(act)
+
+    def known(self, state: Any) -> list[int]:
+        """What the running code knows beside its state's values: by the caller's configuration, and of the steps."""
+        left = state.get("left", 0) if isinstance(state, dict) else 0
+        return [*self.library.get_config()["configurable"].get("mine", [0]), left]
 
     async def called(self, node: Node, graph: Any, given: dict[str, Any]) -> Any:
         """What a nested graph comes to that a node calls; one of some bound streams it."""
@@ -293,9 +311,14 @@ class Player:
 
     async def run(self, operation: Operation, given: Any, config: Any) -> None:
         """Invoke the graph, or stream it."""
-        options = dict(operation.options)
+        options = {**operation.options, "context": {"who": operation.thread}}
         config = {**config, "recursion_limit": options.pop("recursion_limit", STEPS)}
         modes = options.get("stream_mode", "values")
+        shows_checkpoints = bool(
+            {"checkpoints", "debug"}.intersection([modes] if isinstance(modes, str) else modes)
+        )
+        if not shows_checkpoints:  # checkpoints in streams say what is stored
+            config["configurable"] = {**config["configurable"], "mine": [1]}
         told = options.get("subgraphs", False) or "custom" in modes
         if not self.t.asyncio:
             config["max_concurrency"] = 2 if told else 1  # LangGraph needs one more to wait for these chunks
@@ -303,9 +326,7 @@ class Player:
             if await self.shown("result", self.result(given, config, options)) is None:
                 await self.failed_alone(config)
             return
-        if options.get("durability") == "exit" and {"checkpoints", "debug"}.intersection(
-            [modes] if isinstance(modes, str) else modes
-        ):
+        if options.get("durability") == "exit" and shows_checkpoints:
             del options["durability"]  # a streamed checkpoint names the one before it
         chunks: list[Any] = []
         ended = await self.shown("end", self.chunks(chunks, given, config, options))

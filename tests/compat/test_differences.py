@@ -9,6 +9,7 @@ import graph_compat
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 
 INSTEAD = {
+    Name("updates", "routers_of_updates_find_the_store"): "next: ('a',)",
     Name("streaming", "several_modes_in_a_tuple"): "  : ('updates', {'a': {'x': ['a']}})",
     Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
     Name("batches", "limits_of_batches_as_they_complete"): "come: [(0, 30)]\ncome: [(0, 30)]",
@@ -58,7 +59,11 @@ INSTEAD = {
     Name("schemas", "a_stream_of_what_pydantic_refuses"): "('values', {'a': 'no'",
     Name("schemas", "results_without_values"): "invoke: {}\ninvoke: {}\ninvoke: {}",
     Name("whole", "pydantic_state"): "state: StateSnapshot(",
+    Name(
+        "failures", "a_router_that_fails_once"
+    ): "stream: None\n  : {'a': {'x': ['a']}}\n  : {'b': {'x': ['b']}}",
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
+    Name("snapshots", "a_superstep_without_its_checkpoint"): "invoke: {'x': ['i', 'a', 'b', 'c']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
     Name("subgraph_threads", "a_memory_kept_at_the_end"): "kept: True",
     Name("functional", "values_of_a_first_resumption"): "count: 1",

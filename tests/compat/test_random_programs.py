@@ -60,8 +60,10 @@ def test_programs_have_everything_in_them() -> None:
     assert {part.checkpointer for part in nested} == {None, True, False}
     assert all(
         any(getattr(node, has) for node in nodes)
-        for has in ("asks", "fails", "cached", "defers", "parent", "calls")
+        for has in ("asks", "fails", "cached", "defers", "parent", "calls", "knows")
     )
+    assert any(router.knows for part in nested for router in part.routers)
+    assert any(part.counts for part in nested)
     assert any(part.joins for part in nested)
     assert all(any(getattr(part, has) is not None for part in nested) for has in ("input", "output"))
     assert {node.schema for node in nodes if node.reads is not None} == {"typed", "dataclass", "pydantic"}

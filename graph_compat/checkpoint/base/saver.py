@@ -15,7 +15,7 @@ from graph_compat.checkpoint.base.values import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
-from graph_compat.checkpoint.serde.base import maybe_add_typed_methods
+from graph_compat.checkpoint.serde.base import as_serializer, maybe_add_typed_methods
 from graph_compat.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 V = TypeVar("V", int, float, str)
@@ -210,7 +210,20 @@ def _taken(
             open_channels.discard(channel)
 
 
-def next_text_version(current: Any) -> str:
-    """The version after `current` as LangGraph's savers write it: a number, and chance to tell branches apart."""
-    number = 0 if current is None else int(str(current).partition(".")[0])
-    return f"{number + 1:032}.{random.random():016}"
+class _EitherKind:
+    """The attribute `serde` of a saver, which may be set to a serializer of flowfn's kind or of LangGraph's."""
+
+    def __set__(self, saver: Any, given: Any) -> None:
+        saver.__dict__["serde"] = as_serializer(given)  # where it is read without asking here
+
+
+class OwnSaver:
+    """What a saver of LangGraph's adds to flowfn's for the same place."""
+
+    version_types = (int, float, str)
+    serde: Any = _EitherKind()
+
+    def get_next_version(self, current: Any, channel: Any = None) -> Any:
+        """The version after `current` as LangGraph's savers write it: a number, and chance to tell branches apart."""
+        number = 0 if current is None else int(str(current).partition(".")[0])
+        return f"{number + 1:032}.{random.random():016}"

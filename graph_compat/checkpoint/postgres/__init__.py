@@ -5,26 +5,23 @@ from __future__ import annotations
 from typing import Any, Self
 
 import checkpointers
-from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
-from graph_compat.checkpoint.serde.base import as_serializer
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.left_out import left_out
 from graph_compat.store.postgres.connection import url_of
 
 __all__ = ["PostgresSaver"]
 
 
-class PostgresSaver(checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
+class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads in the database of `conn`, to which it opens connections itself; `conn` is left alone.
 
     `conn` is a connection or a pool of psycopg. Blocking and asyncio callers may share a saver. `pipe` changes
     nothing: what a superstep writes goes in one round trip anyway.
     """
 
-    version_types = (int, float, str)
-
     def __init__(self, conn: Any, pipe: Any = None, serde: Any = None) -> None:
         url = conn if isinstance(conn, str) else url_of(conn)
-        super().__init__(url, serde=None if serde is None else as_serializer(serde))
+        super().__init__(url, serde=serde)
 
     @classmethod
     def from_conn_string(cls, conn_string: str, *, pipeline: bool = False) -> Self:
@@ -33,10 +30,6 @@ class PostgresSaver(checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # t
 
     def setup(self) -> None:
         """Does nothing: opening the database creates what it lacks."""
-
-    def get_next_version(self, current: Any, channel: Any = None) -> Any:
-        """The version after `current`."""
-        return next_text_version(current)
 
 
 SHALLOW = "it kept no past: use PostgresSaver"

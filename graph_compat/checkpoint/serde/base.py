@@ -72,6 +72,14 @@ class TypedSerde:
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
 
+    def dumps_typed(self, value: Any) -> tuple[str, bytes]:
+        """The tag and the bytes of a value, as the serializer gives them."""
+        return self._serde.dumps_typed(value)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The value of a tag and bytes."""
+        return self._serde.loads_typed(data)
+
     def dumps(self, value: Any) -> bytes:
         """The bytes of a value; raises what the serializer raises."""
         tag, data = self._serde.dumps_typed(value)
@@ -97,4 +105,6 @@ def as_serializer(serde: SerializerProtocol | UntypedSerializerProtocol) -> Seri
 
     One that has both kinds of methods is used with tags, since those are what LangGraph's users override.
     """
+    if isinstance(serde, TypedSerde):
+        return serde
     return TypedSerde(serde) if isinstance(serde, SerializerProtocol) else serde

@@ -7,14 +7,13 @@ import sqlite3
 from typing import Any, Self
 
 import checkpointers
-from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, next_text_version
+from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
-from graph_compat.checkpoint.serde.base import as_serializer
 
 __all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "SqliteSaver"]
 
 
-class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
+class SqliteSaver(OwnSaver, checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads in one SQLite file: that of `conn`, which it opens itself; `conn` is left alone.
 
     A connection to `":memory:"` stands for threads in memory, which no other connection sees. Blocking and
@@ -24,10 +23,8 @@ class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type:
         NotADatabase: the file is another program's. `flowfn import-langgraph` takes over what LangGraph kept.
     """
 
-    version_types = (int, float, str)
-
     def __init__(self, conn: sqlite3.Connection, *, serde: Any = None) -> None:
-        super().__init__(_path(conn), serde=None if serde is None else as_serializer(serde))
+        super().__init__(_path(conn), serde=serde)
 
     @classmethod
     def from_conn_string(cls, conn_string: str) -> Self:
@@ -36,10 +33,6 @@ class SqliteSaver(checkpointers.SqliteSaver, BaseCheckpointSaver[str]):  # type:
 
     def setup(self) -> None:
         """Does nothing: opening the file creates what it lacks."""
-
-    def get_next_version(self, current: Any, channel: Any = None) -> Any:
-        """The version after `current`."""
-        return next_text_version(current)
 
 
 def _path(place: Any) -> str:

@@ -115,7 +115,27 @@ async def failure_of_the_router(t):
     await t.invoke(builder.compile(), {"x": ["i"]})
 
 
-@differs("a router of the input that failed is asked again")
+@differs("a router that failed is asked again")
+async def a_router_that_fails_once(t):
+    """A node whose conditional edge raised runs again when the thread goes on, and is led on then."""
+    log = []
+
+    def route(state):
+        log.append("route")
+        if len(log) == 1:
+            raise ValueError("no way")
+        return "b"
+
+    builder = chain(t, a=says("a"))
+    builder.add_node("b", t.node(says("b")))
+    builder.add_conditional_edges("a", route)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.stream(graph, {"x": ["i"]}, THREAD)
+    await t.state(graph, THREAD)
+    await t.stream(graph, None, THREAD)
+
+
+@differs("a router that failed is asked again")
 async def failure_of_the_inputs_router(t):
     """A router of START that raises leaves the thread where it was: gone on with, it decides."""
     log = []

@@ -410,13 +410,35 @@ async def drain_from_outside(t: Trace) -> None:
 
 
 async def async_nodes_in_a_blocking_call(t: Trace) -> None:
-    """A node that is only async can't be invoked blocking, and the message says by what name it can."""
+    """A node that is async, or whose router is, can't be invoked blocking, and the message names which it is."""
 
     async def a(state: State) -> Any:
         return {"x": ["a"]}
 
+    async def route(state: State) -> Any:
+        return "__end__"
+
     graph = edges(StateGraph(State).add_node("a", a), ". a .").compile()
     t.raises(graph.invoke, {"x": []})
+    builder = edges(StateGraph(State).add_node("a", lambda state: {"x": ["a"]}), ". a")
+    t.raises(builder.add_conditional_edges("a", route).compile().invoke, {"x": []})
+
+
+async def dicts_of_async_functions_in_a_blocking_call(t: Trace) -> None:
+    """A node that is a dict of functions can't be invoked blocking where one of them is async."""
+
+    async def x(state: State) -> Any:
+        return ["x"]
+
+    class Two(State):
+        y: str
+
+    builder = StateGraph(Two).add_node("a", {"x": x, "y": lambda state: "y"})
+    graph = edges(builder, ". a .").compile()
+    try:
+        t.note("came to", graph.invoke({"x": []}))
+    except TypeError:
+        t.note("refused", True)
 
 
 async def a_failure_beside_another_node(t: Trace) -> None:

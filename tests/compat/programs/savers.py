@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import (
     uuid6,
 )
 from langgraph.checkpoint.memory import InMemorySaver, MemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
@@ -314,6 +315,44 @@ async def sqlite(t):
         await t.call(saver, "delete_thread", "1")
         await t.state(graph, THREAD)
 
+    if t.asyncio:
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            await run(saver)
+    else:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            await run(saver)
+
+
+class Marking:
+    """A serializer with tags that marks what it stores."""
+
+    def __init__(self):
+        self.inner = JsonPlusSerializer()
+
+    def dumps_typed(self, obj):
+        tag, data = self.inner.dumps_typed(obj)
+        return f"marked {tag}", data
+
+    def loads_typed(self, data):
+        return self.inner.loads_typed((data[0].removeprefix("marked "), data[1]))
+
+
+async def a_serializer_that_is_set(t):
+    """A saver uses the serializer that is set on it: a saver of SQLite that is opened by a path takes none."""
+    builder = StateGraph(State)
+    builder.add_node("a", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "a")
+
+    async def run(saver):
+        saver.serde = Marking()
+        t.note("tag", saver.serde.dumps_typed({"k": 1})[0].split()[0])
+        t.note("value", saver.serde.loads_typed(saver.serde.dumps_typed({"k": 1})))
+        graph = builder.compile(checkpointer=saver)
+        await t.invoke(graph, {"x": ["i"]}, THREAD)
+        await t.invoke(graph, Command(resume="yes"), THREAD)
+        await t.state(graph, THREAD)
+
+    await run(InMemorySaver())
     if t.asyncio:
         async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
             await run(saver)

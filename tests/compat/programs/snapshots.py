@@ -271,6 +271,40 @@ async def metadata_of_each_call(t):
     await t.history(graph, THREAD)
 
 
+class LosesOne(InMemorySaver):
+    """Can't be reached once, when the checkpoint of the first nodes is to be saved."""
+
+    lost = False
+
+    def _lose(self, metadata):
+        if metadata["step"] == 1 and not self.lost:
+            self.lost = True
+            raise ConnectionResetError
+
+    def put(self, config, checkpoint, metadata, new_versions):
+        self._lose(metadata)
+        return super().put(config, checkpoint, metadata, new_versions)
+
+    async def aput(self, config, checkpoint, metadata, new_versions):
+        self._lose(metadata)
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+@differs("a run that isn't over has something next")
+async def a_superstep_without_its_checkpoint(t):
+    """Where a run stopped when its parallel nodes had ended, and before what follows, it is to be gone on with."""
+    builder = StateGraph(State)
+    for name in "abc":
+        builder.add_node(name, t.node(says(name)))
+        builder.add_edge(START, name) if name != "c" else builder.add_edge(["a", "b"], "c")
+    graph = builder.compile(checkpointer=LosesOne())
+    await t.invoke(graph, {"x": ["i"]}, THREAD, durability="sync")
+    state = await t.state(graph, THREAD)
+    while state.next:
+        await t.invoke(graph, None, THREAD)
+        state = await t.state(graph, THREAD)
+
+
 async def a_subgraph_that_is_not_there(t):
     """A namespace in which no graph is nested has no state and no history, and can't be updated."""
     graph = chain(t, "a").compile(checkpointer=InMemorySaver())

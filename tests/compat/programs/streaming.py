@@ -114,6 +114,13 @@ async def a_list_of_modes(t):
     await t.stream(graph, {"x": ["j"]}, THREAD, stream_mode=["updates"], subgraphs=True)
 
 
+async def a_mode_that_is_listed_twice(t):
+    """It is streamed once: whoever adds a mode to somebody's list needn't look whether it is there."""
+    graph = chain(t, "a", "b").compile()
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["updates", "values", "updates"])
+    await t.stream(graph, {"x": ["i"]}, stream_mode=["values", "values"], version="v2")
+
+
 async def an_empty_list_of_modes(t):
     """A stream of no modes has no chunks, and the run is made."""
     graph = chain(t, "a", "b").compile(checkpointer=InMemorySaver())

@@ -4,10 +4,17 @@ import asyncio
 import operator
 from typing import Annotated, TypedDict
 
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config, get_store, get_stream_writer
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Send, StateUpdate, interrupt
+from langgraph.managed import IsLastStep, RemainingSteps
+from langgraph.managed.base import ManagedValue
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, Send, StateUpdate, StreamWriter, interrupt
 
 from ..trace import differs
 
@@ -424,6 +431,103 @@ async def update_before_a_join_that_is_due(t):
     await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
     await t.state(graph, THREAD)
     await t.invoke(graph, None, THREAD)
+
+
+def routed(t, route, state=State, **parts):
+    """A graph whose only node is led on by a router."""
+    builder = StateGraph(state)
+    builder.add_node("a", t.node(says("a")))
+    builder.add_edge(START, "a")
+    builder.add_conditional_edges("a", route)
+    return builder.compile(checkpointer=InMemorySaver(), **parts)
+
+
+async def routers_find_the_configuration_of_an_update(t):
+    """A router that an update asks is given the caller's configuration and a writer, and may look them up."""
+
+    def route(state: State, config: RunnableConfig):
+        told = {"thread": config["configurable"]["thread_id"], "mine": config["configurable"]["mine"]}
+        t.note("given", {**told, "tags": config["tags"], "metadata": dict(config["metadata"])})
+        t.note("looked up", get_config()["configurable"]["mine"])
+        return END
+
+    def writes(state: State, writer: StreamWriter):
+        writer("nobody hears this")
+        return END
+
+    config = {"configurable": {"thread_id": "1", "mine": 3}, "tags": ["tag"], "metadata": {"m": 1}}
+    for router in (t.node(route), RunnableLambda(route), t.node(writes)):
+        graph = routed(t, router)
+        await t.update(graph, config, {"x": ["u"]}, as_node="a")
+        await t.state(graph, THREAD)
+
+
+async def an_update_inside_of_a_node_asks_its_own_routers(t):
+    """A router of the thread that a node updates finds the configuration of the update, not the node's."""
+    routers = [
+        routed(t, t.node(lambda state: t.note("mine", get_config()["configurable"].get("mine")) or END))
+    ]
+
+    async def node(state: State):
+        config = {"configurable": {"thread_id": "2", "mine": "inner"}}
+        await t.call(routers[0], "update_state", config, {"x": ["u"]}, "a")
+        t.note("the node's", get_config()["configurable"].get("mine"))
+
+    builder = StateGraph(State)
+    builder.add_node("n", t.node(node))
+    builder.add_edge(START, "n")
+    await t.invoke(builder.compile(), {"x": ["i"]}, {"configurable": {"mine": "outer"}})
+
+
+class Numbered(ManagedValue):
+    """Which superstep it is, and of which the last."""
+
+    @staticmethod
+    def get(scratchpad):
+        return f"{scratchpad.step} of {scratchpad.stop}"
+
+
+class Counted(TypedDict):
+    x: Annotated[list, operator.add]
+    left: RemainingSteps
+    last: IsLastStep
+    step: Annotated[str, Numbered]
+
+
+async def routers_of_updates_find_the_steps_that_remain(t):
+    """Managed values are there for a router that an update asks, as for one in a run."""
+
+    def route(state: Counted):
+        t.note("seen", (state["left"], state["last"], state["step"]))
+        return END
+
+    graph = routed(t, route, Counted)
+    await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+    await t.invoke(graph, {"x": ["i"]}, {**THREAD, "recursion_limit": 6})
+    await t.update(graph, {**THREAD, "recursion_limit": 6}, {"x": ["u"]}, as_node="a")
+    await t.bulk(graph, THREAD, [[StateUpdate({"x": ["u"]}, "a")], [StateUpdate({"x": ["v"]}, "a")]])
+
+
+@differs("a router is given what it asks for")
+async def routers_of_updates_find_the_store(t):
+    """A router that an update asks may ask for the runtime and the store."""
+
+    def by_runtime(state: State, runtime: Runtime):
+        return "a" if runtime.store.get(("n",), "again") else END
+
+    def by_store(state: State, *, store: BaseStore):
+        return "a" if store.get(("n",), "again") else END
+
+    def by_lookups(state: State):
+        get_stream_writer()("nobody hears this")
+        return "a" if get_store().get(("n",), "again") else END
+
+    store = InMemoryStore()
+    store.put(("n",), "again", {})
+    for route in (by_runtime, by_store, by_lookups):
+        graph = routed(t, route, store=store)
+        await t.update(graph, THREAD, {"x": ["u"]}, as_node="a")
+        t.note("next", (await t.call(graph, "get_state", THREAD)).next)
 
 
 async def update_after_a_stream_that_is_left(t):
