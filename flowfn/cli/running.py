@@ -15,7 +15,7 @@ import typer
 from checkpointers import open_saver
 from flowfn.cli import program
 from flowfn.cli.database import place, with_keys
-from flowfn.cli.failures import Usage, WorkflowFailed
+from flowfn.cli.failures import RAISED, Usage, WorkflowFailed
 from flowfn.cli.options import Db, Json, Script
 from flowfn.cli.outcome import progress, tell
 from flowfn.cli.terminal import errors, in_line
@@ -52,7 +52,7 @@ def command(
                 _advise(f"answer it: flowfn answer {waits.thread_id} ANSWER {script}")
             tell(waits.thread_id, None, waits.interrupts, as_json=as_json)
             return
-        except Exception as error:
+        except RAISED as error:
             if not told.began:
                 raise Usage(
                     f"{script}: {error}; arguments are JSON or text, and follow the script"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 SCRIPT = """
+import json, sys
 from flowfn import entrypoint, interrupt, task
 
 @task
@@ -30,6 +31,10 @@ def forgets(x: int) -> int:
     if x < 0:
         raise ValueError("no negatives")
     return x
+
+@entrypoint(checkpointer="jobs.db")
+def leaves(code: str) -> int:
+    sys.exit(json.loads(code))
 
 @entrypoint(checkpointer="jobs.db")
 def flaky(path: str) -> int:
@@ -102,6 +107,24 @@ def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
     assert json.loads(flowfn("show", again["thread"], "--json").out)["report"]["reused"] == 1
 
 
+@pytest.mark.parametrize("code", ["0", "3", '"the disk is full"'])
+def test_a_workflow_that_exits_has_failed(flowfn: Any, jobs: Path, code: str) -> None:
+    """Whatever `sys.exit()` was called with: the exit code is the command's word on the run, and so is 1."""
+    ran = flowfn("run", "jobs.py:leaves", code, "--thread", "t1")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"flowfn: SystemExit: {json.loads(code)}" in ran.err
+    assert flowfn("resume", "t1", "jobs.py").code == 1
+
+
+def test_a_script_that_exits_when_it_is_imported(flowfn: Any, jobs: Path) -> None:
+    """It isn't taken for a command that went well: the error says what to put where."""
+    with (jobs / "jobs.py").open("a") as script:
+        script.write("sys.exit(0)\n")
+    ran = flowfn("run", "jobs.py:later", "4")
+    assert (ran.code, ran.out) == (2, "")
+    assert "called sys.exit(0) while it was imported: put what it does as a script under" in ran.err
+
+
 def test_arguments_that_do_not_fit(flowfn: Any, jobs: Path) -> None:
     """Exit code 2, and nothing is recorded."""
     assert flowfn("run", "jobs.py:scale", "ink").code == 2
@@ -115,7 +138,7 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     """Of several, one has to be named; the error lists them."""
     ran = flowfn("run", "jobs.py", "1")
     assert ran.code == 2
-    assert "ask, flaky, forgets, later, scale: name one" in ran.err
+    assert "ask, flaky, forgets, later, leaves, scale: name one" in ran.err
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
