@@ -155,7 +155,7 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
 
 
 FORKED = {"memory": Cost(43, 0), "sqlite": Cost(47, 0)}
-"""Reading the record, its place among those of its name, and whether it came after the call; half of them are copied."""
+"""Reading the record, its place among those of its name, whether it came after the call; half of them are copied."""
 
 
 @pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
