@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.prompt import Confirm, FloatPrompt, IntPrompt, Prompt, PromptBase
 
+from flowfn.cli import typed
 from flowfn.cli.terminal import output, printable
 
 Schema = Mapping[str, Any]
@@ -56,11 +57,7 @@ def _plain(kind: Any, label: str, schema: Schema) -> Any:
         return Confirm.ask(_label(label), console=output(), **default)
     if kind in _ASKED_BY:
         return _ASKED_BY[kind].ask(_label(label), console=output(), **default)
-    given = Prompt.ask(_label(f"{label} (JSON, or text)"), console=output())
-    try:
-        return json.loads(given)
-    except ValueError:
-        return given
+    return typed.value(Prompt.ask(_label(f"{label} (JSON, or text)"), console=output()))
 
 
 def _choice(choices: list[Any], label: str, schema: Schema) -> Any:

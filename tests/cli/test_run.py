@@ -8,6 +8,7 @@ import pytest
 
 SCRIPT = """
 import json, sys
+from typing import Annotated
 from flowfn import entrypoint, interrupt, task
 
 @task
@@ -17,6 +18,10 @@ def double(x: int) -> int:
 @entrypoint(checkpointer="jobs.db")
 def scale(name: str, x: int, *rest: int, by: int = 1, **more: str) -> list:
     return [name, double(x).result() * by, list(rest), more]
+
+@entrypoint
+def shows(name: str, nick: str | None = None, note: Annotated[str, "kept"] = "", both: int | str = 0) -> list:
+    return [name, nick, note, both]
 
 @entrypoint(checkpointer="jobs.db")
 async def later(x: int) -> int:
@@ -69,6 +74,13 @@ def test_words_become_arguments(flowfn: Any, jobs: Path, words: list[str], resul
     """By position, or by name where the function has such a parameter; a text stays one where text is wanted."""
     ran = flowfn("run", "jobs.py:scale", *words)
     assert (ran.code, json.loads(ran.out)) == (0, result)
+
+
+def test_text_is_wanted_by_other_annotations_too(flowfn: Any, jobs: Path) -> None:
+    """Where nothing but text, or nothing at all, fits; where a number fits as well, digits are one."""
+    ran = flowfn("run", "jobs.py:shows", '"7"', "nick=7", "note=true", "both=7")
+    assert json.loads(ran.out) == ['"7"', "7", "true", 7]
+    assert json.loads(flowfn("run", "jobs.py:shows", "7", "nick=null").out)[:2] == ["7", None]
 
 
 def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
@@ -138,7 +150,7 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     """Of several, one has to be named; the error lists them."""
     ran = flowfn("run", "jobs.py", "1")
     assert ran.code == 2
-    assert "ask, flaky, forgets, later, leaves, scale: name one" in ran.err
+    assert "ask, flaky, forgets, later, leaves, scale, shows: name one" in ran.err
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
