@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +49,7 @@ def command(
             result = call()
         except Interrupted as waits:
             if waits.thread_id:
-                _advise(f"answer it: flowfn answer {waits.thread_id} ANSWER {script}")
+                _advise("answer it", db, "answer", waits.thread_id, "ANSWER", script)
             tell(waits.thread_id, None, waits.interrupts, as_json=as_json)
             return
         except RAISED as error:
@@ -57,7 +58,7 @@ def command(
                     f"{script}: {error}; arguments are JSON or text, and follow the script"
                 ) from error
             if told.thread:
-                _advise(f"go on with it: flowfn resume {told.thread} {script}")
+                _advise("go on with it", db, "resume", told.thread, script)
             raise WorkflowFailed(f"{script} failed") from error
     tell(told.thread, result, (), as_json=as_json)
 
@@ -114,5 +115,7 @@ def _input(words: Sequence[str]) -> Any:
     return typed.value(words[0])
 
 
-def _advise(how: str) -> None:
-    errors().print(in_line(f"flowfn: {how}"), soft_wrap=True)
+def _advise(what: str, db: str | None, *words: str) -> None:
+    """Say what to do next, by a command that can be pasted."""
+    command = shlex.join(["flowfn", *words, *(() if db is None else ("--db", db))])
+    errors().print(in_line(f"flowfn: {what}: {command}"), soft_wrap=True)

@@ -1,6 +1,7 @@
 """`flowfn run`: a workflow of a script, with arguments as they are typed."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,15 @@ def test_a_question_is_exit_code_3(flowfn: Any, jobs: Path) -> None:
     assert ran.out.startswith("question: go? (id ")
     assert "flowfn answer t1 ANSWER jobs.py:ask" in ran.err
     assert flowfn("answer", "t1", "yes", "jobs.py").out == "ann: yes\n"
+
+
+def test_what_to_do_next_can_be_pasted(flowfn: Any, jobs: Path) -> None:
+    """It names the database that was named, and quotes what a shell would take apart."""
+    ran = flowfn("run", "jobs.py:ask", "ann", "--thread", "it's one", "--db", "other.db")
+    (advice,) = (line for line in ran.err.splitlines() if line.startswith("flowfn: answer it: flowfn "))
+    words = shlex.split(advice.removeprefix("flowfn: answer it: flowfn "))
+    assert words == ["answer", "it's one", "ANSWER", "jobs.py:ask", "--db", "other.db"]
+    assert flowfn(*("yes" if word == "ANSWER" else word for word in words)).out == "ann: yes\n"
 
 
 def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
