@@ -27,6 +27,7 @@ from flowfn.ports import (
     Versioned,
     Writes,
 )
+from flowfn.serde.serde import refuse_sealed
 
 Item = CheckpointRow | Writes
 
@@ -149,6 +150,7 @@ class Housekeeping(ABC):
 
         Raises:
             InvalidInput: there is a thread of the other id.
+        DecryptionError: it is encrypted, and this saver has no keys.
         """
         row = self.thread(source_thread_id)
         if row is not None:
@@ -212,6 +214,9 @@ def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
     """What commits would have made a thread, in their order: values that a checkpoint shares aren't named again.
 
     `deltas`: values that changed a little are what changed in them, as they are kept; else each is whole.
+
+    Raises:
+        DecryptionError: they are encrypted, and the saver has no keys.
     """
     items: list[Item] = []
     made: set[Place] = set()
@@ -221,6 +226,7 @@ def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
         if loaded is None:
             continue
         row = loaded.checkpoint
+        refuse_sealed(row.body)
         base = None
         if row.parent is not None and (namespace, row.parent) in made:
             base = last[namespace]

@@ -40,6 +40,7 @@ def export_thread(saver: Housekeeping, thread_id: str) -> bytes:
 
     Raises:
         UnknownThread: there is none of this id.
+        DecryptionError: it is encrypted, and the saver has no keys.
     """
     row = saver.thread(thread_id)
     if row is None:

@@ -276,16 +276,19 @@ class Definition:
         return version_key(self.qualified, self.code)
 
     @cached_property
-    def returns(self) -> Any:
-        """What the function's annotation says it returns; `inspect.Signature.empty` if nothing or unknown."""
+    def hints(self) -> dict[str, Any]:
+        """The function's annotations by parameter, and under `return`; empty where they can't be resolved."""
         import typing
 
         try:
-            return typing.get_type_hints(self.author_function, include_extras=True).get(
-                "return", inspect.Signature.empty
-            )
+            return typing.get_type_hints(self.author_function, include_extras=True)
         except Exception:
-            return inspect.Signature.empty
+            return {}
+
+    @cached_property
+    def returns(self) -> Any:
+        """What the function's annotation says it returns; `inspect.Signature.empty` if nothing or unknown."""
+        return self.hints.get("return", inspect.Signature.empty)
 
     checked: set[int] = field(default_factory=set, repr=False)
     """The serializers that have looked at `returns` already."""

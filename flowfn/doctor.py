@@ -72,7 +72,7 @@ async def _examined(saver: Saver, setup: Setup | None, row: ThreadRow) -> Checku
         rehearsal = await rehearse(run)
     except NonDeterminismError as error:
         return said("decide", str(error).partition("\n")[0], run.root.counted_report())
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the one run's, which the others don't end with
         what = str(error) if isinstance(error, FlowError) else f"{type(error).__name__}: {error}"
         return said("decide", f"it fails before it runs anything: {what}", run.root.counted_report())
     return _told(row, run.root.counted_report(), rehearsal)

@@ -220,7 +220,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pytest_plugin": {"flowfn.testing"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
-    | {"flowfn", "flowfn.demo", "flowfn.functional.entrypoint", "flowfn.functional.task"}
+    | {"flowfn", "flowfn.demo", "flowfn.definition", "flowfn.functional.entrypoint", "flowfn.functional.task"}
     | {"flowfn.caching", "flowfn.history", "flowfn.report"}
     | {"flowfn.doctor", "flowfn.workflow", "flowfn.invocation"}
     | {"flowfn.ports", "flowfn.events", "flowfn.serde"}

@@ -154,6 +154,26 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
     check(resumed, TASKS, RESUMED[kind(saver)])
 
 
+FORKED = {"memory": Cost(43, 0), "sqlite": Cost(47, 0)}
+"""Reading the record, its place among those of its name, whether it came after the call; half of them are copied."""
+
+
+@pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
+def test_a_fork_before_a_call_costs_the_same_among_many(saver: Saver) -> None:
+    """Each record is looked at by itself, and not once for each that came after the call."""
+
+    @entrypoint(checkpointer=saver)
+    def workflow(size: int) -> int:
+        return sum(step(number).result() for number in range(size))
+
+    def forked(size: int) -> Cost:
+        workflow.invoke(size, config(size))
+        return cost(lambda: workflow.thread(str(size)).fork(before=f"step#{size // 2}"))
+
+    forked(10)
+    check(forked, TASKS, FORKED[kind(saver)])
+
+
 @pytest.mark.parametrize("given", [None, Command(resume=1)], ids=["no answer", "an answer"])
 @pytest.mark.parametrize("saver", ["memory", "sqlite"], indirect=True)
 def test_a_resume_reads_its_thread_once(saver: Saver, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 - `app` has the commands, as typer reads them, `options` what several of them take, `completing` what a shell offers;
   `__main__` is the command.
-- Before a command: `database`, which it means, and `program`, whose it is. After it: `outcome`, `failures`.
+- Before a command: `database`, which it means, `program`, whose it is, and `typed`, what its words say. After it:
+  `outcome`, `failures`.
 - Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `answering`, by the forms of
   `asking`. Changing: `changing`, `housekeeping`, `importing`. Besides: `caching`, `doctor`, `demo`, `version`.
 - What is printed: `showing` for people, `as_json` for programs, on the streams of `terminal`.

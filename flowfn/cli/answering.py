@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import getpass
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowfn.cli import typed
 from flowfn.cli.asking import filled
 from flowfn.cli.failures import Usage
 from flowfn.cli.showing import question_text, shown
@@ -29,12 +29,7 @@ class Answer:
     @property
     def value(self) -> Any:
         """What it says: JSON where it is JSON, else its text."""
-        if self.as_text:
-            return self.given
-        try:
-            return json.loads(self.given)
-        except ValueError:
-            return self.given
+        return self.given if self.as_text else typed.value(self.given)
 
 
 def user() -> str | None:

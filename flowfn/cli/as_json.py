@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flowfn.history.reading import CallView, ThreadView, Unreadable, describe, status_of
+from flowfn.history.within import folded
 from flowfn.ports import ThreadRow
 from flowfn.values import Interrupt
 
@@ -23,7 +24,7 @@ def page(view: ThreadView) -> dict[str, Any]:
     questions = view.questions
     return {
         **listed(view.row, questions),
-        "calls": [_call(call) for call in view.calls],
+        "calls": list(folded(view.calls, lambda call: call.calls, _call)),
         "questions": asked(questions),
         "result": plain(view.result),
         "error": None if view.error is None else describe(view.error),
@@ -66,8 +67,8 @@ def call_line(call: CallView) -> dict[str, Any]:
     }
 
 
-def _call(call: CallView) -> dict[str, Any]:
-    return {**call_line(call), "calls": [_call(below) for below in call.calls]}
+def _call(call: CallView, below: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    return {**call_line(call), "calls": list(below)}
 
 
 def _question(question: Interrupt) -> dict[str, Any]:

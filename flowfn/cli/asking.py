@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.prompt import Confirm, FloatPrompt, IntPrompt, Prompt, PromptBase
 
+from flowfn.cli import typed
 from flowfn.cli.terminal import output, printable
 
 Schema = Mapping[str, Any]
@@ -56,16 +57,12 @@ def _plain(kind: Any, label: str, schema: Schema) -> Any:
         return Confirm.ask(_label(label), console=output(), **default)
     if kind in _ASKED_BY:
         return _ASKED_BY[kind].ask(_label(label), console=output(), **default)
-    given = Prompt.ask(_label(f"{label} (JSON, or text)"), console=output())
-    try:
-        return json.loads(given)
-    except ValueError:
-        return given
+    return typed.value(Prompt.ask(_label(f"{label} (JSON, or text)"), console=output()))
 
 
 def _choice(choices: list[Any], label: str, schema: Schema) -> Any:
     """One of several values, by how they are written."""
-    written = {value if isinstance(value, str) else json.dumps(value): value for value in choices}
+    written = {_written(value): value for value in choices}
     default: Any = next((word for word, value in written.items() if value == schema.get("default")), ...)
     return written[Prompt.ask(_label(label), console=output(), choices=list(written), default=default)]
 
@@ -76,13 +73,24 @@ def _variant(variants: list[Schema], label: str, root: Schema) -> Any:
     some = [each for each in kinds if each.get("type") != "null"]
     if len(some) < len(kinds) and not Confirm.ask(_label(f"{label}: is there one?"), console=output()):
         return None
-    names = [str(each.get("title") or each.get("type") or place) for place, each in enumerate(some, 1)]
+    names = [_named(each) or str(place) for place, each in enumerate(some, 1)]
     if len(set(names)) < len(names):
         names = [str(place) for place in range(1, len(some) + 1)]
     chosen = (
         names[0] if len(some) == 1 else Prompt.ask(_label(f"{label}: which"), console=output(), choices=names)
     )
     return _field(some[names.index(chosen)], label, root)
+
+
+def _named(schema: Schema) -> str:
+    """What one of several types is called: a single value as it is written, else its title or kind."""
+    if "const" in schema:
+        return _written(schema["const"])
+    return str(schema.get("title") or schema.get("type") or "")
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _object(schema: Schema, label: str, root: Schema) -> dict[str, Any]:

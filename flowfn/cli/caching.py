@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -15,10 +13,11 @@ from rich.text import Text
 
 from flowfn.caching.listing import Kept, kept
 from flowfn.caching.opening import VARIABLE, open_cache
-from flowfn.cli import program
+from flowfn.cli import program, typed
 from flowfn.cli.failures import Usage
+from flowfn.cli.options import Json
 from flowfn.cli.showing import duration
-from flowfn.cli.terminal import in_line, output, printable
+from flowfn.cli.terminal import in_line, output, print_json, printable
 
 app = typer.Typer(help="Look at kept results, and forget them.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,7 +25,6 @@ Place = Annotated[
     str,
     typer.Option("--cache", envvar=VARIABLE, help="The folder or the URL of the cache.", show_default=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -39,7 +37,7 @@ def list_results(
     """List kept results, the newest first."""
     found = sorted(kept(_opened(cache), task), key=lambda entry: -entry.at)
     if as_json:
-        typer.echo(json.dumps([_data(entry) for entry in found], indent=2))
+        print_json([_data(entry) for entry in found])
         return
     table = _table("KEY", "AGE", "SIZE", "ARGUMENTS")
     for entry in found:
@@ -55,7 +53,7 @@ def count_results(cache: Place = "", as_json: Json = False) -> None:
         tasks.setdefault(entry.task, []).append(entry)
     rows = [_counted(name, tasks[name]) for name in sorted(tasks)]
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     table = _table("TASK", "RESULTS", "SIZE", "OLDEST", "NEWEST", "UNREADABLE")
     for row in rows:
@@ -99,12 +97,12 @@ def explain_call(
 ) -> None:
     """Say whether a call would be a hit, and which part differs from the nearest result if not."""
     found = program.find_task(task)
-    args, kwargs = _arguments(found, arguments or ())
+    args, kwargs = typed.arguments(arguments or (), found._self_definition)
     held = found.cache.on(_opened(cache)) if cache else found.cache
     explanation = held.explain(*args, **kwargs)
     if as_json:
         shown = {name: getattr(explanation, name) for name in explanation.__dataclass_fields__}
-        typer.echo(json.dumps(shown, indent=2))
+        print_json(shown)
     else:
         output().print(printable(str(explanation)), soft_wrap=True)
 
@@ -125,26 +123,6 @@ def _opened(target: str) -> Any:
 
 def _prefix(name: str) -> str:
     return name if ":" in name else f"{name}:"
-
-
-def _arguments(task: program.AnyTask, words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-    names = inspect.signature(task.func).parameters
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if equals and name in names:
-            kwargs[name] = _value(value)
-        else:
-            args.append(_value(word))
-    return args, kwargs
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _counted(task: str, entries: Sequence[Kept]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flowfn.cli.database import choose, find_thread, writing
+from flowfn.cli.database import choose, find_thread, with_keys, writing
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.terminal import in_line, output, print_json
 from flowfn.config import RunConfig
@@ -28,7 +28,8 @@ def fork(
     as_json: Json = False,
 ) -> None:
     """Copy a thread to a new one, as it is or as it was before a call; resume goes on from there."""
-    with writing(choose(db)) as saver:
+    with writing(choose(db)) as opened:
+        saver = with_keys(opened)
         id = find_thread(saver, thread).id
         name = new_id() if to is None else to
         copy_to(saver, RunConfig(id, checkpoint), name, before)
@@ -41,7 +42,8 @@ def fork(
 
 def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     """Stop a thread's run, wherever it goes on: it can write no more, and stops at its next task."""
-    with writing(choose(db)) as saver:
+    with writing(choose(db)) as opened:
+        saver = with_keys(opened)
         id = find_thread(saver, thread).id
         cancel_thread(saver, id)
         row = saver.thread(id)

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import checkpointers
-from checkpointers import EncryptedSaver, SqliteSaver, open_saver
+from checkpointers import CheckpointSaver, EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.failures import Usage
 from flowfn.encryption import KeyRing
 from flowfn.encryption.keys import VARIABLE as KEYS
@@ -91,12 +91,14 @@ def _connected(url: str) -> PostgresSaver:
 
 
 @contextmanager
-def writing(place: Place) -> Iterator[Saver]:
-    """The database, opened to be changed: one that is there."""
+def writing(place: Place) -> Iterator[CheckpointSaver]:
+    """The database, opened to be changed: one that is there. Who reads what is encrypted puts `with_keys` around it."""
     with reading(place):
         pass  # says what is wrong with it, and makes nothing
-    with closing(open_saver(place)) as saver:
-        yield with_keys(saver)
+    saver = open_saver(place)
+    assert isinstance(saver, CheckpointSaver)
+    with saver:
+        yield saver
 
 
 def with_keys(saver: Saver) -> Saver:

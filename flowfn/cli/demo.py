@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from rich.prompt import Prompt
 from rich.text import Text
 
 from flowfn.cli.failures import Usage, WorkflowFailed
-from flowfn.cli.terminal import output
+from flowfn.cli.terminal import output, print_json
 from flowfn.demo.conductor import Figures, WorkerFailed, conduct
 from flowfn.demo.screen import PlainScreen, Screen, SilentScreen
 
@@ -39,7 +38,7 @@ def command(
         except WorkerFailed as error:
             raise WorkflowFailed("the demo failed") from error
     if as_json:
-        typer.echo(json.dumps(asdict(figures), indent=2))
+        print_json(asdict(figures))
         return
     for line in _lines(figures):
         screen.say(line)

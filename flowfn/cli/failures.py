@@ -17,6 +17,10 @@ from flowfn.errors import (
 
 FAILED, USAGE, WAITS = 1, 2, 3
 
+RAISED = (Exception, SystemExit)
+"""What the code of a script may end with. Its `sys.exit()` is no word on how the command went, which would end with
+that code, and without a word."""
+
 _REFUSED = (InvalidAnswer, NoPendingInterrupt, ThreadBusy, UnknownThread)
 """What a run raises because of how it was asked for; the workflow itself didn't fail."""
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from checkpointers import CheckpointSaver, EncryptedSaver, export_thread, import_thread, open_saver
-from flowfn.cli.database import Place, find_thread, reading, with_keys
+from flowfn.cli.database import Place, find_thread, reading, with_keys, writing
 from flowfn.cli.failures import Usage
 from flowfn.errors import ThreadBusy
 from flowfn.ports import ThreadRow
@@ -51,7 +50,7 @@ def collect(
     if keep is None and older is None:
         raise Usage("nothing is to go: pass --older-than AGE, such as 30d, or --keep N, or both")
     done = Collected()
-    with _writing(place) as saver:
+    with writing(place) as saver:  # neither what goes nor what stays has to be decrypted
         for row in saver.threads():
             if row.owner is not None:
                 done.busy += 1
@@ -84,17 +83,6 @@ def _forget(saver: CheckpointSaver, thread: str, keep: int, done: Collected, *, 
         done.checkpoints += len(saver.beyond(thread, keep)) if dry else saver.keep_last(thread, keep)
     except ThreadBusy:
         done.busy += 1
-
-
-@contextmanager
-def _writing(place: Place) -> Iterator[CheckpointSaver]:
-    """The database, to be changed: one that is there. Neither what goes nor what stays has to be decrypted."""
-    with reading(place):
-        pass  # says what is wrong with it, and makes nothing
-    saver = open_saver(place)
-    assert isinstance(saver, CheckpointSaver)
-    with saver:
-        yield saver
 
 
 def export(place: Place, prefix: str, output: Path | None) -> None:

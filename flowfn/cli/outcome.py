@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from flowfn.cli.as_json import outcome
-from flowfn.cli.failures import WAITS, WorkflowFailed
+from flowfn.cli.failures import RAISED, WAITS, WorkflowFailed
 from flowfn.cli.program import AnyWorkflow
 from flowfn.cli.showing import question_lines, shown
 from flowfn.cli.terminal import output, print_json, printable
@@ -48,7 +48,7 @@ def finished(start: Callable[[], Coroutine[Any, Any, Any]], thread: str) -> Any:
     try:
         with progress():
             return asyncio.run(start())
-    except Exception as error:
+    except RAISED as error:
         raise WorkflowFailed(f"thread {thread!r} failed") from error
 
 

@@ -34,7 +34,7 @@ def find(target: str, recorded: str) -> AnyWorkflow:
     """The workflow of `app.py`, or `app.py:name`: the one recorded under that name, or the one named.
 
     Raises:
-        Usage: there is no such file, or no such workflow in it.
+        Usage: there is no such file, it exits where it is imported, or there is no such workflow in it.
         WorkflowFailed: the script raised while it was imported.
     """
     file, name = _split(target)
@@ -152,6 +152,11 @@ def _imported(file: Path, recorded: str) -> ModuleType:
     sys.path.insert(0, str(root))
     try:
         return importlib.import_module(name) if "." in name else _executed(name, file)
+    except SystemExit as end:
+        raise Usage(
+            f"{file} called sys.exit({end.code!r}) while it was imported: "
+            "put what it does as a script under `if __name__ == '__main__':`"
+        ) from end
     except Exception as error:
         raise WorkflowFailed(f"{file} can't be imported") from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from checkpointers import open_saver
-from flowfn.cli import program
+from flowfn.cli import program, typed
 from flowfn.cli.database import place, with_keys
-from flowfn.cli.failures import Usage, WorkflowFailed
+from flowfn.cli.failures import RAISED, Usage, WorkflowFailed
 from flowfn.cli.options import Db, Json, Script
 from flowfn.cli.outcome import progress, tell
 from flowfn.cli.terminal import errors, in_line
@@ -49,16 +49,16 @@ def command(
             result = call()
         except Interrupted as waits:
             if waits.thread_id:
-                _advise(f"answer it: flowfn answer {waits.thread_id} ANSWER {script}")
+                _advise("answer it", db, "answer", waits.thread_id, "ANSWER", script)
             tell(waits.thread_id, None, waits.interrupts, as_json=as_json)
             return
-        except Exception as error:
+        except RAISED as error:
             if not told.began:
                 raise Usage(
                     f"{script}: {error}; arguments are JSON or text, and follow the script"
                 ) from error
             if told.thread:
-                _advise(f"go on with it: flowfn resume {told.thread} {script}")
+                _advise("go on with it", db, "resume", told.thread, script)
             raise WorkflowFailed(f"{script} failed") from error
     tell(told.thread, result, (), as_json=as_json)
 
@@ -79,7 +79,7 @@ def _call(workflow: program.AnyWorkflow, words: Sequence[str], thread: str | Non
     """What calls the workflow: an entrypoint as its function is called, a graph with its input."""
     if not isinstance(workflow, Entrypoint):
         return partial(_invoked, workflow, _input(words), thread)
-    args, kwargs = arguments(words, workflow)
+    args, kwargs = typed.arguments(words, workflow._self_definition)
     return partial(_called, workflow if thread is None else workflow.thread(thread), args, kwargs)
 
 
@@ -112,43 +112,10 @@ def _input(words: Sequence[str]) -> Any:
         raise Usage(
             f"a graph takes one argument, its input, such as '{{\"messages\": []}}': {len(words)} were given"
         )
-    return _value(words[0], None)
+    return typed.value(words[0])
 
 
-def _advise(how: str) -> None:
-    errors().print(in_line(f"flowfn: {how}"), soft_wrap=True)
-
-
-def arguments(words: Sequence[str], workflow: Entrypoint[Any, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Typed words as arguments: `NAME=ARG` where the function has such a parameter, else by position."""
-    definition = workflow._self_definition
-    parameters = {parameter.name: parameter for parameter in definition.parameters}
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    by_position = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
-    hints = workflow._self_lowering.shape.hints
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        known = parameters.get(name)
-        if (
-            sign
-            and name.isidentifier()
-            and (takes_any if known is None else known.kind is not known.VAR_POSITIONAL)
-        ):
-            kwargs[name] = _value(value, hints.get(name))
-        else:
-            place = by_position[len(args)] if len(args) < len(by_position) else rest
-            args.append(_value(word, None if place is None else hints.get(place.name)))
-    return args, kwargs
-
-
-def _value(word: str, kind: Any) -> Any:
-    """What a word says: text where text is wanted, else JSON where it is JSON."""
-    if kind is str:
-        return word
-    try:
-        return json.loads(word)
-    except ValueError:
-        return word
+def _advise(what: str, db: str | None, *words: str) -> None:
+    """Say what to do next, by a command that can be pasted."""
+    command = shlex.join(["flowfn", *words, *(() if db is None else ("--db", db))])
+    errors().print(in_line(f"flowfn: {what}: {command}"), soft_wrap=True)

@@ -67,7 +67,7 @@ def _live(seen: Iterator[ThreadView]) -> ThreadView:
 
 def _lines(seen: Iterator[ThreadView]) -> ThreadView:
     console = output()
-    told: set[tuple[str, str]] = set()
+    told: set[tuple[int, str]] = set()
     first = ""
     for found in seen:
         if not first:
@@ -84,7 +84,7 @@ def _lines(seen: Iterator[ThreadView]) -> ThreadView:
 
 def _as_json(seen: Iterator[ThreadView]) -> ThreadView:
     """A line for each call that ends or asks, and one with the whole page at the end."""
-    told: set[tuple[str, str]] = set()
+    told: set[tuple[int, str]] = set()
     for found in seen:
         for call in ended(found.calls, told):
             print_json({"call": call_line(call)}, indent=None)
@@ -92,12 +92,17 @@ def _as_json(seen: Iterator[ThreadView]) -> ThreadView:
     return found
 
 
-def ended(calls: Sequence[CallView], told: set[tuple[str, str]], within: str = "") -> Iterator[CallView]:
+def ended(calls: Sequence[CallView], told: set[tuple[int, str]]) -> Iterator[CallView]:
     """The calls that have ended, or ask, since the last look; those within a call come before it."""
-    for call in calls:
-        id = f"{within}/{call.id}"  # a node that runs again makes calls of the same id
-        yield from ended(call.calls, told, id)
-        key = (id, call.status)
-        if call.status not in ("running", "in_doubt", "waiting", "due") and key not in told:
-            told.add(key)
+    left = [(0, call, False) for call in reversed(calls)]
+    while left:
+        within, call, are_inner_told = left.pop()
+        place = hash((within, call.id))  # a node that runs again makes calls of the same id
+        if not are_inner_told:
+            left.append((within, call, True))
+            left += [(place, below, False) for below in reversed(call.calls)]
+        elif (
+            call.status not in ("running", "in_doubt", "waiting", "due") and (place, call.status) not in told
+        ):
+            told.add((place, call.status))
             yield call

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from flowfn.errors import InvalidInput
 from flowfn.rendering import in_line as in_line
 from flowfn.rendering import printable as printable
 
@@ -43,11 +44,17 @@ def errors() -> Console:
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """A value as JSON, on the output; without an indent in one line."""
+    """A value as JSON, on the output; without an indent in one line.
+
+    Raises:
+        InvalidInput: calls in it call others more deeply than Python's reader of JSON goes, and others' do.
+    """
     try:
         text = json.dumps(value, indent=indent, allow_nan=False)
     except ValueError:
         text = json.dumps(_of_json_s_numbers(value), indent=indent)
+    except RecursionError as error:
+        raise InvalidInput("this is nested too deeply for JSON: leave --json out") from error
     print(text, flush=True)
 
 

@@ -45,8 +45,13 @@ def journey(view: ThreadView, xray: int | bool = False) -> Graph:
 
 def _on_critical_paths(calls: Sequence[CallView]) -> set[str]:
     """The ids of the calls on the critical path, and on those within them."""
-    path = critical(calls)
-    return {call.id for call in path}.union(*(_on_critical_paths(call.calls) for call in path))
+    found: set[str] = set()
+    left = [calls]
+    while left:
+        path = critical(left.pop())
+        found.update(call.id for call in path)
+        left += [call.calls for call in path]
+    return found
 
 
 def _drawn(

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from flowfn.drawing.waits import critical
-from flowfn.history.reading import CallView, ThreadView, with_inner
+from flowfn.history.reading import CallView, ThreadView
+from flowfn.history.within import with_inner
 from flowfn.rendering import duration, printable
 
 __all__ = ["Bar", "Line", "Timeline", "timeline"]
@@ -127,28 +128,42 @@ class Timeline:
 def timeline(view: ThreadView) -> Timeline:
     """When the calls of a thread's last run ran; what is reused from an earlier attempt is where it ran then."""
     began = min((call.started for call in with_inner(view.calls) if call.started is not None), default=0.0)
-    lines = tuple(_lines(view.calls, began, 0, True))
+    lines = tuple(_lines(view.calls, began))
     ends = (bar.start + bar.seconds for line in lines for bar in line.bars)
     return Timeline(f"{view.row.id}  {view.row.workflow}", lines, max(ends, default=0.0))
 
 
-def _lines(calls: Sequence[CallView], began: float, depth: int, hot: bool) -> Iterator[Line]:
-    """The lines of one caller's calls, in the order in which they began; `hot`: it is on the critical path itself."""
+def _lines(calls: Sequence[CallView], began: float) -> Iterator[Line]:
+    """A line for each call or place, and after it those of what was called there."""
+    left = [_of_caller(calls, began, 0, True)]
+    while left:
+        for line, below, hot in left[-1]:
+            yield line
+            left.append(_of_caller(below, began, line.depth + 1, hot))
+            break
+        else:
+            left.pop()
+
+
+def _of_caller(
+    calls: Sequence[CallView], began: float, depth: int, hot: bool
+) -> Iterator[tuple[Line, Sequence[CallView], bool]]:
+    """The lines of one caller's calls, in the order in which they began, with what was called in each and whether that
+    is on the critical path. `hot`: so is the caller."""
     path = {id(call) for call in critical(calls)} if hot else set()
     timed = sorted((call for call in calls if call.started is not None), key=lambda call: call.started or 0.0)
     if len(timed) <= MOST:
         for call in timed:
-            yield Line(call.label, depth, (_bar(call, began, id(call) in path),))
-            yield from _lines(call.calls, began, depth + 1, id(call) in path)
+            is_hot = id(call) in path
+            yield Line(call.label, depth, (_bar(call, began, is_hot),)), call.calls, is_hot
         return
     groups: dict[tuple[str, str], list[CallView]] = {}
     for call in timed:
         groups.setdefault((call.name, call.site), []).append(call)
     for (name, _), group in groups.items():
         bars = tuple(_bar(call, began, id(call) in path) for call in group)
-        yield Line(f"{name}: {len(group)} calls", depth, bars)
         below = [under for call in group for under in call.calls]
-        yield from _lines(below, began, depth + 1, False)
+        yield Line(f"{name}: {len(group)} calls", depth, bars), below, False
 
 
 def _bar(call: CallView, began: float, is_critical: bool) -> Bar:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -84,7 +84,7 @@ class Ledger:
 
     def reopen(self, other: Ledger, scope: str) -> None:
         """Take from a newer reading what ran under `scope`, to be claimed again by its next attempt."""
-        own = {task: record for task, record in other.records.items() if other.is_under(record, scope)}
+        own = {task: record for task, record in other.records.items() if other.is_under(record, (scope,))}
         while True:
             before = self.records
             records = {**before, **own}
@@ -96,10 +96,10 @@ class Ledger:
                 self.records = records
                 return
 
-    def is_under(self, record: Record, scope: str) -> bool:
-        """Whether a call was made by `scope`, or by a call made by it, and so on."""
+    def is_under(self, record: Record, scopes: Container[str]) -> bool:
+        """Whether a call was made by one of `scopes`, or by a call made by one, and so on."""
         while record.info is not None:
-            if record.info.scope == scope:
+            if record.info.scope in scopes:
                 return True
             parent = self.records.get(record.info.scope)
             if parent is None or parent is record:

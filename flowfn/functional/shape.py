@@ -6,10 +6,9 @@ calls are the same one if these are equal, however they were written.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, cast
 
 from flowfn.cached_property import cached_property
 from flowfn.definition import Definition
@@ -37,10 +36,7 @@ class Shape:
     @cached_property
     def hints(self) -> dict[str, Any]:
         """The annotations to validate by; empty where they can't be resolved."""
-        try:
-            found = typing.get_type_hints(self.definition.author_function, include_extras=True)
-        except Exception:
-            return {}
+        found = self.definition.hints
         return {p.name: found[p.name] for p in self.parameters if p.name in found}
 
     @cached_property
@@ -79,7 +75,7 @@ class Shape:
         if given is MISSING:
             return self.checked(self.definition.bind((), {}))
         if lone:
-            return self.checked({typing.cast(str, self.lone): given})
+            return self.checked({cast(str, self.lone): given})
         if not isinstance(given, Mapping):
             names = ", ".join(p.name for p in self.parameters) or "none"
             raise InvalidInput(

@@ -19,6 +19,7 @@ from flowfn.engine.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.history.state import RecordedCall, recorded_calls
 from flowfn.history.supersteps import NodeTask, leads_to, node_tasks
+from flowfn.history.within import folded, with_inner
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
 from flowfn.streams import gathered
@@ -166,12 +167,11 @@ class _Run:
         infos = [record.info for record in ledger.records.values() if record.info is not None]
         shown = {node.scope for node in nodes}.union(ledger.records)
         for scope in dict.fromkeys(info.scope for info in infos if info.scope not in shown):
-            for call in recorded_calls(ledger, scope):
-                yield self._shown(loaded, call)
+            yield from self._called(loaded, recorded_calls(ledger, scope))
 
     def _node(self, loaded: Loaded, ledger: Ledger, node: NodeTask) -> CallView:
         record, step = node.record, loaded.checkpoint.step
-        calls = tuple(self._shown(loaded, call) for call in recorded_calls(ledger, node.scope))
+        calls = self._called(loaded, recorded_calls(ledger, node.scope))
         below = calls + self._nested(loaded, node.name, node.scope)
         status = self._status_of_node(record, below)
         timing = None if record is None else record.timing
@@ -208,8 +208,10 @@ class _Run:
             return "running" if self.row.owner is not None else "in_doubt"
         return "due"
 
-    def _shown(self, loaded: Loaded, call: RecordedCall) -> CallView:
-        calls = tuple(self._shown(loaded, under) for under in call.calls)
+    def _called(self, loaded: Loaded, calls: Sequence[RecordedCall]) -> tuple[CallView, ...]:
+        return folded(calls, lambda call: call.calls, partial(self._shown, loaded))
+
+    def _shown(self, loaded: Loaded, call: RecordedCall, calls: tuple[CallView, ...]) -> CallView:
         below = calls + self._nested(loaded, call.name, call.id)
         status = self._status(call.status, below)
         result = or_unreadable(lambda: call.result)
@@ -317,13 +319,6 @@ def or_unreadable(read: Callable[[], Any]) -> Any:
         return Unreadable(str(error), "<encrypted>")
     except FlowError as error:
         return Unreadable(str(error))
-
-
-def with_inner(calls: Sequence[CallView]) -> Iterator[CallView]:
-    """Calls and, after each, those that it made itself."""
-    for call in calls:
-        yield call
-        yield from with_inner(call.calls)
 
 
 def is_shown(channel: str) -> bool:

@@ -88,9 +88,7 @@ def _kept(rows: Sequence[WriteRow], ledger: Ledger, call: Record) -> list[WriteR
         scope = caller.info.scope if caller.info else ""
     around.add(scope)  # the node's task that all this is part of
     gone = {call.task} | {task for task, record in ledger.records.items() if _came_after(record, call)}
-    under = {
-        task for task, record in ledger.records.items() if any(ledger.is_under(record, each) for each in gone)
-    }
+    under = {task for task, record in ledger.records.items() if ledger.is_under(record, gone)}
     return [row for row in rows if row.task not in around | gone | under]
 
 

@@ -14,6 +14,7 @@ from flowfn.engine.ledger import Ledger
 from flowfn.engine.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
 from flowfn.engine.rows import decode_checkpoint
 from flowfn.errors import UnknownCheckpoint, UnknownPart
+from flowfn.history.within import folded
 from flowfn.ports import (
     Loaded,
     Saver,
@@ -322,11 +323,7 @@ def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:
     for record in ledger.records.values():
         if record.info is not None:
             by_scope.setdefault(record.info.scope, []).append(record)
-
-    def under(scope: str) -> tuple[RecordedCall, ...]:
-        return tuple(RecordedCall(record, under(record.task)) for record in by_scope.get(scope, ()))
-
-    return under(scope)
+    return folded(by_scope.get(scope, ()), lambda record: by_scope.get(record.task, ()), RecordedCall)
 
 
 def last_report(saver: Saver, thread: str) -> Report:

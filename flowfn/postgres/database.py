@@ -221,7 +221,10 @@ class _Connections:
         """Find out who answers: a pooler gives process ids of its own making, and sessions are not ours to change.
 
         Whoever waited for a row goes on with what is in it then, whatever the database's default isolation is.
+        A backslash in a literal is itself, whatever the default is; a pooler keeps that apart for each of its clients.
         """
+        if connection.info.parameter_status("standard_conforming_strings") == "off":
+            connection.execute("SET standard_conforming_strings = on")
         ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
         direct = process == connection.info.backend_pid
         connection.prepare_threshold = _PREPARE_AFTER if direct else None

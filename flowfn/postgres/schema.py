@@ -58,9 +58,11 @@ class Schema:
 
         Raises:
             DatabaseVersion: a newer flowfn wrote it; or an older one, and it is to be left as it is.
-            NotADatabase: its schema of this name is another application's, or there is none and none is to be made.
+            NotADatabase: its schema of this name is another application's, or there is none and none is to be made; or
+                it has another encoding than UTF-8.
         """
         scripts = _migrations(self.package, self.folder)
+        _check_encoding(connection, database)
         version = self._version(connection, database)
         if version == len(scripts):
             return
@@ -99,6 +101,16 @@ class Schema:
                 " Upgrade flowfn, or name another database."
             )
         return int(version)
+
+
+def _check_encoding(connection: Connection, database: str) -> None:
+    """Refuse at once what would refuse a name or a value one day, in the middle of a run."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in ("UTF8", None):  # a pooler may tell nothing
+        raise NotADatabase(
+            f"{database} is encoded in {encoding}, which doesn't have every text."
+            " Name one that was made with ENCODING 'UTF8' (and TEMPLATE template0)."
+        )
 
 
 def _wait_for_turn(connection: Connection) -> None:

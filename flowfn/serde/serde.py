@@ -156,9 +156,7 @@ class Serde:
         if not data:
             return CorruptDataError("There are no stored bytes to read. Restore them from a backup")
         if data[0] == ENCRYPTED:
-            return DecryptionError(
-                _ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace"))
-            )
+            return _sealed(data)
         if data[0] in _OTHERS:
             return CorruptDataError(_OTHERS[data[0]])
         if data[:1] in _OPENINGS:
@@ -169,6 +167,16 @@ class Serde:
                 "they were written by a newer one. Upgrade flowfn"
             )
         return CorruptDataError(f"The stored bytes open with {data[:1]!r}, which flowfn never writes")
+
+
+def refuse_sealed(data: bytes) -> None:
+    """Raise `DecryptionError` for encrypted bytes: those are bound to their place, and of no use in another."""
+    if data[:1] == bytes([ENCRYPTED]):
+        raise _sealed(data)
+
+
+def _sealed(data: bytes) -> DecryptionError:
+    return DecryptionError(_ENCRYPTED.format(id=data[2 : 2 + sum(data[1:2])].decode("ascii", "replace")))
 
 
 def _register(names: Names, types: tuple[type, ...], as_: str | None) -> None:

@@ -46,16 +46,22 @@ def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) ->
 
 
 def _grow(tree: Tree, calls: Sequence[CallView], most: int | None) -> None:
-    shown = calls
+    left = [(tree, calls)]
+    while left:
+        branch, made = left.pop()
+        left += [(branch.add(call_text(call)), call.calls) for call in _shown(branch, made, most)]
+
+
+def _shown(tree: Tree, calls: Sequence[CallView], most: int | None) -> Sequence[CallView]:
+    """Those of one caller's calls that have a branch each; the others are counted."""
     if most is not None and len(calls) > most:
         ended = [call for call in calls if call.status in _ENDED_WELL]
         hidden = ended[: max(len(calls) - most, 0)]
         for (name, status), count in Counter((call.name, call.status) for call in hidden).items():
             tree.add(Text.assemble(in_line(f"{name}: {count} calls"), "  ", status_text(status)))
         left_out = set(map(id, hidden))
-        shown = [call for call in calls if id(call) not in left_out]
-    for call in shown:
-        _grow(tree.add(call_text(call)), call.calls, most)
+        return [call for call in calls if id(call) not in left_out]
+    return calls
 
 
 def call_text(call: CallView) -> Text:

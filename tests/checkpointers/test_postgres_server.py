@@ -44,6 +44,12 @@ def open_saver(url: str, **more: Any) -> PostgresSaver:
     return PostgresSaver(url, serde=PlainSerde(), **more)
 
 
+def current(database: Database) -> str:
+    """The name of a database."""
+    ((name,),) = database.execute("SELECT current_database()")
+    return str(name)
+
+
 @pytest.fixture
 def database(postgres_server: str) -> Iterator[Database]:
     """A database that nobody has ever opened."""
@@ -394,8 +400,7 @@ def test_processes_race_to_create_the_tables(database: Database) -> None:
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
 def test_a_database_s_own_isolation_makes_no_difference(database: Database, isolation: str) -> None:
     """A transaction that waited for a row goes on with what is in it then, and fails nobody's run."""
-    (name,) = database.execute("SELECT current_database()")[0]
-    database.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'")
+    database.execute(f"ALTER DATABASE {current(database)} SET default_transaction_isolation = '{isolation}'")
     with open_saver(database.url) as saver, saver._database.lock:
         look = "SHOW transaction_isolation"
         assert saver._database.commit(lambda db: db.execute(look).fetchone()) == ("read committed",)
@@ -452,6 +457,31 @@ def test_another_application_s_schema_is_left_alone(database: Database) -> None:
     with pytest.raises(NotADatabase, match="another application"):
         open_saver(database.url)
     assert database.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'flowfn'") == [(1,)]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_of_another_encoding_is_refused(database: Database, encoding: str) -> None:
+    """`NotADatabase` when it is opened, and not when a run has a text that it can't hold."""
+    name = f"{current(database)}_{encoding.lower()}"
+    database.execute(
+        f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    try:
+        with pytest.raises(NotADatabase, match=f"is encoded in {encoding}.*ENCODING 'UTF8'"):
+            PostgresSaver(named(database.url, name))
+    finally:
+        database.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_a_database_that_reads_backslashes_in_its_own_way(database: Database) -> None:
+    """An old application's setting: bytes are stored, names are found, and tables are made, as under any other."""
+    database.execute(f"ALTER DATABASE {current(database)} SET standard_conforming_strings = off")
+    with open_saver(database.url) as saver:
+        row = write("task\\1", value=b"\\x00")
+        put(saver, checkpoint("c1"), writes("c1", row), thread="a\\b", lease=claimed(saver, "a\\b"))
+        found = saver.load("a\\b")
+        assert found is not None
+        assert (found.checkpoint.body, found.writes) == (b"body of c1", [row])
 
 
 def test_tables_that_went_missing_are_named(database: Database) -> None:

@@ -32,6 +32,8 @@ class Order(BaseModel):
         (Literal[1, 2], "2", 2),
         (int | None, "n", None),
         (int | None, "y\n4", 4),
+        (Literal["rerun"] | Line, "rerun", "rerun"),
+        (Literal["rerun"] | Line, "Line\nink\n3", {"item": "ink", "count": 3}),
         (list[int], "y\n1\ny\n2\nn", [1, 2]),
         (Line, "ink\n", {"item": "ink", "count": 1}),
         (

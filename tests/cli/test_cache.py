@@ -92,6 +92,13 @@ def test_explain(flowfn: Flowfn, kept: Path) -> None:
     assert (found["hit"], found["reasons"]) == (False, ["argument 'item': 'ink' → 'x'"])
 
 
+def test_explain_reads_words_as_run_does(flowfn: Flowfn, kept: Path, installed: Path) -> None:
+    """Digits are text where the task asks for text: else a call that is a hit would be told to be a miss."""
+    Path("shop.py").write_text(SCRIPT.replace('label("ink")', 'label("7")'))
+    subprocess.run([sys.executable, "shop.py"], env={"PYTHONPATH": str(installed)}, check=True)
+    assert flowfn("cache", "explain", "shop.py:label", "7").out.startswith("hit: ")
+
+
 def test_explain_an_edit(flowfn: Flowfn, kept: Path) -> None:
     """An edited script is compared with the code that made the kept result."""
     Path("shop.py").write_text(SCRIPT.replace("RATE = 2", "RATE = 5").replace("* count *", "* count // 2 *"))

@@ -1,12 +1,15 @@
 """`flowfn run`: a workflow of a script, with arguments as they are typed."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 SCRIPT = """
+import json, sys
+from typing import Annotated
 from flowfn import entrypoint, interrupt, task
 
 @task
@@ -16,6 +19,10 @@ def double(x: int) -> int:
 @entrypoint(checkpointer="jobs.db")
 def scale(name: str, x: int, *rest: int, by: int = 1, **more: str) -> list:
     return [name, double(x).result() * by, list(rest), more]
+
+@entrypoint
+def shows(name: str, nick: str | None = None, note: Annotated[str, "kept"] = "", both: int | str = 0) -> list:
+    return [name, nick, note, both]
 
 @entrypoint(checkpointer="jobs.db")
 async def later(x: int) -> int:
@@ -30,6 +37,10 @@ def forgets(x: int) -> int:
     if x < 0:
         raise ValueError("no negatives")
     return x
+
+@entrypoint(checkpointer="jobs.db")
+def leaves(code: str) -> int:
+    sys.exit(json.loads(code))
 
 @entrypoint(checkpointer="jobs.db")
 def flaky(path: str) -> int:
@@ -66,6 +77,13 @@ def test_words_become_arguments(flowfn: Any, jobs: Path, words: list[str], resul
     assert (ran.code, json.loads(ran.out)) == (0, result)
 
 
+def test_text_is_wanted_by_other_annotations_too(flowfn: Any, jobs: Path) -> None:
+    """Where nothing but text, or nothing at all, fits; where a number fits as well, digits are one."""
+    ran = flowfn("run", "jobs.py:shows", '"7"', "nick=7", "note=true", "both=7")
+    assert json.loads(ran.out) == ['"7"', "7", "true", 7]
+    assert json.loads(flowfn("run", "jobs.py:shows", "7", "nick=null").out)[:2] == ["7", None]
+
+
 def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
     """G7: the command needs no other word for them."""
     assert flowfn("run", "jobs.py:later", "4").out == "8\n"
@@ -88,6 +106,15 @@ def test_a_question_is_exit_code_3(flowfn: Any, jobs: Path) -> None:
     assert flowfn("answer", "t1", "yes", "jobs.py").out == "ann: yes\n"
 
 
+def test_what_to_do_next_can_be_pasted(flowfn: Any, jobs: Path) -> None:
+    """It names the database that was named, and quotes what a shell would take apart."""
+    ran = flowfn("run", "jobs.py:ask", "ann", "--thread", "it's one", "--db", "other.db")
+    (advice,) = (line for line in ran.err.splitlines() if line.startswith("flowfn: answer it: flowfn "))
+    words = shlex.split(advice.removeprefix("flowfn: answer it: flowfn "))
+    assert words == ["answer", "it's one", "ANSWER", "jobs.py:ask", "--db", "other.db"]
+    assert flowfn(*("yes" if word == "ANSWER" else word for word in words)).out == "ann: yes\n"
+
+
 def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
     """Section 3: the same call again goes on where it stopped; the error says so too."""
     ran = flowfn("run", "jobs.py:flaky", "there")
@@ -100,6 +127,24 @@ def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
     (thread,) = json.loads(flowfn("ls", "--json").out)
     assert thread["id"] == again["thread"]
     assert json.loads(flowfn("show", again["thread"], "--json").out)["report"]["reused"] == 1
+
+
+@pytest.mark.parametrize("code", ["0", "3", '"the disk is full"'])
+def test_a_workflow_that_exits_has_failed(flowfn: Any, jobs: Path, code: str) -> None:
+    """Whatever `sys.exit()` was called with: the exit code is the command's word on the run, and so is 1."""
+    ran = flowfn("run", "jobs.py:leaves", code, "--thread", "t1")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"flowfn: SystemExit: {json.loads(code)}" in ran.err
+    assert flowfn("resume", "t1", "jobs.py").code == 1
+
+
+def test_a_script_that_exits_when_it_is_imported(flowfn: Any, jobs: Path) -> None:
+    """It isn't taken for a command that went well: the error says what to put where."""
+    with (jobs / "jobs.py").open("a") as script:
+        script.write("sys.exit(0)\n")
+    ran = flowfn("run", "jobs.py:later", "4")
+    assert (ran.code, ran.out) == (2, "")
+    assert "called sys.exit(0) while it was imported: put what it does as a script under" in ran.err
 
 
 def test_arguments_that_do_not_fit(flowfn: Any, jobs: Path) -> None:
@@ -115,7 +160,7 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     """Of several, one has to be named; the error lists them."""
     ran = flowfn("run", "jobs.py", "1")
     assert ran.code == 2
-    assert "ask, flaky, forgets, later, scale: name one" in ran.err
+    assert "ask, flaky, forgets, later, leaves, scale, shows: name one" in ran.err
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'

@@ -11,7 +11,7 @@ from typing import Any
 import ormsgpack
 import pytest
 
-from checkpointers import EncryptedSaver, MemorySaver, SqliteSaver
+from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, SqliteSaver, export_thread
 from checkpointers.sqlite.channel_maps import ChannelMap
 from checkpointers.sqlite.checksums import checksum
 from checkpointers.sqlite.writes import bundles, writes_in
@@ -483,3 +483,19 @@ def test_keys_that_are_no_ring_are_refused_at_once() -> None:
     """A key by itself has no id, and would be met at the first commit."""
     with pytest.raises(InvalidInput, match="KeyRing"):
         EncryptedSaver("memory://", KeyRing.new_key())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "take",
+    [lambda plain: plain.copy_thread("one", "copy"), lambda plain: export_thread(plain, "one")],
+    ids=["copy", "export"],
+)
+def test_what_is_sealed_to_its_place_is_not_taken_elsewhere(
+    saver: EncryptedSaver, take: Callable[[CheckpointSaver], object]
+) -> None:
+    """Without keys nobody could ever open the copy, or the file: it is refused when it is made."""
+    with pytest.raises(DecryptionError, match="encrypted with key 'now'"):
+        take(saver.saver)
+    assert {row.id for row in saver.threads()} == {"one", "two"}
+    saver.copy_thread("one", "copy")
+    assert next(row.id for row in saver.threads()) == "copy"

@@ -118,11 +118,14 @@ def test_a_doubt_needs_a_decision(edited: Edited) -> None:
     assert "flowfn.uuid4()" in found.why
 
 
-def test_code_that_fails_needs_a_decision(edited: Edited) -> None:
-    """A run that would fail before it runs anything is told, with its error."""
+@pytest.mark.parametrize(
+    ("line", "error"), [("y = {}['gone']", "KeyError: 'gone'"), ("raise SystemExit(0)", "SystemExit: 0")]
+)
+def test_code_that_fails_needs_a_decision(edited: Edited, line: str, error: str) -> None:
+    """A run that would fail before it runs anything is told, with its error; so is one that would leave the process."""
     edited.record(TWO)
-    found = checkup(edited, TWO.replace('y = fetch("b").result()', "y = {}['gone']"))
-    assert (found.verdict, found.why) == ("decide", "it fails before it runs anything: KeyError: 'gone'")
+    found = checkup(edited, TWO.replace('y = fetch("b").result()', line))
+    assert (found.verdict, found.why) == ("decide", f"it fails before it runs anything: {error}")
 
 
 def test_a_workflow_that_is_gone_needs_a_decision(edited: Edited) -> None:
