@@ -150,7 +150,7 @@ class Housekeeping(ABC):
 
         Raises:
             InvalidInput: there is a thread of the other id.
-        DecryptionError: it is encrypted, and this saver has no keys.
+            DecryptionError: it is encrypted, and this saver has no keys.
         """
         row = self.thread(source_thread_id)
         if row is not None:

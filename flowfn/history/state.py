@@ -219,14 +219,14 @@ class _Reading:
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
         reached = self._with(at, [Batch(name, writes, path) for name, path, writes in done]) if ahead else at
         refused = reached is None
-        names = tuple(name for name, _, _ in found)
-        waiting = tuple(name for name, path, _ in found if refused or self.ledger.writes_at(path) is None)
+        following = names = tuple(name for name, _, _ in found)
+        if ahead:  # a superstep whose tasks have all ended is to be gone on with
+            waiting = [name for name, path, _ in found if refused or self.ledger.writes_at(path) is None]
+            following = tuple(waiting) or names
         at = reached or at
         return StateSnapshot(
             shown(program, view(program, at)),
-            waiting or names
-            if ahead
-            else names,  # a superstep whose tasks have all ended is to be gone on with
+            following,
             self._config(row.id),
             {**self.checkpoint.metadata},
             row.created_at,
