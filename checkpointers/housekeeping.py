@@ -27,7 +27,6 @@ from flowfn.ports import (
     Versioned,
     Writes,
 )
-from flowfn.serde.serde import refuse_sealed
 
 Item = CheckpointRow | Writes
 
@@ -218,6 +217,8 @@ def items_of(saver: Housekeeping, thread: str, deltas: bool) -> list[Item]:
     Raises:
         DecryptionError: they are encrypted, and the saver has no keys.
     """
+    from flowfn.serde.serde import refuse_sealed  # a saver is imported without what reads values
+
     items: list[Item] = []
     made: set[Place] = set()
     last: dict[str, CheckpointRow] = {}
