@@ -127,6 +127,8 @@ class Stateful:
     ) -> dict[str, Any]:
         """`update_state` several times over, each time with one or more updates that count as one superstep.
 
+        An update may be a plain tuple `(values, as_node, task_id)`.
+
         Raises:
             EmptyUpdate: there is no superstep, or one without updates.
         """
@@ -141,7 +143,7 @@ class Stateful:
         try:
             with with_configurable(where.configurable):
                 for updates in supersteps:
-                    named = apply_updates(setup, saver, where, updates)
+                    named = apply_updates(setup, saver, where, [StateUpdate(*one) for one in updates])
                     where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
         except Exception as error:
             raise setup.translated(error) from error.__cause__

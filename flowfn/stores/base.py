@@ -109,7 +109,8 @@ class BaseStore(ABC):
             namespace: non-empty labels without periods.
             key: names the value within its namespace.
             value: a dict.
-            index: the paths whose texts queries are compared with; None: the store's; False: none.
+            index: the paths whose texts queries are compared with; None: the store's; False: none, but that an
+                item which was indexed stays so while the texts at the store's paths are the same.
             ttl: minutes to live, or a `timedelta`; None: for ever; left out: the store's `default_ttl`.
 
         Raises:

@@ -85,7 +85,8 @@ class GetOp(NamedTuple):
 class PutOp(NamedTuple):
     """Keep a value under a key; a value of None deletes it.
 
-    `index`: None for the store's fields, False for none, or a list of paths to compare with queries.
+    `index`: None for the store's fields, a list of paths to compare with queries, or False: nothing is embedded, and
+    the vectors that are there stay if the texts at the store's fields do.
     `ttl`: minutes to live after the last put or refreshing read; None for ever.
     """
 

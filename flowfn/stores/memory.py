@@ -79,6 +79,10 @@ class _MemoryRows:
         kept = self._ordered(prefix, alive)
         return ranked(query, ((one.row.place, vector) for one in kept for vector in one.vectors))
 
+    def vectors(self, place: Place) -> Sequence[bytes]:
+        kept = self._namespaces.get(place[0], {}).get(place[1])
+        return () if kept is None else kept.vectors
+
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         return [
             namespace

@@ -167,6 +167,13 @@ class _PostgresRows:
         )
         return [read(from_text(text)) for (text,) in self._execute(sql, parameters)]
 
+    def vectors(self, place: Place) -> Sequence[bytes]:
+        sql = (
+            "SELECT vector.data FROM flowfn_store.vector JOIN flowfn_store.item ON item.id = vector.item"
+            " WHERE prefix = $1 AND key = $2"
+        )
+        return [bytes(data) for (data,) in self._execute(sql, _stored(place)).fetchall()]
+
     def put(self, row: Row, vectors: Sequence[bytes]) -> None:
         self.delete(row.place)
         text, data = (row.value, None) if isinstance(row.value, str) else (None, row.value)

@@ -47,6 +47,9 @@ class Rows(Protocol):
     ) -> Iterable[tuple[Place, float]]:
         """The rows that `scan` gives and that have vectors, with their scores, ranked by the rule of `ranking`."""
 
+    def vectors(self, place: Place) -> Sequence[bytes]:
+        """The vectors of the row at a place."""
+
     def namespaces(self, prefix: Namespace, alive: float | None) -> Iterable[Namespace]:
         """The namespaces that begin so and hold rows, in any order."""
 

@@ -146,6 +146,10 @@ class _SqliteRows:
         )
         return (read(text) for (text,) in self._execute(sql, parameters * 2))
 
+    def vectors(self, place: Place) -> Sequence[bytes]:
+        sql = "SELECT data FROM item_vector JOIN item ON item.id = item_vector.item WHERE prefix = ? AND key = ?"
+        return [data for (data,) in self._execute(sql, _stored(place)).fetchall()]
+
     def put(self, row: Row, vectors: Sequence[bytes]) -> None:
         self.delete(row.place)
         sql = f"INSERT INTO item ({_ROW}) VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -17,7 +17,7 @@ from flowfn.ports import Serializer
 from flowfn.stores.base import BaseStore
 from flowfn.stores.checking import checked_op
 from flowfn.stores.embedding import Embedded, Index
-from flowfn.stores.encoding import Encoded, encode
+from flowfn.stores.encoding import Encoded, decode, encode
 from flowfn.stores.items import (
     IndexConfig,
     Op,
@@ -114,7 +114,14 @@ class Store(BaseStore):
         if op.value is None:
             return None
         texts = [] if self._index is None else self._index.texts(op.value, op.index)
-        return _Kept(encode(dict(op.value), self._serde), texts, op.ttl)
+        unindexed = self._index.texts(op.value, None) if self._index is not None and op.index is False else []
+        return _Kept(encode(dict(op.value), self._serde), texts, op.ttl, unindexed)
+
+    def _says_the_same(self, kept: _Kept, old: Row | None) -> bool:
+        """Whether what isn't to be indexed leaves the texts as they were, of which there may be vectors."""
+        if self._index is None or old is None or not kept.unindexed:
+            return False
+        return self._index.texts(decode(old.value, self._serde), None) == kept.unindexed
 
     def _perform(self, batch: _Batch, embedded: Embedded) -> list[Result]:
         now = self._clock.now()
@@ -137,8 +144,10 @@ class Store(BaseStore):
             if kept is None:
                 rows.delete(place)
             else:
-                vectors = [embedded.texts[text] for text in kept.texts]
-                rows.put(_row(place, kept, rows.get(place, alive), now), vectors)
+                old = rows.get(place, alive)
+                made = [embedded.texts[text] for text in kept.texts]
+                vectors = rows.vectors(place) if self._says_the_same(kept, old) else made
+                rows.put(_row(place, kept, old, now), vectors)
         return results, reading.refreshed
 
     # -- time to live -----------------------------------------------------------------------------
@@ -177,6 +186,8 @@ class _Kept(NamedTuple):
     value: Encoded
     texts: list[str]
     ttl: float | None
+    unindexed: list[str]
+    """What would be compared with queries, had the put not said that nothing is."""
 
 
 class _Batch(NamedTuple):

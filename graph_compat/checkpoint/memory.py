@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 import checkpointers
-from flowfn.serde import Serde
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
+from graph_compat.checkpoint.serde.base import OwnSerde
 from graph_compat.left_out import left_out
 
 __all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "InMemorySaver", "MemorySaver"]
@@ -23,7 +23,7 @@ class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str
     def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
         if factory is not defaultdict:
             raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
-        super().__init__(serde=Serde(stays_here=True) if serde is None else serde)
+        super().__init__(serde=OwnSerde(stays_here=True) if serde is None else serde)
 
     async def __aenter__(self) -> InMemorySaver:
         return self

@@ -265,6 +265,7 @@ def test_likeness_ranks_alike() -> None:
             store.put(HERE, key, {"text": text})
         store.put(HERE, "own", {"memo": ["b", "ac"]}, index=["memo[*]"])
         store.put(HERE, "not", {"text": "aaa"}, index=False)
+        store.put(HERE, "ab", {"text": "aab", "seen": 1}, index=False)
         asked = [{}, {"limit": 2}, {"limit": 2, "offset": 1}, {"filter": {"text": "ccc"}}, {"offset": 3}]
         return [outcome(lambda more=more: store.search(("users",), query="a", **more)) for more in asked]
 
@@ -469,6 +470,7 @@ DIFFERENT: dict[str, tuple[Callable[[Any, Any], Any], list[str]]] = {
     "a tuple stays one": (lambda lib, store: _back(store, {"pair": (1, 2)}), SQLITE),
     "a time to live": (lambda lib, store: outcome(lambda: store.put(HERE, "k", {}, ttl=1)), MEMORY),
     "a negative page": (lambda lib, store: outcome(lambda: store.search(HERE, limit=-1)), BOTH),
+    "a vector of another text": (lambda lib, store: _likeness_to_an_old_text(lib), MEMORY),
     "a batch that is checked": (
         lambda lib, store: outcome(lambda: store.batch([lib.base.PutOp((), "k", {})])),
         BOTH,
@@ -488,6 +490,13 @@ def _created_is_kept(store: Any) -> bool:
     first = store.get(HERE, "k").created_at
     store.put(HERE, "k", {})
     return bool(store.get(HERE, "k").created_at == first)
+
+
+def _likeness_to_an_old_text(lib: Any) -> Any:
+    store = lib.memory.InMemoryStore(index={"dims": 3, "embed": letters, "fields": ["text"]})
+    store.put(HERE, "k", {"text": "aaa"})
+    store.put(HERE, "k", {"text": "ccc"}, index=False)
+    return [item.score for item in store.search(HERE, query="a")]
 
 
 def _zone(store: Any) -> Any:

@@ -50,6 +50,20 @@ class RankingContract(Contract):
             found = store.search(HERE, query="a")
             assert (keys(found), scores(found)) == (["part", "title"], [1.0, 0.707107])
 
+    def test_what_is_not_indexed_anew_keeps_its_vectors_with_its_text(self) -> None:
+        """`index=False` embeds nothing: an item is found as before where its text is the same, and only there."""
+        with self.store(index=index(embed=(model := Counting()))) as store:
+            for key in ("touched", "edited", "never"):
+                store.put(HERE, key, {"text": "a", "seen": 0}, None if key != "never" else False)
+            model.asked.clear()
+            store.put(HERE, "touched", {"text": "a", "seen": 1}, False)
+            store.put(HERE, "edited", {"text": "b", "seen": 1}, False)
+            store.put(HERE, "never", {"text": "a", "seen": 1}, False)
+            assert model.asked == []
+            found = store.search(HERE, query="a")
+            assert (keys(found), scores(found)) == (["touched", "never", "edited"], [1.0, None, None])
+            assert [item.value["seen"] for item in found] == [1, 1, 1]
+
     def test_a_put_says_what_is_compared(self) -> None:
         """A list of paths in place of the store's; False: nothing."""
         with self.store(index=index()) as store:

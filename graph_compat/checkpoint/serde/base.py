@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from flowfn.errors import CorruptDataError
 from flowfn.ports import Serializer
-from flowfn.serde import DEFAULT
+from flowfn.serde import DEFAULT, Serde
 from flowfn.serde.format import TAGGED
 
 _OPENING = bytes([TAGGED])
@@ -100,11 +100,29 @@ class TypedSerde:
         return self._serde.loads_typed((data[2:end].decode("utf-8", "replace"), data[end:]))
 
 
+class OwnSerde(Serde):
+    """flowfn's serializer, with the methods by which LangGraph's users call that of a saver."""
+
+    def dumps_typed(self, value: Any) -> tuple[str, bytes]:
+        """A tag, and the bytes of a value, which say everything."""
+        return "flowfn", self.dumps(value)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The value of a tag and bytes."""
+        return self.loads(data[1])
+
+
+OWN = OwnSerde()
+"""What savers have where nobody gave them a serializer."""
+
+
 def as_serializer(serde: SerializerProtocol | UntypedSerializerProtocol) -> Serializer:
     """A serializer of either kind, as a saver of flowfn takes it.
 
     One that has both kinds of methods is used with tags, since those are what LangGraph's users override.
     """
-    if isinstance(serde, TypedSerde):
+    if serde is DEFAULT:
+        return OWN
+    if isinstance(serde, TypedSerde | OwnSerde):
         return serde
     return TypedSerde(serde) if isinstance(serde, SerializerProtocol) else serde

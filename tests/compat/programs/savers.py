@@ -323,6 +323,23 @@ async def sqlite(t):
             await run(saver)
 
 
+async def serializers_of_savers(t):
+    """Who derives a saver from another one may keep values by its serializer."""
+
+    copies = []
+
+    class Copying(InMemorySaver):
+        def put(self, config, checkpoint, *more):
+            copies.append(self.serde.dumps_typed(checkpoint["channel_values"]))
+            return super().put(config, checkpoint, *more)
+
+    saver = Copying()
+    saver.put(config(), checkpoint("1", x=[1, {"k": None}]), metadata(0), {"x": "1"})
+    t.note("copies", [saver.serde.loads_typed(copy) for copy in copies])
+    with SqliteSaver.from_conn_string(":memory:") as saver:
+        t.note("value", saver.serde.loads_typed(saver.serde.dumps_typed({"k": [1, None]})))
+
+
 class Marking:
     """A serializer with tags that marks what it stores."""
 

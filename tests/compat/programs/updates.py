@@ -420,6 +420,13 @@ async def update_after_a_send(t):
     t.note("state", (await t.call(graph, "get_state", THREAD)).values)
 
 
+async def bulk_updates_that_are_tuples(t):
+    """An update may be a plain tuple."""
+    graph = chain(t, "a", "b")
+    await t.bulk(graph, THREAD, [[({"x": ["1"]}, "a", None)], [({"x": ["2"]}, "b", None)]])
+    await t.state(graph, THREAD)
+
+
 async def update_before_a_join_that_is_due(t):
     """An update in the name of a node that a join has waited for changes nothing of what is due."""
     builder = StateGraph(State)
