@@ -32,7 +32,9 @@ def kept(cache: Any, prefix: str = "") -> Iterator[Kept]:
         CacheError: the cache can't be read, or can't list what it keeps.
     """
     if not hasattr(cache, "keys"):
-        raise CacheError(f"{cache!r} can't list what it keeps")
+        raise CacheError(
+            f"{cache!r} can't list what it keeps. Give its class keys(prefix), as `flowfn.caching.MemoryCache` has"
+        )
     for key in cache.keys(prefix):
         if not is_source(key):
             yield from _entry(cache, key)

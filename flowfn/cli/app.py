@@ -25,7 +25,7 @@ from flowfn.cli.answering import Answer, addressed, asked_for, user
 from flowfn.cli.as_json import page
 from flowfn.cli.database import choose, find_thread, place, reading
 from flowfn.cli.diff import diff_page
-from flowfn.cli.failures import FAILED, report
+from flowfn.cli.failures import FAILED, Usage, report
 from flowfn.cli.options import Db, Json, Script, ThreadId
 from flowfn.cli.outcome import go_on
 from flowfn.cli.showing import now, thread_page
@@ -131,18 +131,14 @@ def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json
 @app.command("answer")
 def answer_thread(
     thread: ThreadId,
-    answer: Annotated[
-        str,
+    words: Annotated[
+        list[str],
         typer.Argument(
-            metavar="[ANSWER]", help="JSON, or text where it isn't JSON. Default: asked for in the terminal."
+            metavar="[ANSWER] APP.PY[:NAME]",
+            help="The answer, as JSON, or text where it isn't JSON; left out, it is asked for in the terminal. The "
+            "script that defines the workflow: imported, not run.",
         ),
     ],
-    script: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="APP.PY[:NAME]", help="The script that defines the workflow: imported, not run."
-        ),
-    ] = None,
     id: Annotated[str | None, typer.Option("--id", help="The id of the question, or how it begins.")] = None,
     key: Annotated[str | None, typer.Option("--key", help="The key of the question.")] = None,
     text: Annotated[
@@ -155,7 +151,10 @@ def answer_thread(
     as_json: Json = False,
 ) -> None:
     """Answer the open question of a thread, and go on with it."""
-    given, script = (None, answer) if script is None else (answer, script)
+    *answer, script = words
+    if len(answer) > 1:
+        raise Usage(f"one answer and one script follow the thread, and these are {len(words)}: {words}")
+    given = answer[0] if answer else None
     path = choose(db)
     with reading(path) as saver:
         row = find_thread(saver, thread)

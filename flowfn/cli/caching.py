@@ -16,7 +16,7 @@ from flowfn.caching.opening import VARIABLE, open_cache
 from flowfn.cli import program, typed
 from flowfn.cli.failures import Usage
 from flowfn.cli.options import Json
-from flowfn.cli.showing import duration
+from flowfn.cli.showing import ago
 from flowfn.cli.terminal import in_line, output, print_json, printable
 
 app = typer.Typer(help="Look at kept results, and forget them.", no_args_is_help=True, rich_markup_mode=None)
@@ -157,7 +157,7 @@ def _table(*names: str) -> Table:
 
 
 def _age(at: float | None) -> str:
-    return duration(time.time() - at) if at else ""
+    return ago(time.time() - at) if at else ""
 
 
 def _size(count: float) -> str:

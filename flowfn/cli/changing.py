@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flowfn.cli.database import choose, find_thread, with_keys, writing
+from flowfn.cli.database import choose, find_checkpoint, find_thread, with_keys, writing
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.terminal import in_line, output, print_json
 from flowfn.config import RunConfig
@@ -22,7 +22,9 @@ def fork(
         str | None,
         typer.Option(metavar="CALL", help="Where the run was before this call: its name, NAME#2, or its id."),
     ] = None,
-    checkpoint: Annotated[str | None, typer.Option(help="Copy this checkpoint. Default: the last.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Copy the checkpoint of this id, or how it begins. Default: the last.")
+    ] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="NEW", help="The new thread's id.")] = None,
     db: Db = None,
     as_json: Json = False,
@@ -32,7 +34,8 @@ def fork(
         saver = with_keys(opened)
         id = find_thread(saver, thread).id
         name = new_id() if to is None else to
-        copy_to(saver, RunConfig(id, checkpoint), name, before)
+        meant = None if checkpoint is None else find_checkpoint(saver, id, checkpoint)
+        copy_to(saver, RunConfig(id, meant), name, before)
         row = saver.thread(name)
     if as_json:
         print_json({"thread": name, "of": id, "status": None if row is None else status_of(row)})

@@ -152,3 +152,19 @@ def find_thread(saver: Saver, prefix: str) -> ThreadRow:
         raise Usage(f"no thread's id is, or begins with, {prefix!r}: `flowfn ls` lists them")
     listed = ", ".join(row.id for row in found[:5]) + (", …" if len(found) > 5 else "")
     raise Usage(f"{len(found)} threads begin with {prefix!r}: {listed}; write more of the id")
+
+
+def find_checkpoint(saver: Saver, thread: str, prefix: str, namespace: str = "") -> str:
+    """The checkpoint of this id, or the only one whose id begins so.
+
+    Raises:
+        Usage: there is none, or several.
+    """
+    assert isinstance(saver, CheckpointSaver)
+    meant = [id for where, id in saver.places(thread) if where == namespace and id.startswith(prefix)]
+    if prefix in meant:
+        return prefix
+    if len(meant) == 1:
+        return meant[0]
+    problem = f"{len(meant)} checkpoints begin with" if meant else "no checkpoint's id is, or begins with,"
+    raise Usage(f"thread {thread!r}: {problem} {prefix!r}: `flowfn history {thread}` lists them")

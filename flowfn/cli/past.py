@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from flowfn.cli.as_json import plain
-from flowfn.cli.database import choose, find_thread, reading
+from flowfn.cli.database import choose, find_checkpoint, find_thread, reading
 from flowfn.cli.failures import Usage
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import shown
@@ -33,9 +33,11 @@ def state(
     """Show what a thread holds at its last checkpoint, or at an earlier one."""
     with reading(choose(db)) as saver:
         id = find_thread(saver, thread).id
-        found = moment(saver, id, namespace) if checkpoint is None else None
-        if checkpoint is not None:
-            found = _picked(list(moments(saver, id, namespace)), checkpoint, id)
+        if checkpoint is None:
+            found = moment(saver, id, namespace)
+        else:
+            meant = find_checkpoint(saver, id, checkpoint, namespace)
+            found = next((each for each in moments(saver, id, namespace) if each.id == meant), None)
     if found is None:
         raise Usage(f"thread {id!r} has no checkpoint" + (f" in {namespace!r}" if namespace else ""))
     if as_json:
@@ -74,15 +76,6 @@ def history(
             changed,
         )
     output().print(table)
-
-
-def _picked(found: list[Moment], prefix: str, thread: str) -> Moment:
-    meant = [each for each in found if each.id.startswith(prefix)]
-    exact = [each for each in meant if each.id == prefix]
-    if len(exact or meant) == 1:
-        return (exact or meant)[0]
-    problem = f"{len(meant)} checkpoints begin with" if meant else "no checkpoint's id is, or begins with,"
-    raise Usage(f"thread {thread!r}: {problem} {prefix!r}: `flowfn history {thread}` lists them")
 
 
 def _line(each: Moment) -> str:

@@ -38,11 +38,7 @@ def find(target: str, recorded: str) -> AnyWorkflow:
         WorkflowFailed: the script raised while it was imported.
     """
     file, name = _split(target)
-    if not file.is_file():
-        raise Usage(
-            f"there is no file {str(file)!r}: pass the script that defines the workflow, such as app.py"
-        )
-    module = _imported(file.resolve(), recorded)
+    module = _imported(_found(file), recorded)
     return _named(module, name) if name else _recorded(module, recorded)
 
 
@@ -53,9 +49,7 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
         Usage: there is no such file.
         WorkflowFailed: it raised.
     """
-    if not script.is_file():
-        raise Usage(f"there is no file {str(script)!r}: pass the script that defines the workflows")
-    file = script.resolve()
+    file = _found(script)
     within = max(("", *recorded), key=lambda name: len(_module_name(file, name)[0]))
     found = vars(_imported(file, within)).values()
     return {each._self_setup.name: each._self_setup for each in found if isinstance(each, Workflow)}
@@ -109,11 +103,7 @@ def imported(script: Path) -> ModuleType:
         Usage: there is no such file.
         WorkflowFailed: it raised.
     """
-    if not script.is_file():
-        raise Usage(
-            f"there is no file {str(script)!r}: pass the script that defines the types, such as app.py"
-        )
-    return _imported(script.resolve(), "")
+    return _imported(_found(script), "")
 
 
 def find_task(target: str) -> AnyTask:
@@ -134,6 +124,12 @@ def find_task(target: str) -> AnyTask:
         tasks = ", ".join(sorted(name for name, each in vars(module).items() if isinstance(each, Task)))
         raise Usage(f"{name!r} is no task of {module.__file__}: it has {tasks or 'none'}")
     return found
+
+
+def _found(script: Path) -> Path:
+    if not script.is_file():
+        raise Usage(f"there is no file {str(script)!r}: pass the script of your program, such as app.py")
+    return script.resolve()
 
 
 def _split(target: str) -> tuple[Path, str]:

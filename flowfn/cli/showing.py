@@ -37,11 +37,11 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
 
 def age_of(row: ThreadRow, now: datetime) -> str:
     """How long ago the thread's run began, ended or stopped: `5s`, `3m`, `2h` or `9d`."""
-    return duration((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1))
+    return ago((now - datetime.fromisoformat(row.updated_at)) / timedelta(seconds=1))
 
 
-def duration(seconds: float) -> str:
-    """Seconds as people read them: `5s`, `3m`, `2h` or `9d`."""
+def ago(seconds: float) -> str:
+    """How long ago, in the largest unit that fits: `5s`, `3m`, `2h` or `9d`."""
     for unit, size in _UNITS:
         if seconds >= size:
             return f"{seconds // size:.0f}{unit}"

@@ -24,6 +24,8 @@ from flowfn.traceback import of_user_code
 
 _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle
+_FRAMES = 32
+"""Of a traceback, so many at each end are kept."""
 _TRACEBACK = "recorded_traceback"
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
@@ -119,12 +121,21 @@ def _attributes(error: BaseException, *, whole: bool) -> dict[str, Any]:
 
 
 def _traceback_text(error: BaseException) -> str:
+    """Its outermost and its innermost frames: each task that an error passes on its way up records what is below it,
+    and of tasks that call each other deeply that would be all of it each time."""
     entries = of_user_code(error)
     if entries is None:
         return ""
     import traceback
 
-    return "".join(traceback.format_tb(entries))
+    frames = [*traceback.walk_tb(entries)]
+    if len(frames) <= 2 * _FRAMES:
+        return "".join(traceback.format_tb(entries))
+    outer, inner = (
+        "".join(traceback.StackSummary.extract(some).format())
+        for some in (frames[:_FRAMES], frames[-_FRAMES:])
+    )
+    return f"{outer}  [{len(frames) - 2 * _FRAMES} frames are left out]\n{inner}"
 
 
 def is_exception(cls: type) -> bool:

@@ -75,3 +75,17 @@ def test_the_answer_typed_is_given(flowfn: Any, shop: Any, monkeypatch: pytest.M
     monkeypatch.setattr("sys.stdin", typed)
     ran = flowfn("answer", "asks-1", "app.py")
     assert (ran.code, ran.out.splitlines()[-1].rpartition(": ")[2]) == (0, "charged 6")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("app.py", "yes", "no"), "one answer and one script follow the thread, and these are 3"),
+        (("yes",), "there is no file 'yes': pass the script of your program"),
+        ((), "Missing argument '[ANSWER] APP.PY[:NAME]'"),
+    ],
+)
+def test_an_answer_that_names_no_script(flowfn: Any, shop: Any, words: tuple[str, ...], message: str) -> None:
+    """Exit code 2, and what is missing."""
+    ran = flowfn("answer", "asks-1", *words)
+    assert (ran.code, message in ran.err) == (2, True)

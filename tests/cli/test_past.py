@@ -62,6 +62,15 @@ def test_calls_are_counted(flowfn: Any, shop: Path) -> None:
     assert [each["calls"] for each in of(flowfn, "history", "asks-1", "--ns", "nowhere")] == []
 
 
+def test_a_fork_takes_a_checkpoint_as_state_does(flowfn: Any, talk: Path) -> None:
+    """By its id, or how that begins; where none does, it says where to look."""
+    _, _, older, *_ = (each["checkpoint"] for each in of(flowfn, "history", "t"))
+    assert flowfn("fork", "t", "--checkpoint", older[:-1], "--to", "short").code == 0
+    assert of(flowfn, "state", "short")["values"] == of(flowfn, "state", "t", "--checkpoint", older)["values"]
+    ran = flowfn("fork", "t", "--checkpoint", "zzz")
+    assert (ran.code, "`flowfn history t` lists them" in ran.err) == (2, True)
+
+
 def test_a_checkpoint_that_is_not_there(flowfn: Any, talk: Path) -> None:
     """Exit code 2, and where to look."""
     ran = flowfn("state", "t", "--checkpoint", "zzz")

@@ -159,6 +159,29 @@ def test_showing_a_restored_exception_never_fails() -> None:
     assert str(_again(raised)) == str(raised)
 
 
+def _to_and_fro(left: int) -> None:
+    if left == 0:
+        raise ValueError("at the bottom")
+    _fro_and_to(left - 1)
+
+
+def _fro_and_to(left: int) -> None:
+    _to_and_fro(left)
+
+
+def test_of_a_long_traceback_both_ends_are_kept() -> None:
+    """What a recursion that ran away records is bounded: where it came in, and where it ended."""
+    with pytest.raises(ValueError, match="at the bottom") as short:
+        _to_and_fro(20)
+    with pytest.raises(ValueError, match="at the bottom") as long:
+        _to_and_fro(400)
+    whole, ends = (_again(found.value).recorded_traceback for found in (short, long))
+    assert (whole.count("File "), ends.count("File ")) == (42, 64)
+    assert ends.splitlines()[1].strip() == "_to_and_fro(400)"
+    assert "  [738 frames are left out]" in ends.splitlines()
+    assert ends.splitlines()[-1].strip() == 'raise ValueError("at the bottom")'
+
+
 def test_an_exception_that_could_never_be_shown_comes_back_too() -> None:
     """A class whose `__str__` fails in any case is no reason not to record a failure."""
     broken = type("Broken", (Exception,), {"__module__": "elsewhere", "__str__": lambda self: 1 / 0})
