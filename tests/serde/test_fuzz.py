@@ -13,10 +13,10 @@ FOLDER = Path(__file__).parent / "fuzz"
 
 
 def test_a_short_run_breaks_no_rule() -> None:
-    """In a process of its own, whose imports and files are watched."""
+    """In a process of its own, whose imports and files are watched; a zone's package that it imports isn't compiled."""
     code = "import rules; print(rules.smoke(5_000))"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-B", "-c", code],
         env={"PYTHONPATH": ":".join([str(FOLDER), *sys.path])},
         capture_output=True,
         text=True,
