@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.cached_property import cached_property
@@ -259,6 +259,20 @@ class Definition:
 
         digest: str = fingerprint(self.author_function).digest[:16]
         return digest
+
+    @cached_property
+    def body(self) -> CodeType | None:
+        """The code of the function as its author wrote it, under all its wrappers."""
+        from flowfn.identity.lines import body_of
+
+        return body_of(self.author_function)
+
+    @cached_property
+    def lines(self) -> frozenset[bytes]:
+        """The lines of the project's code that it leads to, as `identity/lines.py` tells them."""
+        from flowfn.identity.lines import lines_of
+
+        return lines_of(self.author_function)
 
     @property
     def dependencies(self) -> Dependencies:

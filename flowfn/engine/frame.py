@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.ids import call_id
@@ -153,9 +154,9 @@ class Frame:
         """The answer to a question that its code asks; see `engine/interrupts.py`."""
         return ask(self, Question(value, key, kind, site, **more))
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, name: str, make: Callable[[], Any], caller: FrameType) -> Any:
         """A value that its code wants made once; see `engine/once.py`."""
-        return once(self, name, make)
+        return once(self, name, make, caller)
 
     def open_calls(self) -> tuple[Future[Any], ...]:
         """The calls that haven't been seen to end. Threads may take theirs out meanwhile, so a copy is looked at."""

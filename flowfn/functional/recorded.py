@@ -155,5 +155,5 @@ def _once(name: str, make: Callable[[], T]) -> T:
     frame = current_frame.get()
     if frame is None:
         return make()
-    value: T = frame.once(name, make)
+    value: T = frame.once(name, make, sys._getframe(2))
     return value

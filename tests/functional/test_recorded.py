@@ -36,6 +36,85 @@ def test_a_value_is_made_once(world: World, name: str) -> None:
     assert len(set(seen[0])) == 3
 
 
+def helped() -> Any:
+    """A project's own way to make one."""
+    return flowfn.uuid4()
+
+
+seen: list[Any] = []
+
+
+def asked(*values: Any) -> Any:
+    """Note the values, and wait."""
+    seen.append(values)
+    return interrupt("ok?")
+
+
+def original() -> Any:
+    first = flowfn.uuid4()
+    second = helped()
+    third = [flowfn.uuid4() for _ in range(2)]
+    return asked(first, second, third)
+
+
+def inserted() -> Any:
+    new = flowfn.uuid4()
+    first = flowfn.uuid4()
+    newer = helped()
+    second = helped()
+    newest = flowfn.uuid4() if new != newer else None
+    third = [flowfn.uuid4() for _ in range(2)]
+    assert newest not in third
+    return asked(first, second, third)
+
+
+def swapped() -> Any:
+    third = [flowfn.uuid4() for _ in range(2)]
+    second = helped()
+    first = flowfn.uuid4()
+    return asked(first, second, third)
+
+
+def renamed() -> Any:
+    earliest = flowfn.uuid4()
+    second = helped()
+    third = [flowfn.uuid4() for _ in range(2)]
+    return asked(earliest, second, third)
+
+
+def moved() -> Any:
+    def begin() -> Any:
+        first = flowfn.uuid4()
+        return first
+
+    return asked(begin(), helped(), [flowfn.uuid4() for _ in range(2)])
+
+
+@pytest.mark.parametrize("edited", [original, inserted, swapped, renamed, moved])
+def test_a_value_stays_with_its_place_whatever_is_edited_around_it(world: World, edited: Any) -> None:
+    """G9: made values are arguments of calls, and a call that got another one would run again."""
+    seen.clear()
+    world.invoke(world.entrypoint(name="wf")(original), thread_id="t")
+    world.resume(world.entrypoint(name="wf")(edited), "yes", "t")
+    before, after = seen
+    assert after == before
+
+
+def test_a_value_of_a_place_that_is_new_is_made_anew(world: World) -> None:
+    """G2: it is never the one that another place, which hasn't been reached, was given."""
+    made: list[UUID] = []
+
+    @world.entrypoint
+    async def wf() -> Any:
+        new = flowfn.uuid4() if made else None
+        made.append(flowfn.uuid4())
+        return [new, interrupt("ok?")]
+
+    world.invoke(wf, thread_id="t")
+    new, _ = world.resume(wf, "yes", "t")
+    assert (made[0] == made[1], new in made) == (True, False)
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_another_run_sees_another_value(world: World, name: str) -> None:
     """What is recorded belongs to one run."""
