@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
     "flowfn.plain": set(),
     "flowfn.published": set(),
+    "flowfn.script": {"flowfn.unicode"},
     "flowfn.unicode": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
@@ -48,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.published",
         "flowfn.rendering",
         "flowfn.report",
+        "flowfn.script",
         "flowfn.unicode",
     },
     "flowfn.doubt": set(),
@@ -61,7 +63,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.unicode"},
     "flowfn.serde": NOUNS
-    | {"flowfn.plain", "flowfn.ports", "flowfn.published", "flowfn.traceback", "flowfn.unicode"},
+    | {
+        "flowfn.plain",
+        "flowfn.ports",
+        "flowfn.published",
+        "flowfn.script",
+        "flowfn.traceback",
+        "flowfn.unicode",
+    },
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}

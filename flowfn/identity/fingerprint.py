@@ -8,7 +8,6 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, partialmethod
 from hashlib import sha256
@@ -20,6 +19,7 @@ from weakref import WeakKeyDictionary
 from flowfn.forking import let_go_by_fork
 from flowfn.identity.names import qualified_name
 from flowfn.identity.project import is_own, is_own_module
+from flowfn.script import namespace_of
 
 if TYPE_CHECKING:
     from flowfn.identity.source import Chain, Unit
@@ -286,7 +286,7 @@ class _Walk:
             for member in list(members.values()):
                 self.follow(member)
             return
-        module = vars(sys.modules[cls.__module__])
+        module = namespace_of(cls.__module__)
         for chain in unit.names:
             self.follow(_resolve(module.get(chain[0]), chain[1:]))
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+from flowfn.script import namespace_of
+
 __all__ = ["is_own", "is_own_module"]
 
 
@@ -27,7 +29,7 @@ def is_own(definition: Any) -> bool:
 
 def is_own_module(name: str) -> bool:
     """Whether the module of a name is the project's."""
-    file = getattr(sys.modules.get(name), "__file__", None)
+    file = namespace_of(name).get("__file__")
     if file:
         return _is_own_file(file)
     return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from flowfn.began import BEGAN
 from flowfn.identity.fstrings import FString
+from flowfn.script import namespace_of
 
 __all__ = ["Unit", "class_unit", "code_unit", "parse"]
 
@@ -53,7 +54,7 @@ def code_unit(code: CodeType, filename: str) -> Unit:
 
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
     """The unit of a class without the members that `skip` names; None where no source is found."""
-    filename: str = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    filename: str = namespace_of(cls.__module__).get("__file__") or ""
     index = _index(filename) if filename else None
     node = index.classes.get(cls.__qualname__) if index is not None else None
     if index is None or node is None or not index.has(cls, filename):

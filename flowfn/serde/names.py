@@ -7,17 +7,14 @@ runs, or in what `allow` registered. Who asks says which classes will do.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
 from flowfn.published import published
+from flowfn.script import MAIN, namespace_of, script_name
 
-_MAIN = ("__main__", "__mp_main__")
 _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
 """Classes of other libraries that need no registration: a basic value with methods, and nothing else.
 This one is what `message.text` is."""
@@ -42,44 +39,29 @@ def reference(cls: type) -> str:
     The running script's classes carry the script's own module name, so that running it and
     importing it agree.
     """
-    module = script() if cls.__module__ in _MAIN else cls.__module__
+    module = script() if cls.__module__ in MAIN else cls.__module__
     return ":".join(published(module, cls.__qualname__))
 
 
 def script() -> str:
     """The name by which others would import the running script; `__main__` where there is none."""
     away = receiver.get()
-    return _import_name(sys.modules.get("__main__")) if away is None else away.script
+    return script_name() if away is None else away.script
 
 
-@lru_cache(1)
-def _import_name(main: ModuleType | None) -> str:
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    file = getattr(main, "__file__", None)
-    if not file:
-        return "__main__"
-    return str(file).replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+def _candidates(module: str) -> list[Mapping[str, Any]]:
+    """Where a class of that module may be."""
+    if module == script():
+        return [namespace_of("__main__"), namespace_of(module)]
+    return [namespace_of(module)]
 
 
-def _candidates(module: str) -> list[Any]:
-    found = sys.modules.get(module)
-    if module in _MAIN or module == script():
-        return [sys.modules.get("__main__"), found]
-    return [found]
-
-
-def _namespace(holder: Any) -> Any:
-    if issubclass(type(holder), ModuleType):
-        return object.__getattribute__(holder, "__dict__")
-    return _namespace_of_class(holder) if isinstance(holder, type) else {}
-
-
-def _walk(module: Any, qualname: str) -> Any:
-    found = module
-    for part in qualname.split("."):
-        found = _namespace(found).get(part)
+def _walk(namespace: Mapping[str, Any], qualname: str) -> Any:
+    """What stands there under a dotted name; None if nothing does."""
+    first, *rest = qualname.split(".")
+    found = namespace.get(first)
+    for part in rest:
+        found = _namespace_of_class(found).get(part) if isinstance(found, type) else None
     return found
 
 
@@ -97,12 +79,12 @@ def lookup(name: str) -> type | None:
 def _agrees(cls: type, module: str, qualname: str) -> bool:
     if published(cls.__module__, cls.__qualname__) == (module, qualname):
         return True
-    return cls.__qualname__ == qualname and cls.__module__ in _MAIN and module in (*_MAIN, script())
+    return cls.__qualname__ == qualname and cls.__module__ in MAIN and module in (*MAIN, script())
 
 
 def _came_along(cls: type) -> bool:
     """Whether it is the class of a script that isn't here, and its receiver would find it."""
-    return receiver.get() is not None and cls.__module__ in _MAIN and "<locals>" not in cls.__qualname__
+    return receiver.get() is not None and cls.__module__ in MAIN and "<locals>" not in cls.__qualname__
 
 
 class Names:
