@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.lazy": set(),
     "flowfn.cached_property": set(),
     "flowfn.forking": set(),
+    "flowfn.ending": set(),
     "flowfn.event_loop": set(),
     "flowfn.began": set(),
     "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
@@ -242,8 +243,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
-    "flowfn.sqlite": {"flowfn.errors", "flowfn.forking"},
-    "flowfn.postgres": {"flowfn.errors", "flowfn.forking"},
+    "flowfn.sqlite": {"flowfn.ending", "flowfn.errors", "flowfn.forking"},
+    "flowfn.postgres": {"flowfn.ending", "flowfn.errors", "flowfn.forking"},
     "flowfn.stores": NOUNS
     | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.unicode"}
     | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
@@ -302,7 +303,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
-    | {"flowfn.doubt", "flowfn.policies", "flowfn.futures", "flowfn.caching"},
+    | {"flowfn.doubt", "flowfn.ending", "flowfn.policies", "flowfn.futures", "flowfn.caching"},
 }
 EXACT = {"flowfn"}
 """Rows, and permissions, that don't speak for what is below them."""

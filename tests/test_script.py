@@ -1,10 +1,10 @@
 """The script that runs has one name and its own classes, whoever runs it; a run goes on under any of them."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -54,25 +54,15 @@ RUNNERS = {
 
 @pytest.mark.parametrize("first", ["as a file", "a profiler"])
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_a_run_goes_on_whatever_runs_its_script(runner: str, first: str, tmp_path: Path) -> None:
+def test_a_run_goes_on_whatever_runs_its_script(
+    runner: str, first: str, run_python: Any, tmp_path: Path
+) -> None:
     """Section 4: what a killed script recorded goes to the same calls under a profiler, a tracer or a debugger."""
     (tmp_path / "app.py").write_text(SCRIPT)
-    subprocess.run([sys.executable, "-m", "compileall", "-q", "-b", "app.py"], cwd=tmp_path, check=True)
-    assert run(RUNNERS[first], tmp_path, DIES_AT="b").returncode == 9
-    resumed = run(RUNNERS[runner], tmp_path)
+    run_python("-m", "compileall", "-q", "-b", "app.py")
+    assert run_python(*RUNNERS[first], DIES_AT="b").returncode == 9
+    resumed = run_python(*RUNNERS[runner])
     assert [line for line in resumed.stderr.splitlines() if "fetched" in line] == ["fetched b"]
-
-
-def run(arguments: list[str], directory: Path, **more: str) -> "subprocess.CompletedProcess[str]":
-    paths = os.pathsep.join([str(directory), *sys.path])
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": paths, **more},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 @pytest.mark.parametrize(

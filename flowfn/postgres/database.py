@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -27,6 +26,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from flowfn.ending import close_with
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
 from flowfn.forking import each_after_fork
 from flowfn.postgres.errors import is_beaten, is_dropped, is_lost, typed
@@ -117,7 +117,7 @@ class Database:
                 )
             if self._connections is None:
                 self._connections = self._make()
-                self._finalizer = weakref.finalize(self, self._connections.close)
+                self._finalizer = close_with(self, self._connections.close)
             return self._connections
 
     def close(self) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
 from typing import TypeVar
 
+from flowfn.ending import close_with
 from flowfn.errors import FlowError, InvalidInput, SaverError
 from flowfn.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.connections import (
@@ -188,7 +188,7 @@ class Database:
             raise typed(error, self.path) from error
         except UnicodeDecodeError as error:  # SQLite quotes what it stumbles over, bytes of any kind
             raise damaged(error, self.path) from error
-        self._finalizer = weakref.finalize(self, _close_at_end, connections, self.lock, self._reading_lock)
+        self._finalizer = close_with(self, _close_at_end, connections, self.lock, self._reading_lock)
         return connections
 
     def _given_up(self) -> SaverError:
