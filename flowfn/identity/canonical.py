@@ -39,6 +39,9 @@ __all__ = ["Walk"]
 _MAX_DEPTH = 100
 """Levels. Deeper values, and those that hold themselves, count by type from there on."""
 
+_OFTEN = 16
+"""Ways on which a value is walked that has another form on each."""
+
 
 class Walk:
     """Gives the form of one value, and notes what the caller must know about it.
@@ -47,13 +50,16 @@ class Walk:
     volatile, as far as a glance tells. `size`: how many items the containers hold together.
     """
 
-    __slots__ = ("_active", "size", "suspect", "weak")
+    __slots__ = ("_active", "_cuts", "_met", "size", "suspect", "weak")
 
     def __init__(self) -> None:
         self.weak = ""
         self.suspect = False
         self.size = 0
         self._active: set[int] = set()
+        self._cuts = 0
+        """How often a form depended on the way to its value: that held itself, or was too deep."""
+        self._met: dict[int, _Met] = {}
 
     def walk(self, value: Any, step: Any) -> Any:
         """The form of a value; `step` leads to it from the value around it."""
@@ -63,12 +69,39 @@ class Walk:
             return form(self, value)
         active, identity = self._active, id(value)
         if identity in active or len(active) >= _MAX_DEPTH:
+            self._cuts += 1
             return self.by_type(value)
+        form = _COMPOUNDS.get(kind) or _resolve(kind)
         active.add(identity)
         try:
-            return (_COMPOUNDS.get(kind) or _resolve(kind))(self, value)
+            return self._in_graph(value, form) if self._cuts else form(self, value)
         finally:
             active.discard(identity)
+
+    def _in_graph(self, value: Any, form: Form) -> Any:
+        """The form of a value beside which some lead back to themselves, so that there may be many ways to it.
+
+        It is made once, if it is the same on every way. Else, as there are soon more ways than anybody can walk, the
+        value is told after some of them by how many were met before it.
+        """
+        met = self._met.get(id(value))
+        if met is None:
+            met = self._met[id(value)] = _Met(value, len(self._met))
+        elif met.form is not None:
+            self.size += met.size
+            return met.form
+        met.times += 1
+        if met.times > _OFTEN:
+            return tagged("again", qualified_name(type(value)), met.number)
+        before, size = self.circumstances(), self.size
+        made = form(self, value)
+        if self.circumstances() == before:
+            met.form, met.size = made, self.size - size
+        return made
+
+    def circumstances(self) -> int:
+        """Grows with what a form depends on, or tells of, besides its value."""
+        return self._cuts
 
     def of_keys(self) -> Walk:
         """A walk for the keys of a mapping that it has come to: nothing in them stands for another value."""
@@ -98,6 +131,20 @@ class Walk:
         """All that is known of a value without value semantics: a connection, a lock, a generator."""
         self.weak = name = qualified_name(type(value))
         return tagged("object", name)
+
+
+class _Met:
+    """A container or an object that a walk has come to; held, so that no other one gets its id meanwhile."""
+
+    __slots__ = ("form", "number", "size", "times", "value")
+
+    def __init__(self, value: Any, number: int) -> None:
+        self.value = value
+        self.number = number
+        self.times = 0
+        self.form: Any = None
+        """Its form, where that is the same on every way."""
+        self.size = 0
 
 
 # -- which form a class's instances have -----------------------------------------------------------
@@ -141,7 +188,13 @@ def _form_of(cls: type) -> Form:
             return form
     if wraps_a_function(cls):
         return wrapper_form
-    return reduced_form if cls.__eq__ is not object.__eq__ else Walk.by_type
+    return reduced_form if cls.__eq__ is not object.__eq__ and not _is_mock(cls) else Walk.by_type
+
+
+def _is_mock(cls: type) -> bool:
+    """Whether a class is of `unittest.mock`: its equality is that of objects, and its state the calls that it had."""
+    base = getattr(sys.modules.get("unittest.mock"), "NonCallableMock", None)
+    return base is not None and issubclass(cls, base)
 
 
 def _form_of_array(cls: type) -> Form | None:

@@ -137,6 +137,9 @@ class _MaskedWalk(Walk):
     def mapping(self, value: Mapping[str, Any]) -> dict[str, Any]:
         return {key: self.walk(value[key], key) for key in sorted(value)}
 
+    def circumstances(self) -> int:
+        return super().circumstances() + len(self.leaves)
+
     def text(self, value: str) -> Any:
         parts = in_text(without_addresses(value), self._window)
         if all(part.kind is None for part in parts):

@@ -27,6 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 from zoneinfo import ZoneInfo
 
 import ormsgpack
@@ -545,6 +546,47 @@ class TestExact:
         for _ in range(5_000):
             value = [value]
         assert of(value).weak
+
+    def test_a_graph_is_walked_in_as_many_steps_as_it_is_large(self) -> None:
+        """Among nodes that lead back to each other there are more ways than anybody can walk."""
+        seen: list[int] = []
+
+        class Node:
+            def __init__(self, number: int) -> None:
+                self.number, self.others = number, list[Node]()
+
+            def __eq__(self, other: object) -> bool:
+                return self is other
+
+            def __reduce_ex__(self, protocol: Any) -> Any:
+                seen.append(self.number)
+                return Node, (self.number,), self.others
+
+        def graph(last: int) -> Node:
+            nodes = [*map(Node, range(29)), Node(last)]
+            for node in nodes:
+                node.others = [other for other in nodes if other is not node]
+            return nodes[0]
+
+        found = of(graph(29))
+        assert len(seen) <= 30 * 20
+        assert found.weak
+        assert found.exact == of(graph(29)).exact
+        assert found.exact != of(graph(30)).exact
+
+    def test_whether_equal_parts_are_one_object_does_not_count(self) -> None:
+        """Nor beside a value that holds itself, where an object is walked once."""
+        cycle: list[Any] = []
+        cycle.append(cycle)
+        part = [Point(1, ["a"])]
+        assert of([cycle, *[part] * 20]).exact == of([cycle, *(copy.deepcopy(part) for _ in range(20))]).exact
+
+    def test_a_mock_counts_by_its_type(self) -> None:
+        """Its equality is that of objects, and its state the calls that a test has made of it."""
+        fresh, used = MagicMock(), MagicMock()
+        used.fetch("a").json()
+        assert of(used).weak == "unittest.mock.MagicMock"
+        assert of(used).exact == of(fresh).exact
 
     @pytest.mark.parametrize(
         ("value", "exact"),
