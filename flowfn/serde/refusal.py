@@ -49,6 +49,9 @@ _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
+_MOCKS = "unittest.mock"
+
+
 def name_of(cls: type) -> str:
     """The name of a class as an author would write it."""
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
@@ -71,6 +74,8 @@ def remedy(cls: type) -> str:
         "contextvars",
     ):
         return "it belongs to this process. Make it inside the task that needs it"
+    if cls.__module__ == _MOCKS:
+        return "a mock is no data. Set return_value= to what the real one returns"
     if module == "pandas":
         return (
             "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
@@ -99,7 +104,8 @@ def unfindable(cls: type) -> str:
 def locate(value: Any, storable: Callable[[Any], bool]) -> tuple[str, Any]:
     """The path to the innermost part that cannot be stored, and that part."""
     path = ""
-    while not isinstance(value, Future):  # who forgot to wait for one needn't know what it is made of
+    # Who forgot to wait for a future, or to say what a mock returns, needn't know what it is made of.
+    while not isinstance(value, Future) and type(value).__module__ != _MOCKS:
         found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
         if found is None:
             break

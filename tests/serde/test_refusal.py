@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from enum import Enum
 from functools import partial
 from typing import Annotated, Any, Literal, NewType, Optional, Protocol, TextIO, TypedDict, TypeVar, Union
+from unittest.mock import MagicMock
 
 import pydantic
 import pytest
@@ -77,6 +78,7 @@ def _refused(value: Any) -> SerializationError:
         (Holder(thing=[Bare()]), ".thing[0]"),
         (defaultdict(list, {"a": Bare()}), '["a"]'),
         ([b"x", (memoryview(b"x"),)], "[1][0]"),
+        ({"rows": MagicMock()}, '["rows"]'),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -107,6 +109,7 @@ def test_private_state_of_a_model_is_named_too() -> None:
         (threading.Event(), "Make it inside the task"),
         (socket.socket, "Store its name"),
         (memoryview(b"x"), r"Store bytes\(view\)"),
+        (MagicMock(), "Set return_value= to what the real one returns"),
         (Bare(), r"dataclass or a pydantic model, or register it: flowfn\.serde\.allow\(Bare\)"),
         (defaultdict(lambda: 1), "Use a builtin type such as list"),
         (datetime(2024, 1, 1, tzinfo=Foreign()), "Use zoneinfo.ZoneInfo"),
