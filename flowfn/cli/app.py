@@ -76,7 +76,7 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     if as_json:
         print_json(page(found))
     else:
-        output().print(thread_page(found))
+        output().print(thread_page(found), crop=False)
 
 
 app.command("tail")(tailing.command)

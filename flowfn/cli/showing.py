@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
@@ -25,9 +25,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) -> RenderableType:
     """A line for each thread."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("THREAD", "WORKFLOW", "STATUS", "AGE", "QUESTIONS"):
-        table.add_column(name, overflow="fold", justify="right" if name in ("AGE", "QUESTIONS") else "left")
+    table = Table("THREAD", "WORKFLOW", "STATUS", "AGE", "QUESTIONS", right=("AGE", "QUESTIONS"))
     for row, questions in threads:
         count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
         age = age_of(row, now)
