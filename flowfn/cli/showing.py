@@ -94,8 +94,13 @@ def thread_head(row: ThreadRow) -> Text:
 def _report_lines(report: Report) -> list[Text]:
     if not report:
         return []
-    head = f"{len(report.differences)} differences, {report.counts}"
+    head = f"{counted(len(report.differences), 'difference')}, {report.counts}"
     return [_labelled("report", head, "magenta"), *(_text(f"  {difference}") for difference in report)]
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 thread`, `2 threads`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _labelled(label: str, text: str, style: str) -> Text:
