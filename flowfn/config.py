@@ -165,11 +165,13 @@ def checked_thread_id(value: Any) -> str:
     """The id that a thread is named by.
 
     Raises:
-        InvalidInput: it is empty, or no text.
+        InvalidInput: it is None or empty, or no text.
     """
-    text = str(value)
+    text = "" if value is None else str(value)
     if not text:
-        raise InvalidInput("thread_id is empty: name the thread, or leave thread_id out for a new one")
+        raise InvalidInput(
+            f"thread_id={value!r} names none: name the thread, or leave thread_id out for a new one"
+        )
     if not is_unicode(text):
         raise InvalidInput(
             f"thread_id={text!r} has a lone surrogate, which no database keeps: was it decoded with "

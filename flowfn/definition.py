@@ -316,6 +316,8 @@ def define(function: Callable[..., Any], *, name: str | None = None, **options: 
     """
     if not callable(function):
         raise TypeError(f"expected a function, got {function!r}: write @task above a def, or task(function)")
+    if not isinstance(name, str | None):
+        raise TypeError(f"name={name!r} is no text: write name={str(name)!r}")
     target = _innermost(function)
     qualified = name or qualified_name(target if hasattr(target, "__qualname__") else type(target))
     made_with = captured(target, INJECTED)
@@ -343,7 +345,7 @@ def check_options(definition: Definition) -> None:
     check_option("on_code_change", definition.on_code_change, OnCodeChange)
     check_option("on_divergence", definition.on_divergence, OnDivergence)
     if not callable(definition.in_doubt):
-        check_option("in_doubt", definition.in_doubt, Settled)
+        check_option("in_doubt", definition.in_doubt, Settled, ", or a function that verifies the call")
     if definition.verifies_async and not definition.is_async:
         raise TypeError(
             f"in_doubt={definition.in_doubt!r} is async, and task {definition.name!r} isn't: make both a plain def"

@@ -8,8 +8,8 @@ from typing import Any
 from flowfn.errors import InvalidInput
 
 
-def check_option(name: str, value: Any, words: Any) -> None:
-    """Refuse a word that an option doesn't have; None leaves the option as it is.
+def check_option(name: str, value: Any, words: Any, beside: str = "") -> None:
+    """Refuse a word that an option doesn't have; None leaves the option as it is. `beside`: what else it may be.
 
     Raises:
         InvalidInput: lists the words that it has.
@@ -19,4 +19,4 @@ def check_option(name: str, value: Any, words: Any) -> None:
     known = typing.get_args(words)
     if value not in known:
         listed = ", ".join(repr(word) for word in known)
-        raise InvalidInput(f"{name}={value!r} is unknown: write one of {listed}")
+        raise InvalidInput(f"{name}={value!r} is unknown: write one of {listed}{beside}")

@@ -103,6 +103,8 @@ def _fields(value: Any) -> dict[str, Any] | None:
 
 def printable(text: str) -> str:
     """The text with control characters spelled out: a record can't steer the terminal that shows it."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 

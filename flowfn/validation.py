@@ -78,24 +78,45 @@ def _new_adapter(kind: Any) -> Any:
 
 
 def arguments(
-    bound: Mapping[str, Any], hints: Mapping[str, Any], variadic: Mapping[str, str]
+    owner: str, bound: Mapping[str, Any], hints: Mapping[str, Any], variadic: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Bound arguments, each as its annotation; `variadic` marks `*args` ("*") and `**kwargs` ("**").
+    """Bound arguments of `owner`, each as its annotation; `variadic` marks `*args` ("*") and `**kwargs` ("**").
 
     Raises:
-        ValidationError: one does not fit.
+        ValidationError: one does not fit; it names the owner and the argument.
     """
     result = dict(bound)
     for name, kind in hints.items():
         if name not in result:
             continue
+        given = result[name]
         if variadic.get(name) == "*":
-            result[name] = tuple(validate(item, kind) for item in result[name])
+            result[name] = tuple(
+                _argument(owner, f"{name}[{at}]", item, kind) for at, item in enumerate(given)
+            )
         elif variadic.get(name) == "**":
-            result[name] = {key: validate(item, kind) for key, item in result[name].items()}
+            result[name] = {key: _argument(owner, key, item, kind) for key, item in given.items()}
         else:
-            result[name] = validate(result[name], kind)
+            result[name] = _argument(owner, name, given, kind)
     return result
+
+
+def _argument(owner: str, name: str, value: Any, kind: Any) -> Any:
+    try:
+        return validate(value, kind)
+    except ValueError:  # it says of which type the value isn't, and not whose
+        return _form(owner, name, kind).validate_python({name: value})[name]
+
+
+def _form(owner: str, name: str, kind: Any) -> Any:
+    """A validator of a mapping that has one argument."""
+    from pydantic import ConfigDict, TypeAdapter
+    from typing_extensions import TypedDict  # pydantic brings it, and takes no other before Python 3.12
+
+    make: Any = TypedDict
+    form = make(owner, {name: kind})
+    form.__pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
+    return TypeAdapter(form)
 
 
 def json_schema(kind: Any) -> dict[str, Any] | None:

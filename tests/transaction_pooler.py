@@ -57,6 +57,7 @@ class _Pool:
         self._open = partial(_Session, path, database)
         self._idle = deque(self._open() for _ in range(sessions))
         self._free = threading.Condition()
+        self._closed = False
         self.greeting = self._idle[0].greeting
 
     def take(self) -> _Session:
@@ -66,16 +67,21 @@ class _Pool:
 
     def give_back(self, session: _Session, whole: bool) -> None:
         """A session whose client left it in the middle of a transaction is replaced."""
-        if not whole:
-            session.socket.close()
-            session = self._open()
         with self._free:
-            self._idle.append(session)
+            if whole and not self._closed:
+                self._idle.append(session)
+            else:
+                session.socket.close()
+                if not self._closed:
+                    self._idle.append(self._open())
             self._free.notify()
 
     def close(self) -> None:
-        for session in self._idle:
-            session.socket.close()
+        """Close the sessions; one that is lent is closed as it comes back."""
+        with self._free:
+            self._closed = True
+            for session in self._idle:
+                session.socket.close()
 
 
 def _accept(listener: socket.socket, pool: _Pool) -> None:

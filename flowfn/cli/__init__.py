@@ -6,7 +6,7 @@
   `outcome`, `failures`.
 - Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `answering`, by the forms of
   `asking`. Changing: `changing`, `housekeeping`, `importing`. Besides: `caching`, `doctor`, `demo`, `version`.
-- What is printed: `showing` for people, `as_json` for programs, on the streams of `terminal`.
+- What is printed: `showing` for people, in a `table` or not, `as_json` for programs, on the streams of `terminal`.
 """
 
 from __future__ import annotations

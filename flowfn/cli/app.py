@@ -28,7 +28,7 @@ from flowfn.cli.diff import diff_page
 from flowfn.cli.failures import FAILED, Usage, report
 from flowfn.cli.options import Db, Json, Script, ThreadId
 from flowfn.cli.outcome import go_on
-from flowfn.cli.showing import now, thread_page
+from flowfn.cli.showing import counted, now, thread_page
 from flowfn.cli.terminal import errors, in_line, logged, output, print_json
 from flowfn.history.reading import open_questions, view
 from flowfn.values import Command
@@ -76,7 +76,7 @@ def show_thread(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
     if as_json:
         print_json(page(found))
     else:
-        output().print(thread_page(found))
+        output().print(thread_page(found), crop=False)
 
 
 app.command("tail")(tailing.command)
@@ -195,9 +195,8 @@ def collect_garbage(
         print_json({**asdict(done), "dry_run": dry})
         return
     would = "would go" if dry else "gone"
-    output().print(
-        f"{done.threads} threads and {done.checkpoints} checkpoints of others {would}; {done.busy} in use"
-    )
+    threads, checkpoints = counted(done.threads, "thread"), counted(done.checkpoints, "checkpoint")
+    output().print(f"{threads} and {checkpoints} of others {would}; {done.busy} in use")
 
 
 @app.command("export")

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from flowfn.caching.listing import Kept, kept
 from flowfn.caching.opening import VARIABLE, open_cache
@@ -17,6 +15,7 @@ from flowfn.cli import program, typed
 from flowfn.cli.failures import Usage
 from flowfn.cli.options import Json
 from flowfn.cli.showing import ago
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, output, print_json, printable
 
 app = typer.Typer(help="Look at kept results, and forget them.", no_args_is_help=True, rich_markup_mode=None)
@@ -25,6 +24,7 @@ Place = Annotated[
     str,
     typer.Option("--cache", envvar=VARIABLE, help="The folder or the URL of the cache.", show_default=False),
 ]
+_SUMMED = ("TASK", "RESULTS", "SIZE", "OLDEST", "NEWEST", "UNREADABLE")
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -39,9 +39,9 @@ def list_results(
     if as_json:
         print_json([_data(entry) for entry in found])
         return
-    table = _table("KEY", "AGE", "SIZE", "ARGUMENTS")
+    table = Table("KEY", "AGE", "SIZE", "ARGUMENTS", right=("AGE", "SIZE"))
     for entry in found:
-        table.add_row(Text(in_line(entry.key)), _age(entry.at), _size(entry.size), Text(_described(entry)))
+        table.add_row(in_line(entry.key), _age(entry.at), _size(entry.size), _described(entry))
     output().print(table)
 
 
@@ -55,11 +55,11 @@ def count_results(cache: Place = "", as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = _table("TASK", "RESULTS", "SIZE", "OLDEST", "NEWEST", "UNREADABLE")
+    table = Table(*_SUMMED, right=_SUMMED[1:])
     for row in rows:
         ages = [_age(row[name]) for name in ("oldest", "newest")]
         counts = [str(row["results"]), _size(row["bytes"]), *ages, str(row["unreadable"] or "")]
-        table.add_row(Text(in_line(row["task"])), *counts)
+        table.add_row(in_line(row["task"]), *counts)
     output().print(table)
 
 
@@ -146,14 +146,6 @@ def _data(entry: Kept) -> dict[str, Any]:
 def _described(entry: Kept) -> str:
     parts: Iterator[str] = (f"{name}={text}" for name, (text, _) in entry.made.arguments.items())
     return in_line(entry.problem or ", ".join(parts))
-
-
-def _table(*names: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        left = name in ("KEY", "TASK", "ARGUMENTS")
-        table.add_column(name, overflow="fold", justify="left" if left else "right")
-    return table
 
 
 def _age(at: float | None) -> str:

@@ -7,9 +7,9 @@ probably caused it comes last, with its evidence.
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView
 from flowfn.report import CallSummary, Difference, Edit, Report
@@ -32,9 +32,7 @@ def diff_page(view: ThreadView) -> RenderableType:
 
 
 def _table(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "RECORDED", "THIS RUN", "WHY"):
-        table.add_column(name, overflow="fold")
+    table = Table("", "RECORDED", "THIS RUN", "WHY")
     for each in report:
         kind = Text(in_line(each.kind), style=_STYLES.get(each.kind, "magenta"))
         table.add_row(kind, _call(each.recorded), _call(each.current), _why(each))

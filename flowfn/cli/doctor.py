@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from checkpointers import EncryptedSaver
 from flowfn.cli import program
 from flowfn.cli.database import Place, reading
 from flowfn.cli.diff import code_lines
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line
 from flowfn.doctor import Checkup, examine
 from flowfn.ports import Saver
@@ -42,9 +42,7 @@ def checkup_page(found: Sequence[Checkup]) -> RenderableType:
     """A line for all runs that fare alike, those that need a decision first; then the code that was edited."""
     if not found:
         return Text("no open runs")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "RUNS", "WORKFLOW", "WHY", "SUCH AS"):
-        table.add_column(name, overflow="fold", justify="right" if name == "RUNS" else "left")
+    table = Table("", "RUNS", "WORKFLOW", "WHY", "SUCH AS", right=("RUNS",))
     alike: dict[tuple[str, str, str], list[str]] = {}
     for each in sorted(found, key=lambda each: _ORDER.index(each.verdict)):
         alike.setdefault((each.verdict, each.workflow, each.why), []).append(each.thread)

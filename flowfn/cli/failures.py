@@ -52,6 +52,7 @@ def _sentence(error: BaseException) -> str:
     text = " ".join(said.split())
     if isinstance(error, FlowError):
         return text
-    steps = formatting.extract_tb(error.__traceback__)
+    # That of code that can't be read is in what it says; where the reading was called from says nothing.
+    steps = [] if isinstance(error, SyntaxError) else formatting.extract_tb(error.__traceback__)
     place = f" (at {os.path.basename(steps[-1].filename)}:{steps[-1].lineno})" if steps else ""
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

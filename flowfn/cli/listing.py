@@ -63,7 +63,7 @@ def command(
     elif as_json:
         print_json([listed(row, questions) for row, questions in look()])
     else:
-        output().print(thread_table(look(), now()))
+        output().print(thread_table(look(), now()), crop=False)
 
 
 def _with_questions(

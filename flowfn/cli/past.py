@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from flowfn.cli.as_json import plain
 from flowfn.cli.database import choose, find_checkpoint, find_thread, reading
 from flowfn.cli.failures import Usage
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import shown
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, output, print_json, printable
 from flowfn.history.moments import Moment, moment, moments
 
@@ -61,9 +61,7 @@ def history(
     if as_json:
         print_json([_as_json(each) for each in found])
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("CHECKPOINT", "STEP", "MADE BY", "AT", "CALLS", "CHANGED"):
-        table.add_column(name, overflow="fold", justify="right" if name in ("STEP", "CALLS") else "left")
+    table = Table("CHECKPOINT", "STEP", "MADE BY", "AT", "CALLS", "CHANGED", right=("STEP", "CALLS"))
     for each in found:
         changed = in_line(", ".join(each.changed))
         at = each.created_at[:19].replace("T", " ")

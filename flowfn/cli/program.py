@@ -59,7 +59,7 @@ def only(target: str) -> AnyWorkflow:
     """The workflow of `app.py:name`, or the only one of `app.py`.
 
     Raises:
-        Usage: there is no such file, no such workflow in it, or several.
+        Usage: there is no such file, no such workflow in it, none at all, or several.
         WorkflowFailed: the script raised while it was imported.
     """
     file, name = _split(target)
@@ -69,6 +69,10 @@ def only(target: str) -> AnyWorkflow:
     found = {id(workflow): workflow for workflow in _workflows(module).values()}
     if len(found) == 1:
         return next(iter(found.values()))
+    if not found:
+        raise Usage(
+            f"{file} has no workflow at its top level: a function under @entrypoint, or a compiled graph"
+        )
     raise Usage(f"{file} has the workflows {_listed(module)}: name one, as {file}:NAME")
 
 

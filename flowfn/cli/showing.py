@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView, Unreadable, describe, status_of
 from flowfn.ports import ThreadRow
@@ -25,9 +25,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) -> RenderableType:
     """A line for each thread."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("THREAD", "WORKFLOW", "STATUS", "AGE", "QUESTIONS"):
-        table.add_column(name, overflow="fold", justify="right" if name in ("AGE", "QUESTIONS") else "left")
+    table = Table("THREAD", "WORKFLOW", "STATUS", "AGE", "QUESTIONS", right=("AGE", "QUESTIONS"))
     for row, questions in threads:
         count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
         age = age_of(row, now)
@@ -96,8 +94,13 @@ def thread_head(row: ThreadRow) -> Text:
 def _report_lines(report: Report) -> list[Text]:
     if not report:
         return []
-    head = f"{len(report.differences)} differences, {report.counts}"
+    head = f"{counted(len(report.differences), 'difference')}, {report.counts}"
     return [_labelled("report", head, "magenta"), *(_text(f"  {difference}") for difference in report)]
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 thread`, `2 threads`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _labelled(label: str, text: str, style: str) -> Text:

@@ -29,8 +29,9 @@ class _SpellingOut(Console):
     before, and what comes as it is may be longer than its column."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else printable(text), style, control)
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control or text.isprintable() else Segment(printable(text), style)
 
 
 def output() -> Console:

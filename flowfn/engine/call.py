@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from flowfn.values import Interrupt, Write
 
 
+_PASSED = "During task with name "
+_LEFT_OUT = "[the tasks between these are left out]"
+_NOTES = 16
+"""Of the notes that say which tasks an error passed, so many at each end are kept: each records all that are on it, and
+of tasks that call each other deeply that would be all of them each time."""
+
+
 class Failure(NamedTuple):
     """What a task that handles an error is given: which node failed, on what input, and how."""
 
@@ -126,7 +133,8 @@ class Call:
     def blame(self, error: Exception) -> None:
         """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
         with suppress(Exception):
-            error.add_note(f"During task with name '{self.definition.name}' and id '{self.id}'")
+            error.add_note(f"{_PASSED}'{self.definition.name}' and id '{self.id}'")
+            _leave_out(error.__notes__)
 
     @property
     def leaves(self) -> bool:
@@ -227,3 +235,14 @@ class NodeCall(Call):
         """The namespace of the run nested in it that has ended with it, and is recorded with it."""
         self.value: Any = None
         """Where it was its superstep's only one and has ended: what its function returned."""
+
+
+def _leave_out(notes: list[str]) -> None:
+    """Of more tasks than are kept, drop the innermost one of the outer ones."""
+    passed = [at for at, note in enumerate(notes) if note.startswith(_PASSED)]
+    if len(passed) <= 2 * _NOTES:
+        return
+    if _LEFT_OUT in notes:
+        del notes[passed[_NOTES]]
+    else:
+        notes[passed[_NOTES]] = _LEFT_OUT

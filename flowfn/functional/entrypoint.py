@@ -287,6 +287,9 @@ if TYPE_CHECKING:
         def __call__(self, function: Any, /) -> Any: ...
 
 
+_EntrypointFactory.__call__.__qualname__ = "entrypoint"
+"""How Python's own errors about its arguments name it."""
+
 entrypoint = _EntrypointFactory()
 
 __all__ = ["Entrypoint", "entrypoint", "final"]

@@ -118,7 +118,12 @@ def sleep(seconds: float) -> Any:
     """Wait; inside a run the time of waking is recorded, so that a resumed run waits for the rest only.
 
     In a coroutine write `await sleep(seconds)`; elsewhere `sleep(seconds)` blocks.
+
+    Raises:
+        TypeError: `seconds` is no number. Nothing is recorded.
     """
+    if not hasattr(seconds, "__float__"):
+        raise TypeError(f"sleep() takes seconds, not {seconds!r}; write sleep(30)")
     until = _once("flowfn.sleep", lambda: _clock() + seconds)
     frame = current_frame.get()
     if frame is not None and frame.run.root.rehearsal is not None and until > frame.run.host.now():

@@ -114,7 +114,7 @@ class Shape:
             return bound
         from flowfn.validation import arguments
 
-        return arguments(bound, self.hints, self.variadic)
+        return arguments(self.definition.name, bound, self.hints, self.variadic)
 
     @cached_property
     def _given_before(self) -> str:

@@ -74,7 +74,8 @@ def _meant(found: list[tuple[Loaded, Record]], call: str, thread: str) -> tuple[
     if not meant:
         names = ", ".join(dict.fromkeys(record.info.name for _, record in found if record.info))
         raise UnknownCall(
-            f"the last run of thread {thread!r} made no call {call!r} of its own: it called {names or 'nothing'}"
+            f"the last run of thread {thread!r} made no call {call!r} of its own: it called {names or 'nothing'}."
+            " Before a node of a graph, fork from a checkpoint of the thread's history"
         )
     listed = "; ".join(f"{call}#{place}: {record.info}" for place, (_, record) in enumerate(meant[:5], 1))
     more = "; …" if len(meant) > 5 else ""

@@ -29,7 +29,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from flowfn.ending import close_with
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
 from flowfn.forking import each_after_fork
-from flowfn.postgres.errors import is_beaten, is_dropped, is_lost, typed
+from flowfn.postgres.errors import is_beaten, is_lost, is_there, typed
 from flowfn.postgres.schema import Connection, Schema
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Database:
             try:
                 self._opened().committing()
             except psycopg.Error as error:
-                if not is_dropped(error):  # nobody answers, and who has just named the server is told at once
+                if not is_there(error):  # nobody answers, and who has just named the server is told at once
                     raise typed(error, self.name) from error
                 self.commit(lambda connection: None)
         _crosses_forks(self)

@@ -5,6 +5,8 @@ Rule: one fresh exception per caller, with the database and the remedy in it; th
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 
 from flowfn.errors import (
@@ -51,6 +53,11 @@ _KNOWN: dict[str, Remedy] = {
     "42P01": _DAMAGED,
     "42703": _DAMAGED,
     "3F000": _DAMAGED,
+    "53300": (
+        DatabaseUnreachable,
+        "Let others close some of theirs, have the server's max_connections or the limit of this user or database"
+        " raised, or pass a longer `timeout=`.",
+    ),
     "54000": (SaverError, "Pass names (thread ids, namespaces) of at most 2,000 bytes."),
 }
 
@@ -59,6 +66,13 @@ _ELSE: Remedy = (SaverError, "See the server's log.")
 
 _LOST = ("08", "57P0", "53300")
 """Classes of SQLSTATE that say the connection is gone, or can't be had now."""
+
+_SAID = {
+    "53300": r"sorry, too many clients|too many connections for|remaining connection slots|no more connections allowed",
+    "57P03": r"the database system is ",
+}
+"""SQLSTATEs that libpq doesn't tell as a server refuses a connection, by what it then says. One that speaks another
+language than English is as one that doesn't answer."""
 
 
 def typed(error: Exception, name: str) -> SaverError:
@@ -70,7 +84,7 @@ def typed(error: Exception, name: str) -> SaverError:
 
 
 def _remedy(error: Exception) -> Remedy:
-    state = getattr(error, "sqlstate", None) or ""
+    state = _state(error)
     if state in _KNOWN:
         return _KNOWN[state]
     if is_lost(error):
@@ -82,17 +96,22 @@ def _remedy(error: Exception) -> Remedy:
 
 def is_lost(error: Exception) -> bool:
     """Whether there is no connection any more, or none yet, so that trying again may help."""
-    state = getattr(error, "sqlstate", None)
-    if state:
-        return bool(state.startswith(_LOST))
-    return isinstance(error, psycopg.OperationalError)
+    return is_there(error) or (isinstance(error, psycopg.OperationalError) and not _state(error))
 
 
-def is_dropped(error: Exception) -> bool:
-    """Whether a server that had answered ended the connection, as one does that is started anew."""
-    return str(getattr(error, "sqlstate", None)).startswith(_LOST)
+def is_there(error: Exception) -> bool:
+    """Whether a server that does answer ended the connection, or has none to give now, as one does that starts."""
+    return _state(error).startswith(_LOST)
 
 
 def is_beaten(error: Exception) -> bool:
     """Whether the server took a transaction back for another's sake, so that it may be tried again."""
-    return getattr(error, "sqlstate", None) in ("40001", "40P01")
+    return _state(error) in ("40001", "40P01")
+
+
+def _state(error: Exception) -> str:
+    """The SQLSTATE of an error; empty where there is none."""
+    told = getattr(error, "sqlstate", None)
+    if told or not isinstance(error, psycopg.OperationalError):
+        return told or ""
+    return next((state for state, said in _SAID.items() if re.search(f"FATAL: +({said})", str(error))), "")

@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from urllib.parse import quote, unquote, urlsplit
 
-from flowfn.errors import SaverError
+from flowfn.errors import InvalidInput, SaverError
 from flowfn.forking import after_fork
 
 Identity = tuple[int, int]
@@ -50,6 +50,7 @@ def prepare(path: str, file: str) -> None:
     """See to it that there is a folder, and in it a file that only its owner can read.
 
     Raises:
+        InvalidInput: the path is a URL.
         SaverError: there is none, or the file can't be opened in this process.
     """
     if file and is_inherited(file):
@@ -58,6 +59,11 @@ def prepare(path: str, file: str) -> None:
         return
     folder = os.path.dirname(file)
     if not os.path.isdir(folder):
+        if "://" in path:
+            raise InvalidInput(
+                f"{path!r} is a URL, and this takes a path, such as 'runs.db'. `checkpointer=`, `store=` and"
+                " `open_saver()` take URLs."
+            )
         raise SaverError(f"{path}: there is no folder {folder}. Create it, or name a file elsewhere.")
     with _creating, suppress(OSError):  # there is a file already, or SQLite will say why there can't be
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -42,9 +42,14 @@ CREATE TABLE item_vector (item INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE INDEX item_vector_item ON item_vector (item);
 """
 
+_ONE_INDEX_LESS = """
+DROP INDEX item_prefix;
+"""
+"""`item_place` begins with the prefix too; keeping both up took a fifth of the time of a put, and of the file."""
+
 T = TypeVar("T")
 
-SCHEMA = Schema((_TABLES,), counter="item_format")
+SCHEMA = Schema((_TABLES, _ONE_INDEX_LESS), counter="item_format")
 
 _PAGE = 64
 """Rows of a search that are read at once."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
 from flowfn.history.reading import CallView, describe
 from flowfn.rendering import duration, in_line, printable
 
-__all__ = ["STYLES", "call_text", "call_tree", "status_text"]
+__all__ = ["STYLES", "CallTree", "call_text", "call_tree", "status_text"]
 
 STYLES = {
     "done": "green",
@@ -34,25 +36,68 @@ STYLES = {
 _ENDED_WELL = ("done", "answered", "reused", "cached")
 
 
-def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) -> Tree:
+_NARROWEST = 20
+"""Cells that a line has at least: what is nested more deeply than the console is wide goes over its edge."""
+
+
+class CallTree:
+    """A line of text, and below it those of its children.
+
+    As rich's tree, which lays out each line so many times that a run of 100,000 calls took it half a minute, and has no
+    place for those that are nested more deeply than the console is wide.
+    """
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.children: list[CallTree] = []
+
+    def add(self, text: Text) -> CallTree:
+        """A new branch, below those that there are."""
+        branch = CallTree(text)
+        self.children.append(branch)
+        return branch
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Its lines; the guides before one are for its beginning, and for where it is folded."""
+        space, beside, fork, end = Tree.ASCII_GUIDES if options.ascii_only else Tree.TREE_GUIDES[0]
+        left = [(self, "", "")]
+        while left:
+            tree, guide, further = left.pop()
+            for line in _folded(tree.text, console, options.max_width - len(further)):
+                yield Segment(guide)
+                yield from Segment.apply_style(line.render(console), console.get_style(line.style))
+                yield Segment.line()
+                guide = further
+            below = [(branch, further + fork, further + beside) for branch in tree.children[:-1]]
+            below += [(branch, further + end, further + space) for branch in tree.children[-1:]]
+            left += reversed(below)
+
+
+def _folded(text: Text, console: Console, width: int) -> Sequence[Text]:
+    if text.cell_len <= width and text.plain.isprintable():
+        return [text]
+    return list(text.wrap(console, max(width, _NARROWEST)))
+
+
+def call_tree(head: Text, calls: Sequence[CallView], most: int | None = None) -> CallTree:
     """A tree whose root says `head`, with a branch for each call.
 
     Args:
         most: of one caller's calls show at most so many one by one, and count the others that ended well.
     """
-    tree = Tree(head)
+    tree = CallTree(head)
     _grow(tree, calls, most)
     return tree
 
 
-def _grow(tree: Tree, calls: Sequence[CallView], most: int | None) -> None:
+def _grow(tree: CallTree, calls: Sequence[CallView], most: int | None) -> None:
     left = [(tree, calls)]
     while left:
         branch, made = left.pop()
         left += [(branch.add(call_text(call)), call.calls) for call in _shown(branch, made, most)]
 
 
-def _shown(tree: Tree, calls: Sequence[CallView], most: int | None) -> Sequence[CallView]:
+def _shown(tree: CallTree, calls: Sequence[CallView], most: int | None) -> Sequence[CallView]:
     """Those of one caller's calls that have a branch each; the others are counted."""
     if most is not None and len(calls) > most:
         ended = [call for call in calls if call.status in _ENDED_WELL]

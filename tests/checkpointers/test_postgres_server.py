@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -34,6 +35,7 @@ from flowfn.errors import (
     SaverError,
 )
 from flowfn.ports import Begin, Busy, Commit, Lease
+from flowfn.postgres.errors import is_there
 from flowfn.postgres.schema import Connection, Schema
 
 from ..postgres_database import Database, named, new_database
@@ -131,6 +133,64 @@ def test_a_server_that_goes_away_as_it_is_opened_is_waited_for(
     with PostgresSaver(postgres_url) as saver:
         assert saver.threads() == []
     assert len(dropped) == 1
+
+
+@pytest.mark.parametrize("full", ["database", "role"])
+def test_a_server_that_has_no_connection_to_give_is_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    """It answers, and so it is there; others give theirs back, here once one has been refused."""
+    role = f"few_{uuid.uuid4().hex}"
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    database.execute(f"GRANT CREATE ON DATABASE {current(database)} TO {role}")
+    connect, refused = Connection.connect, []
+
+    def noticed(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return connect(*args, **kwargs)
+        except psycopg.OperationalError as error:
+            refused.append(str(error))
+            database.execute(f"ALTER {full} {name} CONNECTION LIMIT -1")
+            raise
+
+    name = current(database) if full == "database" else role
+    try:
+        database.execute(f"ALTER {full} {name} CONNECTION LIMIT 0")
+        monkeypatch.setattr(Connection, "connect", noticed)
+        with open_saver(named(database.url, current(database), user=role)) as saver:
+            assert saver.threads() == []
+        assert [f"too many connections for {full}" in message for message in refused] == [True]
+    finally:
+        database.execute(f"DROP OWNED BY {role} CASCADE")
+        database.execute(f"DROP ROLE {role}")
+
+
+def test_a_server_that_never_has_a_connection_to_give_is_told_as_such(database: Database) -> None:
+    """After the timeout, with what to do about it."""
+    role = f"none_{uuid.uuid4().hex}"
+    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 0")
+    try:
+        with pytest.raises(DatabaseUnreachable, match="Let others close some of theirs"):
+            open_saver(named(database.url, current(database), user=role), timeout=0.1)
+    finally:
+        database.execute(f"DROP ROLE {role}")
+
+
+@pytest.mark.parametrize(
+    ("said", "there"),
+    [
+        ("the database system is starting up", True),
+        ("sorry, too many clients already", True),
+        ("remaining connection slots are reserved for roles with the SUPERUSER attribute", True),
+        ('password authentication failed for user "nobody"', False),
+        ('database "sorry, too many clients" does not exist', False),
+    ],
+)
+def test_a_server_that_refuses_a_connection_says_whether_it_may_give_one_later(
+    said: str, there: bool
+) -> None:
+    """libpq has no SQLSTATE for it, and so its words are read."""
+    assert is_there(psycopg.OperationalError(f"connection failed: FATAL:  {said}")) is there
 
 
 def test_idle_connections_of_before_a_restart_are_replaced(server: Server) -> None:

@@ -308,6 +308,12 @@ def test_a_missing_folder_is_named(tmp_path: Path, name: str) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_url_is_no_path() -> None:
+    """It is told as such, and not as a folder that is missing."""
+    with pytest.raises(InvalidInput, match=r"'sqlite:///runs.db' is a URL, and this takes a path"):
+        open_saver("sqlite:///runs.db")
+
+
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
     """`SaverError`, as for any path that can't be opened."""
     with pytest.raises(SaverError, match="cannot be opened"):

@@ -23,7 +23,7 @@ def test_fork_names_what_it_could_not_find(flowfn: Any, shop: Path) -> None:
     """Exit code 2: no such call, or several of the name."""
     ran = flowfn("fork", "broke", "--before", "nope")
     assert ran.code == 2
-    assert "it called basket, charge" in ran.err
+    assert "it called basket, charge. Before a node of a graph, fork from a checkpoint" in ran.err
     several = flowfn("fork", "both", "--before", "approve")
     assert several.code == 2
     assert "approve#1: approve(name='ann')" in several.err

@@ -35,9 +35,9 @@ def test_old_finished_threads_go(flowfn: Any, shop: Path) -> None:
     assert flowfn("gc", "--older-than", "30d").out == "0 threads and 0 checkpoints of others gone; 0 in use\n"
     age_all(shop)
     dry = flowfn("gc", "--older-than", "30d", "--dry-run")
-    assert dry.out == "1 threads and 0 checkpoints of others would go; 0 in use\n"
+    assert dry.out == "1 thread and 0 checkpoints of others would go; 0 in use\n"
     assert "paid" in statuses(flowfn)
-    assert flowfn("gc", "--older-than", "30d").out == "1 threads and 0 checkpoints of others gone; 0 in use\n"
+    assert flowfn("gc", "--older-than", "30d").out == "1 thread and 0 checkpoints of others gone; 0 in use\n"
     assert set(statuses(flowfn)) == {"dead", "broke", "both", "asks-1", "asks-2"}
 
 

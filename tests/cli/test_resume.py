@@ -103,6 +103,9 @@ def test_a_script_that_is_not_there_or_broken(flowfn: Any, shop: Path) -> None:
     assert ran.code == 1
     assert "No module named 'nothing_of_that_name'" in ran.err
     assert "(at broken.py:1)" in ran.err
+    (shop / "unreadable.py").write_text("def f( pass")
+    ran = flowfn("resume", "dead", "unreadable.py")
+    assert (ran.code, ran.err) == (1, "flowfn: SyntaxError: invalid syntax (unreadable.py, line 1)\n")
 
 
 def test_a_script_named_like_a_loaded_module(flowfn: Any, shop: Path) -> None:

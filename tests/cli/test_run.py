@@ -164,6 +164,8 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
+    (jobs / "none.py").write_text("def f(x): return x\n")
+    assert flowfn("run", "none.py", "1").err.startswith("flowfn: none.py has no workflow at its top level: ")
 
 
 GRAPHS = """

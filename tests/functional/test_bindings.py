@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import Entrypoint, Task, entrypoint, task
+from flowfn import Entrypoint, InvalidInput, Task, entrypoint, task
 
 from ..worlds import World
 
@@ -375,3 +375,9 @@ def test_options_that_fit_nothing_are_refused() -> None:
         task(ignore="z")(add)
     with pytest.raises(TypeError, match="names no parameter"):
         task(key=["x", "z"])(add)
+    with pytest.raises(TypeError, match="name=3 is no text: write name='3'"):
+        task(name=3)(add)  # type: ignore[call-overload]
+    with pytest.raises(InvalidInput, match="write one of 'rerun', 'ask', or a function that verifies"):
+        task(in_doubt="skip")(add)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"^entrypoint\(\) got an unexpected keyword argument 'checkpoint'"):
+        entrypoint(checkpoint="runs.db")  # type: ignore[call-overload]

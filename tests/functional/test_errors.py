@@ -106,6 +106,42 @@ def test_an_error_of_an_instruction_without_a_line_passes_through() -> None:
         wf.invoke(1)
 
 
+def test_of_the_tasks_that_an_error_passed_those_at_both_ends_are_noted(world: World) -> None:
+    """What tasks that call each other deeply record of one error grows with their number, not with its square."""
+
+    def step(left: int) -> Any:
+        @world.task(name=f"step-{left}")
+        async def step_(left: int) -> None:
+            if not left:
+                error = ValueError("at the bottom")
+                error.add_note("a note of one's own")
+                raise error
+            await world.value(step(left - 1)(left - 1))
+
+        return step_
+
+    @world.entrypoint
+    async def wf(left: int) -> None:
+        await world.value(step(left)(left))
+
+    def noted(left: int) -> list[str]:
+        with pytest.raises(ValueError, match="at the bottom") as failed:
+            world.invoke(wf, left, thread_id=f"{left} below")
+        return [
+            note.partition(" and id")[0].removeprefix("During task with name ")
+            for note in failed.value.__notes__
+        ]
+
+    names = [f"'step-{number}'" for number in range(40)] + ["'wf'"]
+    assert noted(30) == ["a note of one's own", *names[:31], "'wf'"]
+    assert noted(39) == [
+        "a note of one's own",
+        *names[:16],
+        "[the tasks between these are left out]",
+        *names[-16:],
+    ]
+
+
 def test_a_tasks_traceback_leads_to_its_line(world: World) -> None:
     """The last frame of a task's error is the line that raised it."""
 

@@ -110,6 +110,26 @@ def test_a_bad_direct_call_starts_nothing(world: World, name: str) -> None:
     assert list(world.saver.threads()) == []
 
 
+NAMED: dict[str, tuple[Any, Any, str, tuple[str | int, ...]]] = {
+    "another type": (lone, "no number", "lone", ("x",)),
+    "a wrong value": (two, {"x": 1, "y": "c"}, "two", ("y",)),
+    "out of bounds": (bounded, 0, "bounded", ("x",)),
+    "no model": (model, {"items": []}, "model", ("order", "id")),
+    "no instance": (instance, "a ledger", "instance", ("ledger",)),
+    "a wrong item": (many, {"xs": [1, "b"]}, "many", ("xs[1]",)),
+    "a wrong named item": (many, {"named": {"a": "b"}}, "many", ("a",)),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_does_not_fit_is_told_by_function_and_parameter(world: World, name: str) -> None:
+    """Of several parameters only the one at fault is named, with the way to what is wrong in it."""
+    function, given, owner, at = NAMED[name]
+    with pytest.raises(ValidationError) as refused:
+        world.invoke(world.entrypoint(function), given, thread_id="t")
+    assert (refused.value.title, [each["loc"] for each in refused.value.errors()]) == (owner, [at])
+
+
 def test_a_refusal_shows_function_and_value(world: World) -> None:
     """The message names the function, its parameters and the value that was passed."""
     with pytest.raises(InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3"):
@@ -156,8 +176,10 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, "t")
     with pytest.raises(InvalidInput, match="differ: pass one"):
         world.invoke(wf, 1, {"configurable": {"thread_id": "a"}}, thread_id="b")
-    with pytest.raises(InvalidInput, match="thread_id is empty"):
+    with pytest.raises(InvalidInput, match="thread_id='' names none"):
         world.invoke(wf, 1, thread_id="")
+    with pytest.raises(InvalidInput, match="thread_id=None names none"):
+        wf.thread(None)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="has a lone surrogate"):
         world.invoke(wf, 1, thread_id="\udce9t\xe9")
     with pytest.raises(InvalidInput, match="has a lone surrogate"):

@@ -175,6 +175,14 @@ def test_sleep_is_not_slept_again(world: World) -> None:
     assert world.resume(wf, "yes", "t") == "yes"
 
 
+def test_a_sleep_takes_seconds(world: World) -> None:
+    """What is no number is told as such, inside a run and outside."""
+    with pytest.raises(TypeError, match=r"sleep\(\) takes seconds, not '1'; write sleep\(30\)"):
+        world.invoke(sleeping(world, "1"), thread_id="t")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes seconds, not None"):
+        flowfn.sleep(None)  # type: ignore[arg-type]
+
+
 def test_a_short_sleep_outside_a_run(world: World) -> None:
     """Outside a run `sleep` is an ordinary one, awaitable on an event loop."""
 

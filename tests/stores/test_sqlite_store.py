@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
+from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,21 @@ def test_a_newer_format_is_refused(path: Path) -> None:
     with pytest.raises(DatabaseVersion, match="format 99"):
         SqliteStore(path)
     SqliteSaver(path).close()
+
+
+def test_no_index_is_how_another_one_begins(path: Path) -> None:
+    """Each is kept up at every put, and the longer one answers the same questions."""
+    with closing(sqlite3.connect(path)) as connection:
+        indices = [
+            (
+                table,
+                *(name for (name,) in connection.execute("SELECT name FROM pragma_index_info(?)", (index,))),
+            )
+            for index, table in connection.execute(
+                "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'"
+            )
+        ]
+    assert [(one, other) for one, other in permutations(indices, 2) if other[: len(one)] == one] == []
 
 
 # -- what can be wrong with a file ------------------------------------------------------------------
