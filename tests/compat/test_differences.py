@@ -147,6 +147,9 @@ INSTEAD = {
     Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("humans", "a_failure_after_an_answer"): "open: ()",
+    Name(
+        "humans", "raising_several_interrupts_that_are_answered_in_turn"
+    ): "open: ['question 1']\nopen: ['question 1']",
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
     Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
     Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",
