@@ -272,9 +272,9 @@ class CompiledGraph(Nested):
         setup = found._self_setup
         if not isinstance(found, CompiledGraph):
             return setup
-        within = {"around": (*around, self)}
+        here = (*around, self)
         return replace(
-            setup, updates=partial(found._amendment, **within), part=partial(found._part, **within)
+            setup, updates=partial(found._amendment, around=here), part=partial(found._part, around=here)
         )
 
     def _store_within(self, around: Sequence[CompiledGraph]) -> Any:
