@@ -155,7 +155,7 @@ def _bound(action: Action) -> Any:
         action = Action(action.blocking, action.name, action.blocking, None)
     if not is_installed():
         return _Function(action)
-    from graph_compat.langchain.callable import RunnableCallable
+    from graph_compat.langchain.callable import ShownCallable
 
     if isinstance(source, dict):
         from langchain_core.runnables import RunnableParallel
@@ -163,8 +163,8 @@ def _bound(action: Action) -> Any:
         return RunnableParallel(source)
     name = None if source is None else action.name
     if action.blocking is None:
-        return RunnableCallable(None, action.source, name=name, trace=False)
-    return RunnableCallable(action.source, name=name, trace=False)
+        return ShownCallable(None, action.source, name=name, trace=False)
+    return ShownCallable(action.source, name=name, trace=False)
 
 
 def shown_channels(builder: StateGraph[Any, Any, Any, Any], program: Program) -> dict[str, Any]:

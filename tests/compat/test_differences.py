@@ -43,6 +43,8 @@ INSTEAD = {
     Name("humans", "an_answer_by_an_unknown_id"): "no question waits under '<H1>'",
     Name("errors", "commands_that_are_refused"): "EmptyInputError(message='Received no input for __start__')",
     Name("building", "add_node_refuses"): "Node 'missing' has no action",
+    Name("building", "a_node_that_a_test_replaces_after_a_run"): "invoke: {'x': ['fake']}",
+    Name("building", "a_node_that_a_test_replaces_in_part"): "of a compiled node's function can't be set",
     Name("building", "two_routers_of_a_node"): "Branch with name `condition` already exists",
     Name("building", "deprecated_arguments"): "add_node() got an unexpected keyword argument 'unknown'",
     Name("channels", "overwrite"): "changed: None\navailable: True\nraises: 'nothing'\nvalue: [6]",

@@ -65,11 +65,13 @@ def test_the_node_keeps_what_else_it_has(world: World) -> None:
 
 
 def test_what_would_change_no_run_is_refused(world: World) -> None:
-    """A node in the mapping, other attributes, and the hidden first node."""
+    """A node in the mapping, other attributes, a part of what runs, and the hidden first node."""
     graph = chain(world, real)
     with pytest.raises(TypeError, match="does not support item assignment"):
         graph.nodes["a"] = graph.nodes["b"]
     with pytest.raises(AttributeError, match="'metadata' of a compiled node can't be set"):
         graph.nodes["a"].metadata = {}
+    with pytest.raises(AttributeError, match=r"set nodes\[…\].bound instead"):
+        graph.nodes["a"].bound.func = FAKE.func
     with pytest.raises(ValueError, match="can't be replaced"):
         graph.nodes[START].bound = FAKE
