@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import current_frame
-from flowfn.pregel import peek, shown, view
+from flowfn.pregel import SENT, peek, shown, view
 from flowfn.values import Write
 
 if TYPE_CHECKING:
@@ -92,18 +92,16 @@ def read(select: str | Sequence[str], fresh: bool = False) -> Any:
 
 
 def state_here() -> Any:
-    """The whole state at the start of the superstep, as streams show it; None where no node is running."""
-    frame = current_frame.get()
-    if frame is None or _running.get() is None:
-        return None
-    return shown(frame.run.program, view(frame.run.program, frame.run.checkpoint))
+    """The state that the running node works on, None where none is running.
 
-
-def input_here() -> Any:
-    """The state as the running node's input has it, whatever it was sent; None where no node is running."""
+    Of a node that was sent something it is what its input would be otherwise, by its own schema; else all that streams
+    show at the start of the superstep.
+    """
     frame, running = current_frame.get(), _running.get()
     if frame is None or running is None:
         return None
     run, schema = frame.run, running.schema
+    if frame.call.triggers != (SENT,):
+        return shown(run.program, view(run.program, run.checkpoint))
     values = view(run.program, run.checkpoint, run.managed).pick(schema.keys)
     return values if schema.make is None else schema.make(values)

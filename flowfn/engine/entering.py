@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.answers import Offer, after_an_edit, answer, are_ids, read_asked
 from flowfn.engine.journal import Journal
+from flowfn.engine.lost import log_dropped
 from flowfn.engine.record import RUN_TASK
 from flowfn.engine.run import Run
 from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
@@ -169,7 +170,9 @@ async def _obey(
                     journal.add(run.ledger, writes_of.rows)
     if writes:
         await journal.write(run.host, [_command_rows(run, journal, writes)])
-        _add(run, writes)
+        changes = amend(run.program, run.checkpoint, writes)
+        run.checkpoint = advance(run.checkpoint, changes)
+        log_dropped(run.program, changes, run.checkpoint)
 
 
 async def _for_an_edited_state(run: Run, journal: Journal, command: Command[Any]) -> Offer | None:

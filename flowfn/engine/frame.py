@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.ids import call_id
 from flowfn.engine.injection import runtime_of
-from flowfn.engine.interrupts import Question, ask
+from flowfn.engine.interrupts import Question, ask, ask_together
 from flowfn.engine.namesakes import Caller, Claimant
 from flowfn.engine.once import once
 from flowfn.engine.record import Record
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flowfn.engine.call import Call
     from flowfn.engine.run import Run
     from flowfn.ports import Host
+    from flowfn.values import Interrupt
 
 
 _NUMBERS = count(1)
@@ -153,6 +154,12 @@ class Frame:
     def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
         """The answer to a question that its code asks; see `engine/interrupts.py`."""
         return ask(self, Question(value, key, kind, site, **more))
+
+    def ask_together(self, interrupts: Iterable[Interrupt]) -> None:
+        """Return once questions that were made elsewhere have their answers; see `engine/interrupts.py`."""
+        ask_together(
+            self, (Question(each.value, None, None, "", each.id, each.response_schema) for each in interrupts)
+        )
 
     def once(self, name: str, make: Callable[[], Any], caller: FrameType) -> Any:
         """A value that its code wants made once; see `engine/once.py`."""

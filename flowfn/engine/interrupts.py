@@ -7,7 +7,7 @@ differs only in the clock; where neither fits, the question is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -74,6 +74,23 @@ def ask(frame: Frame, question: Question) -> Any:
     """The answer to a question, or `Suspended` where there is none yet."""
     frame.check()
     return _ask(frame, question)
+
+
+def ask_together(frame: Frame, questions: Iterable[Question]) -> None:
+    """Return once all have their answers; until then `Suspended`, with those that wait.
+
+    Of questions with one `id` the first that has no answer waits alone, so that an answer by id has one to go to.
+    """
+    frame.check()
+    waiting: dict[str, Interrupt] = {}
+    for question in questions:
+        if question.id not in waiting:
+            try:
+                _ask(frame, question)
+            except Suspended as signal:
+                waiting.update((interrupt.id, interrupt) for interrupt in signal.args[0])
+    if waiting:
+        raise Suspended(tuple(waiting.values()))
 
 
 def _ask(frame: Frame, question: Question) -> Any:

@@ -2,7 +2,7 @@
 
 Rule: a checkpoint says what is due after it. Work that nothing in the program stands for any more isn't passed
 over: it is named, for the author to say what becomes of it. A thread on which nothing was due has nothing to lose.
-Nor is it passed over in silence that what had finished couldn't be applied.
+Nor is it passed over in silence that what had finished couldn't be applied, or that something was written to nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from flowfn.logs import logger
 from flowfn.ports import Deserializer, Loaded
 from flowfn.pregel import ways
 from flowfn.pregel.apply import Changes
-from flowfn.pregel.plan import due_in_sight
-from flowfn.pregel.program import Program
+from flowfn.pregel.plan import due_in_sight, unknown_sends
+from flowfn.pregel.program import INPUT, Program
 from flowfn.values import Checkpoint, Send
 
 
@@ -59,6 +59,16 @@ def log_refused(changes: Changes, thread: str) -> None:
             thread,
             changes.refused,
         )
+
+
+def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
+    """Say what was written or sent to nothing that the program has."""
+    for name, channel in changes.ignored:
+        wrote = "the call" if name == INPUT else f"node {name!r}"
+        logger.warning("%s wrote to %r, which %r doesn't have", wrote, channel, program.name)
+    if program.sends in (changes.updated or ()):
+        for packet in unknown_sends(program, after):
+            logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name)
 
 
 def _names(said: Sequence[Any]) -> list[str]:

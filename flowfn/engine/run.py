@@ -16,7 +16,7 @@ from flowfn.engine.causes import cause_of, cause_of_orphan
 from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways, log_refused, way, what_is_lost
+from flowfn.engine.lost import forget_ways, log_dropped, log_refused, way, what_is_lost
 from flowfn.engine.missed import missed_joins
 from flowfn.engine.record import CallInfo
 from flowfn.engine.root import Root
@@ -230,7 +230,9 @@ class Run:
     async def fork(self, writes: Sequence[Write] = ()) -> None:
         """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
         before = self.checkpoint
-        after = advance(before, amend(self.program, before, writes))
+        changes = amend(self.program, before, writes)
+        after = advance(before, changes)
+        log_dropped(self.program, changes, after)
         await self.save(after, "fork")
 
     def ahead(self) -> Checkpoint:
@@ -250,6 +252,8 @@ class Run:
         changes = begin(self.program, before, writes, self.ledger.writes_at)
         log_refused(changes, self.thread)
         after = advance(before, changes)
+        if changes.ignored or self.program.sends in (changes.updated or ()):
+            log_dropped(self.program, changes, after)
         if commanded or not self.may_hold or not self.program.passes_on:
             await self.save(after, "input")
             return

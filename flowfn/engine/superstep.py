@@ -19,6 +19,7 @@ from flowfn.engine.call import Failure, NodeCall
 from flowfn.engine.deadline import Deadline
 from flowfn.engine.ids import node_scope
 from flowfn.engine.keeping import failure_rows, write_rows
+from flowfn.engine.lost import log_dropped
 from flowfn.engine.rows import Encoded
 from flowfn.engine.run import NO_VALUES
 from flowfn.engine.turns import Turns
@@ -33,11 +34,10 @@ from flowfn.errors import (
 )
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.futures import Future
-from flowfn.logs import logger
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
-from flowfn.pregel.plan import is_over, plan, unknown_sends
+from flowfn.pregel.plan import is_over, plan
 from flowfn.pregel.program import Task
 from flowfn.values import Checkpoint
 
@@ -311,11 +311,8 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     before, ended = run.checkpoint, 0.0 if run.journal is None else run.host.now()
     changes = apply(run.program, before, tasks)
     after = advance(before, changes)
-    for name, channel in changes.ignored:
-        logger.warning("node %r wrote to %r, which %r doesn't have", name, channel, run.program.name)
-    if run.program.sends in (changes.updated or ()):
-        for packet in unknown_sends(run.program, after):
-            logger.warning("%r was sent to no node of %r, and is dropped", packet, run.program.name)
+    if changes.ignored or run.program.sends in (changes.updated or ()):
+        log_dropped(run.program, changes, after)
     run.stamp(after, "loop")
     run.note_orphans()
     ends = run.journal is not None and run.parent is None and is_over(run.program, after)

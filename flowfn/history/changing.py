@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways, log_refused
+from flowfn.engine.lost import forget_ways, log_dropped, log_refused
 from flowfn.engine.rows import checkpoint_row, decode_checkpoint
 from flowfn.errors import ThreadBusy
 from flowfn.history.state import amended, load, part_at
@@ -60,6 +60,7 @@ def apply_updates(
     changes = beside(program, before, amendment.batches, left)
     log_refused(changes, thread)
     after = _after(before, changes, amendment)
+    log_dropped(program, changes, after)
     after.metadata = {**where.stored_metadata(), "parents": before.metadata.get("parents", {})}
     records = amendment.records if loaded is not None and at_head else {}
     items: list[CheckpointRow | Writes] = [

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -236,13 +237,17 @@ class CompiledGraph(Nested):
         raise NotImplementedError
 
     def _amendment(
-        self, checkpoint: Checkpoint, updates: Sequence[StateUpdate], where: RunConfig
+        self,
+        checkpoint: Checkpoint,
+        updates: Sequence[StateUpdate],
+        where: RunConfig,
+        around: Sequence[CompiledGraph] = (),
     ) -> Amendment:
         """What updates of the state come to; `where` is their caller's configuration."""
         from graph_compat.graph.updating import amendment
         from graph_compat.outside import asked_outside
 
-        with asked_outside(where, self.store):
+        with asked_outside(where, self._store_within(around)):
             return amendment(self, checkpoint, updates)
 
     async def _updated(self, update: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -259,12 +264,24 @@ class CompiledGraph(Nested):
         step: Step = self._program.nodes[node].run.function.__self__  # type: ignore[attr-defined]
         return step.written(values, self._program, checkpoint)
 
-    def _part(self, node: str) -> Setup | None:
+    def _part(self, node: str, around: Sequence[CompiledGraph] = ()) -> Setup | None:
         """The setup of the graph nested in a node."""
         found = self._graph_in(node)
         if found is None or getattr(found, "checkpointer", None) is False:
             return None
-        return found._self_setup
+        setup = found._self_setup
+        if not isinstance(found, CompiledGraph):
+            return setup
+        here = (*around, self)
+        return replace(
+            setup, updates=partial(found._amendment, around=here), part=partial(found._part, around=here)
+        )
+
+    def _store_within(self, around: Sequence[CompiledGraph]) -> Any:
+        """The store that its code finds in graphs, outermost first: as in a run, that of the first that has one."""
+        return next(
+            (each._self_setup.ready.store for each in (*around, self) if each.store is not None), None
+        )
 
     def _durability(self, durability: Durability | None, others: dict[str, Any]) -> Durability | None:
         """The durability of a call, which may come by its old name."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowfn.cached_property import cached_property
 from flowfn.values import Command, Write
 from graph_compat.constants import START
+from graph_compat.graph.action import action_of
 from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
+from graph_compat.graph.lowering import replaced
 from graph_compat.graph.shown import Shape, ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
@@ -34,7 +36,13 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     @cached_property
     def nodes(self) -> Mapping[str, ShownNode]:
         """The nodes, the hidden first one included: `graph.nodes["a"].invoke(state)` runs one by itself."""
-        return shown_nodes(self._program)
+        return shown_nodes(self._program, self._run_instead)
+
+    def _run_instead(self, name: str, runnable: Any) -> None:
+        """Run something else as a node, with the node's own policies, ways and schema."""
+        program = self._program
+        node = replaced(program.nodes[name], action_of(runnable, name))
+        self._program, self._made = replace(program, nodes={**program.nodes, name: node}), None
 
     @property
     def channels(self) -> Mapping[str, Any]:

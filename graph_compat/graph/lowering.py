@@ -152,6 +152,26 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
     )
 
 
+def replaced(node: Node, action: Action) -> Node:
+    """A node with another action.
+
+    Raises:
+        ValueError: it is the hidden first one; or it has a timeout, and the action can't be stopped.
+    """
+    if node.name == START:
+        raise ValueError(f"{START!r} gives the input to the state, and can't be replaced: set another node's")
+    run: Any = node.run
+    step: Step = run.function.__self__
+    definition: Any = definition_of(
+        replace(step, action=action), retry=run.retry, cache=run.cache, timeout=run.timeout
+    )
+    return replace(node, run=definition, nested=action.nested, is_nested=_is_nested(action, step))
+
+
+def _is_nested(action: Action, step: Step) -> bool:
+    return isinstance(action.source, Workflow) and not step.branches
+
+
 def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, joins: Sequence[str]) -> Node:
     defaults = builder.node_defaults
     retry = spec.retry_policy if spec.retry_policy is not None else defaults.retry_policy
@@ -174,7 +194,7 @@ def _node(builder: AnyStateGraph, name: str, spec: StateNodeSpec, step: Step, jo
         defer=spec.defer,
         metadata=spec.metadata,
         nested=step.action.nested,
-        is_nested=isinstance(step.action.source, Workflow) and not step.branches,
+        is_nested=_is_nested(step.action, step),
     )
     if spec.is_error_handler:
         return replace(

@@ -237,14 +237,13 @@ def _unwound(signal: Arrived | GraphInterrupt, watched: NodeRun | None) -> Any:
 
 
 def _ask(signal: GraphInterrupt) -> NoReturn:
-    """Ask what the node's code raised as a question, however often it is answered; without one, wait."""
+    """Ask what the node's code raised as questions, however often they are answered; without any, wait."""
     frame = current_frame.get()
     assert frame is not None
     if frame.told or not signal.args[0]:
         raise signal
     while True:  # an answer doesn't end what the node raises again
-        for interrupt in signal.args[0]:
-            frame.ask(interrupt.value, None, None, "", id=interrupt.id)
+        frame.ask_together(signal.args[0])
 
 
 def definition_of(

@@ -1,6 +1,7 @@
 """What a compiled state graph shows of its nodes and channels, in LangGraph's shape: `graph.nodes["a"].invoke(state)`.
 
-Rule: it is made when somebody looks; no run uses it.
+Rule: it is made when somebody looks; no run uses it. What a test sets in it is told to the graph, and what would
+change no run can't be set.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn import pregel
@@ -31,14 +34,16 @@ if TYPE_CHECKING:
     from graph_compat.graph.state import StateGraph
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ShownNode:
     """A node of a compiled graph. It can be run by itself: `invoke` gives what its function returns.
 
     `bound` is what runs: the runnable or the graph that its author gave, or a function as a runnable where LangChain
-    is installed. `channels` are the keys that it reads, or the name of the only one.
+    is installed. A test may set another one, which the graph then runs in its place; nothing else can be set.
+    `channels` are the keys that it reads, or the name of the only one.
     """
 
+    run_instead: Callable[[Any], None] = field(repr=False)
     bound: Any
     channels: str | list[str]
     triggers: list[str]
@@ -49,6 +54,13 @@ class ShownNode:
     timeout: Any = None
     subgraphs: list[Any] = field(default_factory=list)
     is_error_handler: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            if name != "bound":
+                raise AttributeError(f"{name!r} of a compiled node can't be set: say it to add_node()")
+            self.run_instead(value)
+        super().__setattr__(name, value)
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """What the node's function makes of a state; nothing of the graph around it runs."""
@@ -108,18 +120,21 @@ class _Function:
         return function(input, **{**wanted, **({"config": config or {}} if "config" in wanted else {})})
 
 
-def shown_nodes(program: Program) -> dict[str, ShownNode]:
-    """The nodes by name, the hidden first one included."""
-    return {name: _shown(name, node) for name, node in program.nodes.items()}
+def shown_nodes(program: Program, run_instead: Callable[[str, Any], None]) -> Mapping[str, ShownNode]:
+    """The nodes by name, the hidden first one included; `run_instead` is told of what a node is to run from now on."""
+    return MappingProxyType(
+        {name: _shown(name, node, partial(run_instead, name)) for name, node in program.nodes.items()}
+    )
 
 
-def _shown(name: str, node: Node) -> ShownNode:
+def _shown(name: str, node: Node, run_instead: Callable[[Any], None]) -> ShownNode:
     run: Any = node.run
     step: Step = run.function.__self__
     lone = step.schema.is_root
     reads = START if name == START else next(iter(step.schema.channels)) if lone else list(step.schema.keys)
     graph = step.action.graph
     return ShownNode(
+        run_instead,
         bound=_bound(step.action),
         channels=reads,
         triggers=list(node.triggers),
@@ -140,7 +155,7 @@ def _bound(action: Action) -> Any:
         action = Action(action.blocking, action.name, action.blocking, None)
     if not is_installed():
         return _Function(action)
-    from graph_compat.langchain.callable import RunnableCallable
+    from graph_compat.langchain.callable import ShownCallable
 
     if isinstance(source, dict):
         from langchain_core.runnables import RunnableParallel
@@ -148,8 +163,8 @@ def _bound(action: Action) -> Any:
         return RunnableParallel(source)
     name = None if source is None else action.name
     if action.blocking is None:
-        return RunnableCallable(None, action.source, name=name, trace=False)
-    return RunnableCallable(action.source, name=name, trace=False)
+        return ShownCallable(None, action.source, name=name, trace=False)
+    return ShownCallable(action.source, name=name, trace=False)
 
 
 def shown_channels(builder: StateGraph[Any, Any, Any, Any], program: Program) -> dict[str, Any]:

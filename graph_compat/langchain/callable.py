@@ -134,6 +134,20 @@ def _unread(chunk: Any) -> None:
     """Write a chunk to no stream."""
 
 
+class ShownCallable(RunnableCallable):
+    """The function of a compiled node, shown as what it is in LangGraph; no run uses it, so no other can be set."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("func", "afunc") and name in self.__dict__:
+            raise AttributeError(
+                f"{name!r} of a compiled node's function can't be set: set nodes[…].bound instead"
+            )
+        super().__setattr__(name, value)
+
+
+ShownCallable.__name__ = ShownCallable.__qualname__ = "RunnableCallable"
+
+
 @contextmanager
 def _around(config: RunnableConfig) -> Iterator[None]:
     """Have a configuration be that of the runnables which the body calls."""

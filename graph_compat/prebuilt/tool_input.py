@@ -4,8 +4,8 @@
 |---|---|
 | a state: a mapping or an object with messages | those of the last message that a model wrote |
 | a list of messages | likewise |
-| a list that ends with a call | that one, whose tool sees the state of the graph around, or else the list |
-| `ToolCallWithContext` | its call, whose tool sees the state beside it; without one, the node's own |
+| a list that ends with a call | that one, whose tool sees the state that its node would have as input, or the list |
+| `ToolCallWithContext` | its call, whose tool sees the state beside it; without one, likewise |
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from graph_compat.prebuilt.chat import ToolCall, calls_of, last_of_model
 from graph_compat.prebuilt.requests import CALL_WITH_CONTEXT
-from graph_compat.pushing import input_here, state_here
+from graph_compat.pushing import state_here
 
 
 def calls_in(given: Any, messages_key: str) -> tuple[list[ToolCall], Any, Any]:
@@ -33,7 +33,7 @@ def calls_in(given: Any, messages_key: str) -> tuple[list[ToolCall], Any, Any]:
             last_of_model(given[:-1]) or last_of_model(messages_in(state, messages_key)),
         )
     if isinstance(given, Mapping) and given.get("__type") == CALL_WITH_CONTEXT:
-        state = given["state"] if "state" in given else input_here()
+        state = given["state"] if "state" in given else state_here()
         return [given["tool_call"]], state, last_of_model(messages_in(state, messages_key))
     messages = messages_in(given, messages_key)
     if not messages:

@@ -43,6 +43,8 @@ INSTEAD = {
     Name("humans", "an_answer_by_an_unknown_id"): "no question waits under '<H1>'",
     Name("errors", "commands_that_are_refused"): "EmptyInputError(message='Received no input for __start__')",
     Name("building", "add_node_refuses"): "Node 'missing' has no action",
+    Name("building", "a_node_that_a_test_replaces_after_a_run"): "invoke: {'x': ['fake']}",
+    Name("building", "a_node_that_a_test_replaces_in_part"): "of a compiled node's function can't be set",
     Name("building", "two_routers_of_a_node"): "Branch with name `condition` already exists",
     Name("building", "deprecated_arguments"): "add_node() got an unexpected keyword argument 'unknown'",
     Name("channels", "overwrite"): "changed: None\navailable: True\nraises: 'nothing'\nvalue: [6]",
@@ -147,6 +149,9 @@ INSTEAD = {
     Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
     Name("humans", "a_failure_after_an_answer"): "open: ()",
+    Name(
+        "humans", "raising_several_interrupts_that_are_answered_in_turn"
+    ): "open: ['question 1']\nopen: ['question 1']",
     Name("updates", "node_that_two_edges_led_to"): "['i', 'a', 'b', 'u']",
     Name("updates", "update_after_a_send"): "invoke: {'x': ['i', 'a', 'u', 'b']}",
     Name("updates", "update_of_an_input_that_was_replayed"): "invoke: {'x': ['u', 'a', 'b']}",

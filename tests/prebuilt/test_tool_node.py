@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +11,7 @@ from typing_extensions import TypedDict
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.constants import START
 from graph_compat.graph.state import StateGraph
+from graph_compat.managed import RemainingSteps
 from graph_compat.prebuilt import InjectedState, ToolNode, ToolRuntime, tools_condition
 from graph_compat.prebuilt.agent_states import DictAgentState
 from graph_compat.prebuilt.tool import FunctionTool
@@ -79,6 +81,54 @@ def test_the_graph_fills_what_the_model_does_not_see(caller: Caller) -> None:
     graph = node_graph(node(who), State)
     given = {"messages": [calls(("who", {"user": "eve", "x": 3}))], "user": "ada"}
     assert contents(caller.invoke(graph, given)) == ["ada 0 ['messages', 'remaining_steps', 'user'] 3"]
+
+
+class Talk(TypedDict):
+    messages: Annotated[list[Any], operator.add]
+
+
+class Secrets(TypedDict):
+    secret: int
+
+
+class Both(Talk, Secrets):
+    left: RemainingSteps
+
+
+@dataclass
+class Held:
+    messages: Annotated[list[Any], operator.add]
+
+
+@pytest.mark.parametrize(
+    ("state", "own", "seen"),
+    [
+        pytest.param(Talk, None, "dict: messages", id="the graph's"),
+        pytest.param(Talk, Both, "dict: left, messages, secret", id="the node's own"),
+        pytest.param(Held, None, "Held: messages", id="an object"),
+    ],
+)
+def test_a_call_that_is_sent_sees_the_input_that_its_node_would_have(
+    caller: Caller, state: type, own: type | None, seen: str
+) -> None:
+    """Its state has the form and the keys of the node's own schema, not keys that only other nodes have."""
+
+    def look(state: Annotated[Any, InjectedState], runtime: ToolRuntime) -> str:
+        assert runtime.state == state
+        return (
+            f"{type(state).__name__}: {', '.join(sorted(state if isinstance(state, dict) else vars(state)))}"
+        )
+
+    def keep(state: Secrets) -> dict[str, Any]:
+        return {"secret": 1}
+
+    builder = StateGraph(state).add_node("keep", keep).add_node("tools", node(look), input_schema=own)
+    call = {"name": "look", "args": {}, "id": "1", "type": "tool_call"}
+    builder.add_edge(START, "keep").add_conditional_edges(
+        "keep", lambda _: [Send("tools", [call])], ["tools"]
+    )
+    (answer,) = caller.invoke(builder.compile(), {"messages": []})["messages"]
+    assert answer.content == seen
 
 
 def test_an_answer_written_by_the_tool_passes(caller: Caller) -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
 
-from langchain_core.runnables import AddableDict, RunnableConfig
+from langchain_core.runnables import AddableDict, RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config, get_store, get_stream_writer
 from langgraph.errors import NodeError
@@ -500,3 +500,33 @@ async def destinations_that_do_not_exist(t: Trace) -> None:
         t.raises(builder.add_edge(START, "a").compile)
     builder = StateGraph(State).add_node("a", to(END), error_handler=handler)
     t.raises(builder.add_edge(START, "a").compile)
+
+
+def _with_a_double(t: Trace) -> Any:
+    builder = StateGraph(State).add_node("a", t.node(lambda state: {"x": ["real"]}))
+    return builder.add_edge(START, "a").compile()
+
+
+async def a_node_that_a_test_replaces(t: Trace) -> None:
+    """What is set as `bound` runs in its place."""
+    graph = _with_a_double(t)
+    graph.nodes["a"].bound = RunnableLambda(lambda state: {"x": ["fake"]})
+    await t.invoke(graph, {"x": []})
+    t.note("alone", await t.call(graph.nodes["a"], "invoke", {"x": []}))
+
+
+@differs("what a test sets runs")
+async def a_node_that_a_test_replaces_after_a_run(t: Trace) -> None:
+    """What is set as `bound` runs in its place, whenever it is set."""
+    graph = _with_a_double(t)
+    await t.invoke(graph, {"x": []})
+    graph.nodes["a"].bound = RunnableLambda(lambda state: {"x": ["fake"]})
+    await t.invoke(graph, {"x": []})
+
+
+@differs("what a test sets runs")
+async def a_node_that_a_test_replaces_in_part(t: Trace) -> None:
+    """The function that a node's runnable has is no place to put another one."""
+    graph = _with_a_double(t)
+    bound = graph.nodes["a"].bound
+    t.raises(setattr, bound, "afunc" if t.asyncio else "func", t.node(lambda state: {"x": ["fake"]}))

@@ -516,6 +516,43 @@ async def raising_an_interrupt(t: Trace) -> None:
     await t.state(graph, ONE)
 
 
+async def raising_several_interrupts(t: Trace) -> None:
+    """All are shown at once, in their order, and are answered by id."""
+    ids, ran = ["1" * 32, "2" * 32], []
+
+    def ask(state: State) -> Any:
+        ran.append(len(ran))
+        if len(ran) == 3:
+            return {"x": ["done"]}
+        raise GraphInterrupt([Interrupt(f"question {id[0]}", id=id) for id in ids])
+
+    graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+    await t.stream(graph, {"x": []}, ONE)
+    await t.invoke(graph, None, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, Command(resume=dict.fromkeys(ids, "!")), ONE)
+    nested = edges(nodes(t, StateGraph(State), ask=ask), ". ask .").compile()
+    graph = _saved(edges(StateGraph(State).add_node("nested", nested), ". nested ."))
+    ran.clear()
+    await t.stream(graph, {"x": []}, ONE, subgraphs=True)
+    await t.state(graph, ONE, subgraphs=True)
+
+
+@differs("an answered question is closed")
+async def raising_several_interrupts_that_are_answered_in_turn(t: Trace) -> None:
+    """One that is answered doesn't come again beside the other; of two with one id the second comes after the first."""
+    one, two = "1" * 32, "2" * 32
+    for ids in ((one, two), (one, one)):
+
+        def ask(state: State, ids: Any = ids) -> Any:
+            raise GraphInterrupt([Interrupt(f"question {n}", id=id) for n, id in enumerate(ids)])
+
+        graph = _saved(edges(nodes(t, StateGraph(State), ask=ask), ". ask ."))
+        await t.call(graph, "invoke", {"x": []}, ONE)
+        result = await t.call(graph, "invoke", Command(resume={one: "!"}), ONE)
+        t.note("open", [question.value for question in result["__interrupt__"]])
+
+
 async def raising_an_interrupt_without_a_question(t: Trace) -> None:
     """The node waits, and runs again when the thread goes on; what runs beside it has ended."""
     ran = []

@@ -151,17 +151,22 @@ class Private(TypedDict):
 
 class Talk(MessagesState):
     left: RemainingSteps
+    shown: int
 
 
 async def a_call_that_is_sent_alone(t: Trace) -> None:
-    """Its tool sees the whole state of the graph, keys that only some nodes have included."""
+    """Its tool sees what the state has for every node.
+
+    Keys of some nodes alone, and managed values, depend on LangGraph's version.
+    """
 
     def look(x: int, state: Annotated[dict, InjectedState], runtime: ToolRuntime) -> str:
         """Look."""
-        return f"{x} {sorted(state)} {sorted(runtime.state)}"
+        public = {"messages", "shown"}
+        return f"{x} {sorted(public & set(state))} {sorted(public & set(runtime.state))}"
 
     builder = StateGraph(Talk)
-    builder.add_node("keep", t.node(lambda state: {"secret": 1}), input_schema=Private)
+    builder.add_node("keep", t.node(lambda state: {"secret": 1, "shown": 2}), input_schema=Private)
     builder.add_node("tools", ToolNode([look]))
     builder.add_edge(START, "keep")
     call = {"name": "look", "args": {"x": 1}, "id": "1", "type": "tool_call"}
