@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -39,6 +41,13 @@ class Scale:
     def __init__(self, n: int) -> None:
         self.n = n
 
+    def by(self, x: int) -> int:
+        return x * self.n
+
+    @task
+    def by_task(self, x: int) -> int:
+        return x * self.n
+
 
 def times_by(scale: Scale) -> Any:
     def scaled(x: int) -> int:
@@ -46,6 +55,24 @@ def times_by(scale: Scale) -> Any:
         return x * scale.n
 
     return scaled
+
+
+def calling(function: Any) -> Any:
+    def called(x: int) -> Any:
+        return function(x)
+
+    return called
+
+
+def apply(function: Any, x: int) -> Any:
+    return function(x)
+
+
+def asking(function: Any) -> Any:
+    def asked(x: int) -> Any:
+        return function(x).result()
+
+    return asked
 
 
 def noted(function: Any) -> Any:
@@ -63,6 +90,13 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured container": lambda n: times_of({"n": n}),
     "captured object": lambda n: times_by(Scale(n)),
     "captured by what it wraps": lambda n: noted(times(n)),
+    "captured method": lambda n: calling(Scale(n).by),
+    "captured partial": lambda n: calling(partial(operator.mul, n)),
+    "captured partial of a function": lambda n: calling(partial(apply, times(n))),
+    "captured cached function": lambda n: calling(lru_cache(times(n))),
+    "captured task": lambda n: asking(task(times(n))),
+    "captured task of an object": lambda n: asking(Scale(n).by_task),
+    "captured workflow": lambda n: calling(entrypoint(times(n))),
     "code": BY_CODE.__getitem__,
 }
 
