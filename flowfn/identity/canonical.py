@@ -70,6 +70,10 @@ class Walk:
         finally:
             active.discard(identity)
 
+    def is_in(self, value: Any) -> bool:
+        """Whether it has come here through that value."""
+        return id(value) in self._active
+
     def of_keys(self) -> Walk:
         """A walk for the keys of a mapping that it has come to: nothing in them stands for another value."""
         keys = Walk()

@@ -139,6 +139,34 @@ def test_each_gets_its_own_record_in_any_order(
     assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
 
 
+@task
+def apply_to_seven(function: Any) -> Any:
+    return function(7)
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+def test_functions_given_to_a_task_are_told_by_what_their_functions_captured(finished: int) -> None:
+    """G2: a function that captured another one is told from those of its name by that one's values."""
+    functions = {n: calling(times(n)) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, lambda n: lambda x: apply_to_seven(functions[n]))
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+def test_a_function_given_to_a_task_may_call_itself() -> None:
+    """It has a digest, and is no weak argument for that."""
+
+    def factorial(n: int) -> int:
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> Any:
+        return apply_to_seven(factorial).result()
+
+    thread = wf.thread("t")
+    assert thread.invoke() == 5040
+    assert list(thread.report) == []
+
+
 def test_what_had_finished_does_not_run_again(world: World) -> None:
     """G1: in another order, and with one more in front, the finished ones are found."""
     tasks = [world.task(times(n)) for n in (1, 2, 3)]
