@@ -67,9 +67,9 @@ def _captured(walk: Walk, cell: types.CellType) -> Any:
 
 def _constant(walk: Walk, value: Any) -> Any:
     """A constant that a local function was made with; what can change under it counts by type."""
-    if type(value) in LEAVES:
+    if type(value) in LEAVES or (type(value) is types.FunctionType and not walk.is_in(value)):
         return walk.walk(value, Field("()"))
-    if isinstance(value, types.FunctionType | type):
+    if isinstance(value, types.FunctionType | type):  # a function that calls itself, by name
         return qualified_name(value)
     return walk.by_type(value)
 

@@ -103,6 +103,10 @@ class Walk:
         """Grows with what a form depends on, or tells of, besides its value."""
         return self._cuts
 
+    def is_in(self, value: Any) -> bool:
+        """Whether it has come here through that value."""
+        return id(value) in self._active
+
     def of_keys(self) -> Walk:
         """A walk for the keys of a mapping that it has come to: nothing in them stands for another value."""
         keys = Walk()

@@ -3,9 +3,9 @@ was decorated.
 
 Rule: functions of one name may differ in nothing else (`[task(lambda x, k=k: x * k) for k in …]`, a factory's), and
 then their records must not be mixed up. What cannot change in place counts by its value; lists, dicts, dataclasses and
-models by what was in them then, so that what is done to them later changes nothing; other objects by their type and
-what they were given. One that was made alone under its name may have been made with something else, and is still the
-same function.
+models by what was in them then, so that what is done to them later changes nothing; functions, methods, tasks and
+workflows by what those were made with in turn; other objects by their type and what they were given. One that was
+made alone under its name may have been made with something else, and is still the same function.
 """
 
 from __future__ import annotations
@@ -99,7 +99,12 @@ def _snapshot(value: Any, left: list[int], depth: int) -> Any:
     if type(value) is FunctionType:
         held = dict(_values(value)) if is_local(value) else {}
         return {qualified_name(value): _snapshot(held, left, depth + 1)} if held else qualified_name(value)
+    if type(value) is MethodType:
+        return {qualified_name(value.__func__): _snapshot(value.__self__, left, depth + 1)}
     try:
+        wrapped = getattr(value, "__wrapped__", None)
+        if type(wrapped) in (FunctionType, MethodType, partial):  # a task, a workflow, what a cache is around
+            return _snapshot(wrapped, left, depth + 1)
         return _of_class(value, left, depth)
     except _TooLarge:
         raise
@@ -110,6 +115,8 @@ def _snapshot(value: Any, left: list[int], depth: int) -> Any:
 def _of_class(value: Any, left: list[int], depth: int) -> Any:
     if is_constant(value):
         return value
+    if type(value) is partial:
+        return _snapshot([value.func, value.args, value.keywords], left, depth)
     fields = _fields(value)
     if fields:
         return {qualified_name(type(value)): _snapshot(fields, left, depth)}

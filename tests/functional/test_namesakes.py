@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -39,6 +41,13 @@ class Scale:
     def __init__(self, n: int) -> None:
         self.n = n
 
+    def by(self, x: int) -> int:
+        return x * self.n
+
+    @task
+    def by_task(self, x: int) -> int:
+        return x * self.n
+
 
 def times_by(scale: Scale) -> Any:
     def scaled(x: int) -> int:
@@ -46,6 +55,24 @@ def times_by(scale: Scale) -> Any:
         return x * scale.n
 
     return scaled
+
+
+def calling(function: Any) -> Any:
+    def called(x: int) -> Any:
+        return function(x)
+
+    return called
+
+
+def apply(function: Any, x: int) -> Any:
+    return function(x)
+
+
+def asking(function: Any) -> Any:
+    def asked(x: int) -> Any:
+        return function(x).result()
+
+    return asked
 
 
 def noted(function: Any) -> Any:
@@ -63,6 +90,13 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured container": lambda n: times_of({"n": n}),
     "captured object": lambda n: times_by(Scale(n)),
     "captured by what it wraps": lambda n: noted(times(n)),
+    "captured method": lambda n: calling(Scale(n).by),
+    "captured partial": lambda n: calling(partial(operator.mul, n)),
+    "captured partial of a function": lambda n: calling(partial(apply, times(n))),
+    "captured cached function": lambda n: calling(lru_cache(times(n))),
+    "captured task": lambda n: asking(task(times(n))),
+    "captured task of an object": lambda n: asking(Scale(n).by_task),
+    "captured workflow": lambda n: calling(entrypoint(times(n))),
     "code": BY_CODE.__getitem__,
 }
 
@@ -103,6 +137,34 @@ def test_each_gets_its_own_record_in_any_order(
     tasks = (lambda n: task(made(n))) if inside else before.__getitem__
     go_on = died_after(MemorySaver(), finished, tasks)
     assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+@task
+def apply_to_seven(function: Any) -> Any:
+    return function(7)
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+def test_functions_given_to_a_task_are_told_by_what_their_functions_captured(finished: int) -> None:
+    """G2: a function that captured another one is told from those of its name by that one's values."""
+    functions = {n: calling(times(n)) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, lambda n: lambda x: apply_to_seven(functions[n]))
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+def test_a_function_given_to_a_task_may_call_itself() -> None:
+    """It has a digest, and is no weak argument for that."""
+
+    def factorial(n: int) -> int:
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> Any:
+        return apply_to_seven(factorial).result()
+
+    thread = wf.thread("t")
+    assert thread.invoke() == 5040
+    assert list(thread.report) == []
 
 
 def test_what_had_finished_does_not_run_again(world: World) -> None:

@@ -20,7 +20,7 @@ class Shop:
         self.name = name
         self.size = size
         self.folder, self.both = folder, name
-        self.rate = rate or 2.0
+        self.rate = rate or os.getpid()
         self.orders = 0
         self.process = os.getpid()
         self.label = f"{name} {os.getpid()}"
@@ -155,6 +155,65 @@ def test_what_the_class_assigns_again_does_not_count(value: Any) -> None:
 def test_a_class_that_shows_all_that_it_has_assigns_nothing() -> None:
     """Reading `__dict__` is no assignment."""
     assert given_to_owner(Shown.order, {"self": Shown("a")}) == {"self.name": "a"}
+
+
+class Client:
+    """Keeps what operators, conditions and f-strings make of what it is given."""
+
+    def __init__(self, host: str = "", port: int = 80, name: Any = None, *, secure: bool = True) -> None:
+        if name is None:
+            name = "nobody"
+        base = f"{host or 'localhost'}:{port:05}"
+        self.base = base
+        self.url = ("https://" if secure else "http://") + base
+        self.name = name
+        self.shown = f"{name}"
+        self.insecure = not secure
+        self.closed = False
+
+    def get(self) -> str:
+        return self.base
+
+
+class Token:
+    """What else is made there reaches these by a condition."""
+
+    def __init__(self, token: str | None, name: str = "a") -> None:
+        self.first = str(os.getpid()) if token is None else token
+        self.second = token if token else str(os.getpid())
+        self.third = (process := os.getpid()) and name
+        self.process = process
+        self.all = [os.getpid() for _ in "a"] and name
+        if os.getpid() > 0:
+            name = "b"
+        self.name = name
+
+    def get(self) -> str:
+        return self.first
+
+
+def test_what_is_made_of_what_it_was_given_counts() -> None:
+    """By operators, conditions, f-strings, and variables that hold nothing else; a constant tells nothing."""
+    assert given_to_owner(Client.get, {"self": Client("a", secure=False)}) == {
+        "self.base": "a:00080", "self.url": "http://a:00080", "self.name": "nobody", "self.shown": "nobody",
+        "self.insecure": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [{"a", "b"}, object()])
+def test_a_text_that_differs_between_processes_does_not_count(name: Any) -> None:
+    """The order of a set, and where an object lies in memory."""
+    assert "self.shown" not in given_to_owner(Client.get, {"self": Client("a", name=name)})
+
+
+def test_a_text_with_braces_that_was_given_counts() -> None:
+    """It is the caller's, as a prompt."""
+    assert given_to_owner(Shop.order, {"self": Shop("{a}")})["self.name"] == "{a}"
+
+
+def test_what_a_condition_may_take_from_elsewhere_does_not_count() -> None:
+    """An `__init__` that makes a token where none is given makes another one on the next attempt."""
+    assert given_to_owner(Token.get, {"self": Token("a")}) == {}
 
 
 @pytest.mark.parametrize(
