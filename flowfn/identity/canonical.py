@@ -104,8 +104,10 @@ class Walk:
         return self._cuts
 
     def is_in(self, value: Any) -> bool:
-        """Whether it has come here through that value."""
-        return id(value) in self._active
+        """Whether it has come here through that value: whoever asks has another form on another way."""
+        found = id(value) in self._active
+        self._cuts += found
+        return found
 
     def of_keys(self) -> Walk:
         """A walk for the keys of a mapping that it has come to: nothing in them stands for another value."""
