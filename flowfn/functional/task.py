@@ -262,6 +262,9 @@ def task(
 ) -> Any:
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
+    A method's object is an argument like any other. A pydantic model takes such a method where its `model_config` has
+    `"ignored_types": (flowfn.Task,)`.
+
     Args:
         name: the name in records and streams; default: module and qualified name. A given name lets the
             function be renamed or moved without losing its records.

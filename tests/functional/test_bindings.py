@@ -8,6 +8,7 @@ import typing
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from flowfn import Entrypoint, InvalidInput, Task, entrypoint, task
 
@@ -157,6 +158,24 @@ def test_a_method_gets_its_own_object_s_result_in_whatever_order(world: World) -
     names[:] = ["c", "b", "a", "b"]
     assert world.invoke(wf, None, thread_id="t") == ["tea of c", "tea of b", "tea of a", "tea of b"]
     assert world.ran == ["a", "b", "b", "c"]
+
+
+def test_a_method_of_a_pydantic_model_is_a_task(sync_world: World) -> None:
+    """The model counts by its fields, and is told that a task is none."""
+
+    class Account(BaseModel):
+        model_config = {"ignored_types": (Task,)}
+        balance: int
+
+        @task
+        def plus(self, interest: int) -> int:
+            return self.balance + interest
+
+    @sync_world.entrypoint
+    def wf(interest: int) -> list[int]:
+        return [Account(balance=balance).plus(interest).result() for balance in (100, 200, 100)]
+
+    assert sync_world.invoke(wf, 5) == [105, 205, 105]
 
 
 def test_map_of_a_method(sync_world: World) -> None:
