@@ -32,7 +32,22 @@ def _partial(walk: Walk, value: partial[Any]) -> Any:
 
 
 def _method(walk: Walk, value: Any) -> Any:
-    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
+    """By name and object; one that counts by its type alone is told by what it was given, as that of a task is."""
+    weak, walk.weak = walk.weak, ""
+    parts = [walk.walk(value.__self__, Field(".__self__"))]
+    if walk.weak and (given := _given(value.__self__)):
+        parts.append(walk.mapping(given))
+    walk.weak = walk.weak or weak
+    return tagged("method", qualified_name(value.__func__), *parts)
+
+
+def _given(owner: Any) -> dict[str, Any]:
+    from flowfn.identity.given import given_to
+
+    try:
+        return given_to(owner)
+    except Exception:  # objects run their authors' code when looked at
+        return {}
 
 
 def _builtin(walk: Walk, value: Any) -> Any:

@@ -145,9 +145,14 @@ def apply_to_seven(function: Any) -> Any:
 
 
 @pytest.mark.parametrize("finished", [1, 2, 3])
-def test_functions_given_to_a_task_are_told_by_what_their_functions_captured(finished: int) -> None:
-    """G2: a function that captured another one is told from those of its name by that one's values."""
-    functions = {n: calling(times(n)) for n in (1, 2, 3)}
+@pytest.mark.parametrize(
+    "made", [lambda n: calling(times(n)), lambda n: Scale(n).by], ids=["captured", "method"]
+)
+def test_functions_given_to_a_task_are_told_by_what_they_were_made_with(
+    made: Callable[[int], Any], finished: int
+) -> None:
+    """G2: a function that captured another one by that one's values, a method by what its object was given."""
+    functions = {n: made(n) for n in (1, 2, 3)}
     go_on = died_after(MemorySaver(), finished, lambda n: lambda x: apply_to_seven(functions[n]))
     assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
 
