@@ -263,7 +263,8 @@ def task(
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
     A method's object is an argument like any other. A pydantic model takes such a method where its `model_config` has
-    `"ignored_types": (flowfn.Task,)`.
+    `"ignored_types": (flowfn.Task,)`. With `@classmethod` or `@staticmethod` it stands above: since Python 3.13 a
+    classmethod binds no wrapper that it is around.
 
     Args:
         name: the name in records and streams; default: module and qualified name. A given name lets the
