@@ -2,8 +2,8 @@
 
 Rule: `__main__` is no name. The same script is `__main__` when it is started and has its own name when it is
 imported, and both must mean one task and one class. It is `sys.modules["__main__"]`, unless a tool is that module and
-runs the script in a namespace beside it, as `python -m cProfile` and `python -m trace` do: functions that were
-defined there show it.
+runs the script in a namespace beside it, as `python -m cProfile` and `python -m trace` do: that is learnt
+from the functions that were defined there.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any
 
 from flowfn.unicode import escaped
 
-__all__ = ["MAIN", "namespace_of", "script_name", "show"]
+__all__ = ["MAIN", "learn_from", "namespace_of", "script_name"]
 
 MAIN = ("__main__", "__mp_main__")
 """What the script's module calls itself; the second in a spawned process, of its parent's."""
 
-_shown: tuple[Any, Mapping[str, Any]] | None = None
-"""The module that is a tool, and the namespace in which it runs the script."""
+_beside: tuple[Any, Mapping[str, Any]] | None = None
+"""The module that is a tool, and the namespace beside it in which it runs the script."""
 
 
-def show(function: Any) -> None:
-    """Look whether a function of `__main__` was defined beside the module of that name."""
-    global _shown
+def learn_from(function: Any) -> None:
+    """Learn from a function of `__main__` whether the script runs beside the module of that name."""
+    global _beside
     namespace, main = getattr(function, "__globals__", None), sys.modules.get("__main__")
     if type(namespace) is dict and namespace.get("__name__") in MAIN and "__file__" in namespace:
-        _shown = None if namespace is _held_by(main) else (main, namespace)
+        _beside = None if namespace is _held_by(main) else (main, namespace)
 
 
 def script_name() -> str:
@@ -46,8 +46,8 @@ def script_name() -> str:
 
 def namespace_of(module: str) -> Mapping[str, Any]:
     """What a module holds that is loaded, and empty if it isn't; under the names of the script, what that holds."""
-    if module in MAIN and _shown is not None and _shown[0] is sys.modules.get("__main__"):
-        return _shown[1]
+    if module in MAIN and _beside is not None and _beside[0] is sys.modules.get("__main__"):
+        return _beside[1]
     return _held_by(sys.modules.get(module))
 
 

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from flowfn.published import published
-from flowfn.script import MAIN, script_name, show
+from flowfn.script import MAIN, learn_from, script_name
 
 __all__ = ["qualified_name"]
 
@@ -30,7 +30,7 @@ def qualified_name(obj: Any) -> str:
         owner = getattr(obj, "__objclass__", None) or type(getattr(obj, "__self__", None))
         module = str(owner.__module__)
     if module in MAIN:
-        show(obj)
+        learn_from(obj)
     if "comp>" in qualname:
         qualname = _INLINED.sub("", qualname)
     return ".".join(published(_module_name(module), qualname))
