@@ -6,7 +6,6 @@ taken from the code is: the reference from docstrings and `--help`, the cookbook
 
 import ast
 import concurrent.futures
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -115,13 +114,8 @@ def left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any)
     return True if owner == "Future" and not hasattr(concurrent.futures.Future, name) else None
 
 
-def describe_entrypoint(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """`entrypoint` is an object that is called, so that `entrypoint.final` can be on it: its call has the docstring.
-
-    The page of `flowfn` itself opens with what its docstring says.
-    """
-    if name == "flowfn.entrypoint":
-        lines[:] = (inspect.getdoc(type(obj).__call__) or "").splitlines()
+def leave_to_the_page(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """The page of `flowfn` itself opens with what its docstring says."""
     if name == "flowfn":
         lines.clear()
 
@@ -130,5 +124,5 @@ def setup(app: Any) -> None:
     app.add_directive("commands", Commands)
     app.add_directive("cookbook", Cookbook)
     app.connect("source-read", lead_links_to_pages)
-    app.connect("autodoc-process-docstring", describe_entrypoint, priority=400)  # before napoleon's
+    app.connect("autodoc-process-docstring", leave_to_the_page, priority=400)  # before napoleon's
     app.connect("autodoc-skip-member", left_out)

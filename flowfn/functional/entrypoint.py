@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from flowfn.config import Durability, OnBusy
 from flowfn.definition import Definition, OnDivergence
 from flowfn.executors.opening import check_executor, travelling
-from flowfn.functional.final import final
+from flowfn.functional.final import final as _Final
 from flowfn.functional.task import check_cache, policies_of
 from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
 from flowfn.options import check_option
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
-
-_Final = final
 
 
 class Entrypoint(Wrapper[P, R], Workflow[P, R]):
@@ -84,6 +83,12 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         options = {**self._self_options, "executor": check_executor(executor)}
         return Entrypoint(self.__wrapped__, self._self_definition, options)
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Entrypoint[P, R]: ...
+    @overload
+    def __get__(
+        self: Entrypoint[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> Entrypoint[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """The workflow of a method: bound as the method is, so that the instance is no part of its input."""
         bound = self.__wrapped__.__get__(instance, owner)
@@ -151,22 +156,59 @@ def _is_of_langgraph(saver: Any) -> bool:
     return named and not isinstance(saver, type)
 
 
-class _EntrypointFactory:
-    """`entrypoint` itself: a decorator, with `entrypoint.final` beside it."""
+class entrypoint:
+    """Make a function a workflow: `@entrypoint`, or `@entrypoint(checkpointer="runs.db")`.
 
-    final = final
+    Any signature will do. The parameters `previous`, `config`, `runtime`, `store` and `writer` are filled
+    where the function names them.
 
+    Args:
+        checkpointer: where runs are kept: a saver, of flowfn's or any of LangGraph's, a path (SQLite), or a URL;
+            None keeps nothing. What a path or a URL names is opened by the first call, and stays open while the
+            workflow lives.
+        store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
+            (SQLite), or a URL.
+        cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a
+            URL. Default: what FLOWFN_CACHE names, else this process's memory.
+        context_schema: the type of `context`; a mapping given as context is made into it.
+        cache_policy: reuse whole results of this workflow, called directly or inside another run.
+        retry_policy: for the workflow and for each task without its own; a task's retries are within the
+            workflow's.
+        timeout: seconds (or a `timedelta`) for one attempt at the whole function.
+        executor: where tasks run that name none themselves: a `concurrent.futures.Executor`, "processes",
+            "dask://host:port" or "ray://host:port". Default: "threads", or the event loop. A run's config may name
+            another: `{"executor": …}`.
+        durability: when an outcome is committed: "sync" before anybody sees it, "async" in the background,
+            "exit" when the run ends, fails or waits.
+        on_busy: what a second caller on a busy thread does: "wait", "reject" (`ThreadBusy`), or "cancel" the
+            first.
+        on_divergence: what to do with a call that differs from its record only in something random: refuse
+            ("doubt"), run it ("rerun"), or take the record by position ("reuse"); "error" refuses every new
+            call while a recorded one of its name is left.
+        progress: show each run as a live tree of its calls, on stderr where that is a terminal, or in a
+            notebook (extra `cli`); elsewhere nothing. For one call: `config={"progress": True}`.
+        name: the name in records; default: module and qualified name.
+
+    Raises:
+        TypeError: what is decorated is no function.
+        InvalidInput: `cache=` is no cache, or `executor=` no executor.
+    """
+
+    # Imported here, and under its own name: only so do mypy and pyright both take `entrypoint.final[V, S]` for a type.
+    from flowfn.functional.final import final as final
+
+    # What mypy doesn't like is that no call makes an instance: it makes a workflow, or a decorator.
     @overload
-    def __call__(
-        self, function: Callable[P, Coroutine[Any, Any, _Final[R, Any]]], /
+    def __new__(  # type: ignore[misc]
+        cls, function: Callable[P, Coroutine[Any, Any, _Final[R, Any]]], /
     ) -> Entrypoint[P, Coroutine[Any, Any, R]]: ...
     @overload
-    def __call__(self, function: Callable[P, _Final[R, Any]], /) -> Entrypoint[P, R]: ...
+    def __new__(cls, function: Callable[P, _Final[R, Any]], /) -> Entrypoint[P, R]: ...  # type: ignore[misc]
     @overload
-    def __call__(self, function: Callable[P, R], /) -> Entrypoint[P, R]: ...
+    def __new__(cls, function: Callable[P, R], /) -> Entrypoint[P, R]: ...  # type: ignore[misc]
     @overload
-    def __call__(
-        self,
+    def __new__(  # type: ignore[misc]
+        cls,
         /,
         *,
         checkpointer: Any = None,
@@ -183,8 +225,8 @@ class _EntrypointFactory:
         progress: bool = False,
         name: str | None = None,
     ) -> _EntrypointDecorator: ...
-    def __call__(
-        self,
+    def __new__(
+        cls,
         function: Any = None,
         /,
         *,
@@ -202,42 +244,6 @@ class _EntrypointFactory:
         progress: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Make a function a workflow: `@entrypoint`, or `@entrypoint(checkpointer="runs.db")`.
-
-        Any signature will do. The parameters `previous`, `config`, `runtime`, `store` and `writer` are filled
-        where the function names them.
-
-        Args:
-            checkpointer: where runs are kept: a saver, of flowfn's or any of LangGraph's, a path (SQLite), or a URL;
-                None keeps nothing. What a path or a URL names is opened by the first call, and stays open while the
-                workflow lives.
-            store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
-                (SQLite), or a URL.
-            cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a
-                URL. Default: what FLOWFN_CACHE names, else this process's memory.
-            context_schema: the type of `context`; a mapping given as context is made into it.
-            cache_policy: reuse whole results of this workflow, called directly or inside another run.
-            retry_policy: for the workflow and for each task without its own; a task's retries are within the
-                workflow's.
-            timeout: seconds (or a `timedelta`) for one attempt at the whole function.
-            executor: where tasks run that name none themselves: a `concurrent.futures.Executor`, "processes",
-                "dask://host:port" or "ray://host:port". Default: "threads", or the event loop. A run's config may name
-                another: `{"executor": …}`.
-            durability: when an outcome is committed: "sync" before anybody sees it, "async" in the background,
-                "exit" when the run ends, fails or waits.
-            on_busy: what a second caller on a busy thread does: "wait", "reject" (`ThreadBusy`), or "cancel" the
-                first.
-            on_divergence: what to do with a call that differs from its record only in something random: refuse
-                ("doubt"), run it ("rerun"), or take the record by position ("reuse"); "error" refuses every new
-                call while a recorded one of its name is left.
-            progress: show each run as a live tree of its calls, on stderr where that is a terminal, or in a
-                notebook (extra `cli`); elsewhere nothing. For one call: `config={"progress": True}`.
-            name: the name in records; default: module and qualified name.
-
-        Raises:
-            TypeError: what is decorated is no function.
-            InvalidInput: `cache=` is no cache, or `executor=` no executor.
-        """
         options = {
             "checkpointer": checkpointer,
             "store": store,
@@ -287,9 +293,7 @@ if TYPE_CHECKING:
         def __call__(self, function: Any, /) -> Any: ...
 
 
-_EntrypointFactory.__call__.__qualname__ = "entrypoint"
+entrypoint.__new__.__qualname__ = "entrypoint"
 """How Python's own errors about its arguments name it."""
 
-entrypoint = _EntrypointFactory()
-
-__all__ = ["Entrypoint", "entrypoint", "final"]
+__all__ = ["Entrypoint", "entrypoint"]

@@ -162,6 +162,11 @@ async def asaving(x: int) -> final[str, int]:
     return entrypoint.final(value=str(x), save=x)
 
 
+@entrypoint
+def saving_plainly(x: int) -> entrypoint.final[str, int]:
+    return entrypoint.final(value=str(x), save=x)
+
+
 @entrypoint(checkpointer="runs.db")
 def remembering(x: int, *, previous: list[int] | None = None) -> list[int]:
     return [*(previous or []), x]
@@ -170,6 +175,7 @@ def remembering(x: int, *, previous: list[int] | None = None) -> list[int]:
 assert_type(plain(1, "a", flag=True), float)
 assert_type(kept(1), str)
 assert_type(saving(1), str)
+assert_type(saving_plainly(1), str)
 assert_type(remembering(1), list[int])
 assert_type(kept.get_state(thread_id="t"), StateSnapshot)
 assert_type(kept.get_state_history(thread_id="t"), Iterator[StateSnapshot])
@@ -179,6 +185,22 @@ assert_type(kept.thread("t")(1), str)
 assert_type(saving.thread("t")(1), str)
 assert_type(interrupt("sure?"), Any)
 function: Callable[[int], str] = kept
+kept_final: entrypoint.final[str, int] = final("a", 1)
+
+
+class Desk:
+    @entrypoint
+    def opens(self, x: int) -> str:
+        return str(x)
+
+    @entrypoint(checkpointer="runs.db")
+    async def aopens(self, x: int) -> str:
+        return str(x)
+
+
+assert_type(Desk().opens(1), str)
+assert_type(Desk().opens.thread("t")(1), str)
+Desk().opens("one")  # type: ignore[arg-type]
 
 plain("one")  # type: ignore[arg-type]
 plain()  # type: ignore[call-arg]
@@ -193,6 +215,7 @@ async def awaits_workflows() -> None:
     assert_type(await awaited(1), str)
     assert_type(await asaving(1), str)
     assert_type(await awaited.thread("t")(1), str)
+    assert_type(await Desk().aopens(1), str)
     assert_type(await kept.aget_state(thread_id="t"), StateSnapshot)
     await awaited("one")  # type: ignore[arg-type]
 
