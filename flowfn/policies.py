@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 from flowfn.errors import InvalidUpdateError
+from flowfn.type_variables import KeyT
 
 __all__ = ["CachePolicy", "RetryPolicy", "TimeoutPolicy", "decide", "default_retry_on", "timeout_seconds"]
 
@@ -164,7 +165,7 @@ def _is_tenacity_strategy(value: object) -> bool:
 
 
 @dataclass(frozen=True, init=False)
-class CachePolicy:
+class CachePolicy(Generic[KeyT]):
     """Reuse a task's result across runs.
 
     `ttl`: seconds, or a `timedelta`, after which a result is computed anew; None keeps it for ever.
@@ -172,6 +173,7 @@ class CachePolicy:
     LangGraph's name for it.
     `refresh`: True computes anew and replaces what is kept; a function of the arguments decides per call.
     `version`: stands for the code and the constants that it names; default: the task's `version=`, else those.
+    `CachePolicy[F]` says to readers of what type `key` is, as LangGraph's does.
     """
 
     ttl: float | None

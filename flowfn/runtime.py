@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from flowfn.context import current_frame, shipped
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    ContextT = TypeVar("ContextT", default=Any)
-else:  # spares a program that asks for no default the import of typing_extensions
-    from typing import TypeVar
-
-    ContextT = TypeVar("ContextT")
+from flowfn.type_variables import ContextT
 
 StreamWriter = Callable[[Any], None]
 """Writes to the "custom" stream of the run; does nothing where nobody watches."""

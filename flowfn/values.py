@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
+from flowfn.type_variables import AnswerT
+
 __all__ = [
     "MISSING",
     "Checkpoint",
@@ -77,12 +79,13 @@ class Overwrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(Generic[AnswerT]):
     """A question that a run waits on.
 
     `id` is stable: the same question of the same run has the same id on every attempt.
     `key` is what the code named it by, if it did; `response_schema` the JSON schema of its answer, if it says;
-    `expires_at` (UTC) when it stops waiting and its default counts, if it does.
+    `expires_at` (UTC) when it stops waiting and its default counts, if it does. `Interrupt[T]` says to readers that its
+    answer is a T.
     """
 
     value: Any

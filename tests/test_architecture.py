@@ -19,9 +19,10 @@ IN_PLACE_OF_THE_STANDARD_LIBRARY = {"flowfn.cached_property"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # A row speaks for the module and all below it; everyone may import their own package.
-    "flowfn.values": set(),
+    "flowfn.type_variables": set(),
+    "flowfn.values": {"flowfn.type_variables"},
     "flowfn.errors": set(),
-    "flowfn.policies": NOUNS,
+    "flowfn.policies": NOUNS | {"flowfn.type_variables"},
     "flowfn.lazy": set(),
     "flowfn.cached_property": set(),
     "flowfn.forking": set(),
@@ -80,7 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {"flowfn.forking", "flowfn.definition", "flowfn.engine.frame", "flowfn.runtime"},
-    "flowfn.runtime": {"flowfn.context"},
+    "flowfn.runtime": {"flowfn.context", "flowfn.type_variables"},
     "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
     # What a run does.
     "flowfn.engine": NOUNS
@@ -114,7 +115,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.opening",
         "flowfn.caching.opening",
-        "flowfn.captured",
         "flowfn.events",
         "flowfn.streams",
         "flowfn.watching",

@@ -10,7 +10,7 @@ from flowfn import pregel
 from flowfn.lazy import lazily
 from flowfn.pregel import Channel
 from flowfn.values import MISSING, Overwrite
-from graph_compat.channels.base import BaseChannel
+from graph_compat.channels.base import BaseChannel, Value
 from graph_compat.errors import InvalidUpdateError
 
 __all__ = ["DeltaChannel"]
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(
 )
 
 
-class DeltaChannel(BaseChannel[Any, Any, Any]):
+class DeltaChannel(BaseChannel[Value, Any, Any]):
     """Folds all writes of a superstep at once, with `reducer(value, writes)`, from `typ()`.
 
     Every list and dict is stored by its new parts here, so that `snapshot_frequency` changes nothing; it is

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from flowfn import Future, Task
 from flowfn.definition import Definition
@@ -60,6 +60,20 @@ class TaskFunction(Task[P, R]):
         await asyncio.to_thread(self.clear_cache, cache)
 
 
+@overload
+def task(function: Callable[P, Awaitable[R]], /) -> TaskFunction[P, R]: ...
+@overload
+def task(function: Callable[P, R], /) -> TaskFunction[P, R]: ...
+@overload
+def task(
+    __func_or_none__: None = None,
+    *,
+    name: str | None = None,
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+    cache_policy: CachePolicy | None = None,
+    timeout: float | timedelta | TimeoutPolicy | None = None,
+    **deprecated: Any,
+) -> _Decorator: ...
 def task(
     __func_or_none__: Callable[..., Any] | None = None,
     *,
@@ -96,6 +110,13 @@ def task(
         return TaskFunction(_told(_filling(definition)), function)
 
     return decorate if __func_or_none__ is None else decorate(__func_or_none__)
+
+
+class _Decorator(Protocol):
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> TaskFunction[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> TaskFunction[P, R]: ...
 
 
 def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition
@@ -30,6 +30,7 @@ from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer
 from graph_compat.langchain.runs import NodeRun, node_run, node_run_on_loop
 from graph_compat.pushing import pushes
+from graph_compat.typing import ContextT, NodeInputT
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -41,7 +42,7 @@ _STEPS_LEFT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateNodeSpec:
+class StateNodeSpec(Generic[NodeInputT, ContextT]):
     """A node as its author described it; None leaves a policy to the graph's defaults."""
 
     runnable: Any

@@ -239,6 +239,8 @@ async def type_parameters(t: Trace) -> None:
     classes = [graph.StateGraph, state.CompiledStateGraph, pregel.Pregel, types.Command, types.GraphOutput]
     classes += [runtime.Runtime, prebuilt.ToolRuntime, base.ManagedValue]
     classes += [channels.LastValue, channels.Topic, channels.EphemeralValue, channels.BinaryOperatorAggregate]
+    classes += [channels.AnyValue, channels.DeltaChannel, channels.UntrackedValue]
+    classes += [types.CachePolicy, types.Interrupt, state.StateNodeSpec]
     for cls in classes:
         for count in range(1, 6):
             try:

@@ -1,0 +1,120 @@
+"""What a type checker sees of graph_compat: a program of LangGraph's with the prefix of its imports changed.
+
+Checked as `api.py` is.
+"""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict, assert_type
+
+from flowfn import Future
+from graph_compat.checkpoint.memory import InMemorySaver
+from graph_compat.config import get_stream_writer
+from graph_compat.func import entrypoint, task
+from graph_compat.graph import END, START, StateGraph
+from graph_compat.graph.state import CompiledStateGraph
+from graph_compat.pregel import Pregel
+from graph_compat.runtime import Runtime
+from graph_compat.store.base import BaseStore, SearchItem
+from graph_compat.store.memory import InMemoryStore
+from graph_compat.types import (
+    CachePolicy,
+    Command,
+    Interrupt,
+    RetryPolicy,
+    Send,
+    StateSnapshot,
+    StreamWriter,
+    interrupt,
+)
+
+
+class State(TypedDict):
+    words: Annotated[list[str], operator.add]
+    count: int
+
+
+class Result(TypedDict):
+    count: int
+
+
+@dataclass
+class Context:
+    user: str
+
+
+def split(state: State) -> dict[str, Any]:
+    get_stream_writer()({"words": len(state["words"])})
+    return {"words": ["a"]}
+
+
+def decide(state: State) -> Command[Literal["split", "ask"]]:
+    return Command(goto="ask", update={"count": len(state["words"])})
+
+
+def ask(state: State, runtime: Runtime[Context]) -> State:
+    assert_type(runtime.context, Context)
+    return {"words": [], "count": interrupt(runtime.context.user)}
+
+
+async def remember(state: State, *, store: BaseStore, writer: StreamWriter) -> dict[str, Any]:
+    await store.aput(("words",), "last", {"count": state["count"]})
+    assert_type(await store.asearch(("words",)), list[SearchItem])
+    writer("kept")
+    return {}
+
+
+def route(state: State) -> Literal["decide", "remember"]:
+    return "decide"
+
+
+def each(state: State) -> Sequence[Send]:
+    return [Send("split", {"words": [word]}) for word in state["words"]]
+
+
+builder = StateGraph(State, context_schema=Context, output_schema=Result)
+builder.add_node(split)
+builder.add_node("decide", decide, cache_policy=CachePolicy(ttl=60))
+builder.add_node("ask", ask, retry_policy=RetryPolicy(max_attempts=3))
+builder.add_node("remember", remember, defer=True)
+builder.add_edge(START, "split").add_edge(["ask", "remember"], END)
+builder.add_conditional_edges("split", route, {"decide": "decide", "remember": "remember"})
+builder.add_conditional_edges("ask", each, ["split"])
+graph = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore(), interrupt_before=["ask"])
+assert_type(graph, CompiledStateGraph[State, Context, State, Result])
+
+config = {"configurable": {"thread_id": "t"}}
+graph.invoke({"words": ["a"], "count": 0}, config, context=Context("ann"))
+graph.invoke(Command(resume="yes"), config)
+for mode, chunk in graph.stream(None, config, stream_mode=["values", "updates"]):
+    print(mode, chunk)
+snapshot = graph.get_state(config)
+assert_type(snapshot, StateSnapshot)
+assert_type(snapshot.tasks[0].interrupts, tuple[Interrupt[Any], ...])
+graph.update_state(snapshot.config, {"count": 1}, as_node="decide")
+asked: list[Interrupt[str]] = []
+keyed: CachePolicy[Any] = CachePolicy(key_func=str)
+
+
+@task
+def spell(word: str) -> list[str]:
+    return [*word]
+
+
+@task(retry_policy=RetryPolicy())
+async def aspell(word: str) -> list[str]:
+    return [*word]
+
+
+@entrypoint(checkpointer=InMemorySaver())
+def letters(words: list[str], *, previous: int | None = None) -> entrypoint.final[list[str], int]:
+    spelt = [letter for word in words for letter in spell(word).result()]
+    return entrypoint.final(value=spelt, save=len(spelt))
+
+
+assert_type(spell("a"), Future[list[str]])
+assert_type(aspell("a"), Future[list[str]])
+assert_type(letters, Pregel[Any, Any, Any, Any])
+spell(3)  # type: ignore[arg-type]
+aspell(3)  # type: ignore[arg-type]
