@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.plain": set(),
     "flowfn.published": set(),
     "flowfn.script": {"flowfn.unicode"},
+    "flowfn.project": {"flowfn.script"},
     "flowfn.unicode": set(),
     "flowfn.unlocked": set(),
     "flowfn.delta": {"flowfn.errors"},
@@ -48,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.began",
         "flowfn.forking",
         "flowfn.plain",
+        "flowfn.project",
         "flowfn.published",
         "flowfn.rendering",
         "flowfn.report",
@@ -68,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.plain",
         "flowfn.ports",
+        "flowfn.project",
         "flowfn.published",
         "flowfn.script",
         "flowfn.traceback",
@@ -76,7 +79,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening", "flowfn.sqlite.file"},
+    | {
+        "flowfn.context",
+        "flowfn.forking",
+        "flowfn.lazy",
+        "flowfn.opening",
+        "flowfn.project",
+        "flowfn.sqlite.file",
+    },
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},

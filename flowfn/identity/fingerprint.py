@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.forking import let_go_by_fork
 from flowfn.identity.names import qualified_name
-from flowfn.identity.project import is_own, is_own_module
+from flowfn.project import is_own, is_own_module
 from flowfn.script import namespace_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from flowfn.identity.attributes import attributes_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.fingerprint import function_of as unwrapped
-from flowfn.identity.project import is_own
+from flowfn.project import is_own
 
 __all__ = ["assigned_attributes", "code_of", "given_to", "given_to_owner"]
 

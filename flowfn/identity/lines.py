@@ -16,7 +16,7 @@ from typing import Any
 
 from flowfn.identity.fingerprint import function_of, reached
 from flowfn.identity.given import code_of
-from flowfn.identity.project import is_own_module
+from flowfn.project import is_own_module
 
 __all__ = ["body_of", "leading_to", "lines_of"]
 

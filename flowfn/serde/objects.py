@@ -1,4 +1,4 @@
-"""Objects of named classes: enums, dataclasses, named tuples, pydantic models, registered classes.
+"""Objects of named classes: enums, dataclasses and attrs classes, named tuples, pydantic models, registered classes.
 
 Rule: an object is stored as its class's name and its state, and restored by setting that state on an
 empty instance. No `__init__`, `__post_init__`, `__new__`, validator or property of its class runs.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING as NO_DEFAULT
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum, Flag
 from functools import cached_property, lru_cache
 from types import MemberDescriptorType
@@ -30,6 +30,9 @@ _PYDANTIC = mark(Kind.PYDANTIC)
 _OBJECT = mark(Kind.OBJECT)
 
 _IMMUTABLE_TYPE = 1 << 8
+_ATTRS = "__attrs_attrs__"
+_CACHED_HASH = "_attrs_cached_hash"
+"""Where attrs keeps a hash, which is another one in another process; None before it is asked for."""
 _TYPING_NOTE = "__orig_class__"
 
 _PLAIN: dict[type, Callable[[Any], Any]] = {
@@ -57,8 +60,8 @@ def is_enum(cls: type) -> bool:
 
 
 def is_record(cls: type) -> bool:
-    """Whether all that a dataclass holds is in its attributes."""
-    return is_dataclass(cls) and solid_base(cls) is object
+    """Whether a class declares its fields, as dataclasses and attrs classes do, and holds all in its attributes."""
+    return (is_dataclass(cls) or hasattr(cls, _ATTRS)) and solid_base(cls) is object
 
 
 def is_namedtuple(cls: type) -> bool:
@@ -77,13 +80,23 @@ def is_plain(cls: type) -> bool:
     return solid_base(cls) in _PLAIN
 
 
+def not_plain(cls: type) -> str:
+    """Why a class that is no such can't be stored."""
+    base = solid_base(cls)
+    own = "it is" if base is cls else "its class extends"
+    return (
+        f"{own} {base.__module__}.{base.__qualname__}, whose state only it knows. "
+        "Store plain values, and make it of them"
+    )
+
+
 _KINDS: dict[Callable[[type], bool], str] = {
     is_enum: "an enum",
     is_model: "a pydantic model",
     is_namedtuple: "a named tuple",
     is_record: "a dataclass",
 }
-"""What authors call the classes that are stored without being registered."""
+"""What authors call the classes that are stored without being registered; one of attrs is stored as a dataclass is."""
 
 
 def _class_of(names: Names, name: Any, is_it: Callable[[type], bool]) -> Any:
@@ -210,13 +223,13 @@ def _build_enum(items: list[Any], names: Names) -> Any:
     return cls(rest)
 
 
-# -- dataclasses ------------------------------------------------------------------------------------
+# -- dataclasses and attrs classes ------------------------------------------------------------------
 
 
-def dataclass_encoder(cls: type) -> Encoder:
-    """How instances of one dataclass are packed: by field."""
+def record_encoder(cls: type) -> Encoder:
+    """How instances of one dataclass or attrs class are packed: by field."""
     name = reference(cls)
-    known = tuple(field.name for field in fields(cls))
+    known = tuple(_declared(cls))
     skipped = _derived(cls).union(known)
 
     def encode(value: Any) -> list[Any]:
@@ -225,36 +238,62 @@ def dataclass_encoder(cls: type) -> Encoder:
         if len(stored) == len(state):
             return [_DATACLASS, name, stored]
         extra = {key: item for key, item in state.items() if key not in skipped}
+        if _CACHED_HASH in extra:
+            extra[_CACHED_HASH] = None
         return [_DATACLASS, name, stored, extra] if extra else [_DATACLASS, name, stored]
 
     return encode
 
 
-def _build_dataclass(items: list[Any], names: Names) -> Any:
+def _declared(cls: Any) -> dict[str, Any]:
+    """The fields of a class by their names, as the library that it is made with describes them."""
+    return {field.name: field for field in (getattr(cls, _ATTRS) if hasattr(cls, _ATTRS) else fields(cls))}
+
+
+def _build_record(items: list[Any], names: Names) -> Any:
     _, name, stored, *extra = items
     cls = _class_of(names, name, is_record)
-    known = {field.name: field for field in fields(cls)}
+    known = _declared(cls)
     _check_names(cls, stored, known)
     value: Any = object.__new__(cls)
     set_state(value, stored)
-    if len(stored) != len(known):
-        set_state(value, dict(_defaults(cls, (field for key, field in known.items() if key not in stored))))
+    for field in (known[key] for key in known if key not in stored) if len(stored) != len(known) else ():
+        default = _default(value, field)
+        if default is not NO_DEFAULT:
+            set_state(value, {field.name: default})
     for state in extra:
         set_state(value, state)
     return value
 
 
-def _defaults(cls: type, missing: Iterable[Field[Any]]) -> Iterable[tuple[str, Any]]:
-    models: dict[str, Any] = getattr(cls, "__pydantic_fields__", {})
-    for field in missing:
-        if field.name in models:
-            yield field.name, _model_default(cls, field.name, models[field.name], {})
-        elif field.default_factory is not NO_DEFAULT:
-            yield field.name, field.default_factory()
-        elif field.init and field.default is NO_DEFAULT:
-            raise TypeChangedError(_required(cls, field.name))
-        elif field.init:
-            yield field.name, field.default
+def _default(value: Any, field: Any) -> Any:
+    """What an instance gets for a field that its class has gained; `NO_DEFAULT` where its own code sets that.
+
+    Raises:
+        TypeChangedError: there is none.
+    """
+    cls: Any = type(value)
+    if field.name in (models := getattr(cls, "__pydantic_fields__", {})):
+        return _model_default(cls, field.name, models[field.name], {})
+    if hasattr(cls, _ATTRS):
+        return _default_of_attrs(value, field)
+    if field.default_factory is not NO_DEFAULT:
+        return field.default_factory()
+    if field.init and field.default is NO_DEFAULT:
+        raise TypeChangedError(_required(cls, field.name))
+    return field.default if field.init else NO_DEFAULT
+
+
+def _default_of_attrs(value: Any, field: Any) -> Any:
+    """`_default` of an attrs class, which sets the defaults of all its fields in its constructor."""
+    attr, default = sys.modules["attr"], field.default
+    if isinstance(default, attr.Factory):
+        return default.factory(value) if default.takes_self else default.factory()
+    if default is not attr.NOTHING:
+        return default
+    if field.init:
+        raise TypeChangedError(_required(type(value), field.name))
+    return NO_DEFAULT
 
 
 # -- named tuples -----------------------------------------------------------------------------------
@@ -354,11 +393,8 @@ def _model_default(cls: type, name: str, field: Any, stored: dict[str, Any]) -> 
 def object_encoder(cls: type) -> Encoder:
     """How instances of one registered class are packed: by its basic value and its attributes."""
     name, base = reference(cls), solid_base(cls)
-    if base not in _PLAIN:
-        raise Refused(
-            f"its class extends {base.__module__}.{base.__qualname__}, whose state only it knows. "
-            "Store plain values, and make it of them"
-        )
+    if not is_plain(cls):
+        raise Refused(not_plain(cls))
     plain, skipped = _PLAIN[base], _derived(cls)
 
     def encode(value: Any) -> list[Any]:
@@ -392,7 +428,7 @@ def _build_object(items: list[Any], names: Names) -> Any:
 
 BUILDERS: dict[Kind, Builder] = {
     Kind.ENUM: _build_enum,
-    Kind.DATACLASS: _build_dataclass,
+    Kind.DATACLASS: _build_record,
     Kind.NAMEDTUPLE: _build_namedtuple,
     Kind.PYDANTIC: _build_model,
     Kind.OBJECT: _build_object,

@@ -144,7 +144,7 @@ class Packer:
         if objects.is_namedtuple(cls):
             return objects.namedtuple_encoder
         if objects.is_record(cls):
-            return objects.dataclass_encoder
+            return objects.record_encoder
         return objects.object_encoder if self._names.is_allowed(cls) else None
 
     def _exception(self, value: BaseException) -> list[Any]:

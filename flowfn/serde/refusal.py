@@ -22,10 +22,11 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
+from flowfn.project import is_own
 from flowfn.serde import frames
-from flowfn.serde.objects import state_of
+from flowfn.serde.objects import is_plain, not_plain, state_of
 
 _FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
 TOO_DEEP = (
@@ -57,8 +58,11 @@ def name_of(cls: type) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def remedy(cls: type) -> str:
-    """Why an instance of `cls` cannot be stored, and what to do about it."""
+def remedy(cls: type, *, holds_more: bool = False) -> str:
+    """Why an instance of `cls` cannot be stored, and what to do about it.
+
+    `holds_more`: of a library's object, that what it holds can't be stored either.
+    """
     for classes, text in _REMEDIES:
         if issubclass(cls, classes):
             return text
@@ -80,6 +84,13 @@ def remedy(cls: type) -> str:
         return (
             "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
         )
+    if holds_more:
+        return (
+            f"flowfn cannot restore what {module} keeps in it. Store what you need of it, such as a "
+            "dict, a list or the path of a file, or make it inside the task that needs it"
+        )
+    if not is_plain(cls):
+        return not_plain(cls)
     return (
         f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
         f"or register it: flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
@@ -101,16 +112,33 @@ def unfindable(cls: type) -> str:
     )
 
 
-def locate(value: Any, storable: Callable[[Any], bool]) -> tuple[str, Any]:
-    """The path to the innermost part that cannot be stored, and that part."""
+class Culprit(NamedTuple):
+    """The innermost part that can't be stored, of those that its author made: the path to it, and itself.
+
+    `holds_more` where it is a library's object, of which something within can't be stored.
+    """
+
+    path: str
+    part: Any
+    holds_more: bool = False
+
+
+def locate(value: Any, storable: Callable[[Any], bool], known: Callable[[type], bool]) -> Culprit:
+    """Where to look for why a value can't be stored. `known`: of which classes instances can be."""
     path = ""
-    # Who forgot to wait for a future, or to say what a mock returns, needn't know what it is made of.
-    while not isinstance(value, Future) and type(value).__module__ != _MOCKS:
+    while not _is_one(value):
         found = next(((step, part) for step, part in _parts(value) if not storable(part)), None)
         if found is None:
             break
+        if not (known(type(value)) or is_own(type(value))):
+            return Culprit(path, value, holds_more=True)
         path, value = path + found[0], found[1]
-    return path, value
+    return Culprit(path, value)
+
+
+def _is_one(value: Any) -> bool:
+    """Who forgot to wait for a future, or to say what a mock returns, needn't know what it is made of."""
+    return isinstance(value, Future) or type(value).__module__ == _MOCKS
 
 
 def cycle(value: Any) -> str | None:

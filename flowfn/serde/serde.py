@@ -24,7 +24,7 @@ from flowfn.serde.annotations import why_not
 from flowfn.serde.format import CURRENT, ENCRYPTED, END, FIRST, OPTIONS, PICKLED, TAGGED, Refused
 from flowfn.serde.names import Names, NamesOfThisProcess, Receiver, script
 from flowfn.serde.pack import SCALARS, Packer
-from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of
+from flowfn.serde.refusal import CYCLE, TOO_DEEP, cycle, locate, name_of, remedy
 from flowfn.serde.unpack import unpack
 
 _OPENINGS = (bytes([CURRENT]), bytes([FIRST]))
@@ -126,8 +126,8 @@ class Serde:
     def _explain(self, value: Any, error: Exception) -> SerializationError:
         """The error for an author: where in the value, of which type, why, and what to do."""
         if str(error) != TOO_DEEP:
-            path, part = locate(value, self._storable)
-            reason = self._reason(part)
+            path, part, holds_more = locate(value, self._storable, self._knows)
+            reason = remedy(type(part), holds_more=True) if holds_more else self._reason(part)
         elif (found := cycle(value)) is not None:
             path, part, reason = found, value, CYCLE
         else:
@@ -144,6 +144,13 @@ class Serde:
         except Exception as raised:
             return f"reading it raised {type(raised).__name__}: {raised}"
         return "it changed while it was stored. Store a copy"
+
+    def _knows(self, cls: type) -> bool:
+        """Whether instances of a class can be stored, if what they hold can."""
+        try:
+            return cls in (list, dict) or self._packer.encoder_of(cls) is not None
+        except Refused:
+            return False
 
     def _storable(self, value: Any) -> bool:
         try:

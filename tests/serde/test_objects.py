@@ -7,6 +7,7 @@ from enum import Enum, Flag, IntEnum, IntFlag, auto
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import attrs
 import pydantic
 import pytest
 
@@ -73,6 +74,32 @@ class Order:
     @cached_property
     def shout(self) -> str:
         return self.item.upper()
+
+
+@attrs.define
+class Parcel:
+    """Its `code` is made of another field; validators and converters leave a trace."""
+
+    weight: int = attrs.field(validator=lambda *_: CALLS.append("validator"))
+    _owner: str = attrs.field(default="ann", converter=lambda name: CALLS.append("converter") or name)
+    stops: list[str] = attrs.Factory(list)
+    code: str = attrs.field(
+        init=False, default=attrs.Factory(lambda self: f"p{self.weight}", takes_self=True)
+    )
+
+    @cached_property
+    def label(self) -> str:
+        return self.code.upper()
+
+
+@attrs.frozen(slots=False, cache_hash=True)
+class Stamp:
+    cents: int
+
+
+@attrs.define
+class Nothing:
+    pass
 
 
 @dataclass
@@ -158,6 +185,8 @@ class Outer:
         {Point(1): {Point(2)}},
         Order("tea", tags=["hot"]),
         Box[int](1),
+        Parcel(2, "bob", ["here"]),
+        {Stamp(5): Nothing()},
         Pair(1, [2]),
         Old(1, (2,)),
         Outer.Nested(1),
@@ -177,10 +206,10 @@ def test_objects_come_back_equal_and_of_their_class(value: Any) -> None:
 def test_no_constructor_runs_when_an_object_is_restored() -> None:
     """G5: restoring runs no `__init__`, `__post_init__` or validator."""
     serde = Serde().allow(Plain)
-    data = serde.dumps([Loud(1), Model(name="a"), Plain(2)])
+    data = serde.dumps([Loud(1), Model(name="a"), Plain(2), Parcel(3)])
     CALLS.clear()
-    loud, model, plain = serde.loads(data)
-    assert (loud.value, model.name, plain.value, CALLS) == (1, "a", 2, [])
+    loud, model, plain, parcel = serde.loads(data)
+    assert (loud.value, model.name, plain.value, parcel.weight, CALLS) == (1, "a", 2, 3, [])
 
 
 def test_attributes_that_are_not_fields_are_kept() -> None:
@@ -194,6 +223,14 @@ def test_a_cached_property_is_not_part_of_the_value() -> None:
     before = DEFAULT.dumps(order)
     assert order.shout == "TEA"
     assert DEFAULT.dumps(order) == before
+
+
+def test_the_hash_that_attrs_keeps_is_not_part_of_the_value() -> None:
+    """Section 4: putting an object in a set does not change a digest; and a text's hash is another in each process."""
+    stamp = Stamp(5)
+    before = DEFAULT.dumps(stamp)
+    assert stamp in {stamp}
+    assert DEFAULT.dumps(stamp) == before
 
 
 def test_all_of_a_models_state_is_kept() -> None:
@@ -259,6 +296,23 @@ def test_a_class_made_in_a_function_is_refused_unless_registered() -> None:
     assert serde.loads(serde.dumps(Local(1))) == Local(1)
 
 
+def test_what_attrs_makes_of_other_fields_is_made_for_one_that_was_added() -> None:
+    """A factory that takes the instance is given what was stored."""
+    old = attrs.make_class("Changed", {"a": attrs.field()})
+    made = attrs.Factory(lambda self: self.a + 1, takes_self=True)
+    new = attrs.make_class("Changed", {"a": attrs.field(), "b": attrs.field(default=made, init=False)})
+    old.__module__ = new.__module__ = "elsewhere"
+    assert Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1))).b == 2
+
+
+def test_an_attrs_class_may_become_a_dataclass_and_back() -> None:
+    """Both declare their fields, and are stored alike."""
+    (one, other), (again, _) = _versions("attrs", FIELDS, FIELDS), _versions("dataclass", FIELDS, FIELDS)
+    stored = Serde().allow(one).dumps(one(a=1))
+    middle = Serde().allow(again).loads(stored)
+    assert Serde().allow(other).loads(Serde().allow(again).dumps(middle)) == other(a=1)
+
+
 def test_a_class_whose_name_now_means_another_is_refused() -> None:
     """What would come back as another class is not stored."""
     impostor = make_dataclass("Point", ["x"])
@@ -267,7 +321,7 @@ def test_a_class_whose_name_now_means_another_is_refused() -> None:
         DEFAULT.dumps(impostor(1))
 
 
-@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+@pytest.mark.parametrize("kind", ["dataclass", "attrs", "namedtuple", "model"])
 def test_a_field_with_a_default_may_be_added(kind: str) -> None:
     """A class may grow under what was stored."""
     old, new = _versions(kind, {"a": (int, ...)}, {"a": (int, ...), "b": (int, 5)})
@@ -275,7 +329,7 @@ def test_a_field_with_a_default_may_be_added(kind: str) -> None:
     assert (type(actual), actual.a, actual.b) == (new, 1, 5)
 
 
-@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+@pytest.mark.parametrize("kind", ["dataclass", "attrs", "namedtuple", "model"])
 def test_a_required_field_that_was_added_is_an_error_that_names_it(kind: str) -> None:
     """G2: no value is made up for it."""
     old, new = _versions(kind, {"a": (int, ...)}, {"a": (int, ...), "b": (int, ...)})
@@ -283,7 +337,7 @@ def test_a_required_field_that_was_added_is_an_error_that_names_it(kind: str) ->
         Serde().allow(new).loads(Serde().allow(old).dumps(old(a=1)))
 
 
-@pytest.mark.parametrize("kind", ["dataclass", "namedtuple", "model"])
+@pytest.mark.parametrize("kind", ["dataclass", "attrs", "namedtuple", "model"])
 def test_a_field_that_was_removed_is_an_error_that_names_it(kind: str) -> None:
     """G2: what was stored is not dropped silently."""
     old, new = _versions(kind, {"a": (int, ...), "b": (int, ...)}, {"a": (int, ...)})
@@ -353,6 +407,9 @@ def _of_kind(kind: str) -> tuple[Any, Any, str]:
     return made, made(a=1), label[kind]
 
 
+FIELDS: dict[str, Any] = {"a": (int, ...)}
+
+
 def _versions(kind: str, before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
     return tuple(_make(kind, fields) for fields in (before, after))
 
@@ -360,6 +417,14 @@ def _versions(kind: str, before: dict[str, Any], after: dict[str, Any]) -> tuple
 def _make(kind: str, fields: dict[str, Any]) -> Any:
     if kind == "model":
         return pydantic.create_model("Changed", __module__="elsewhere", **fields)
+    if kind == "attrs":
+        columns = {
+            name: attrs.field(default=attrs.NOTHING if default is ... else default)
+            for name, (_, default) in fields.items()
+        }
+        made = attrs.make_class("Changed", columns)
+        made.__module__ = "elsewhere"
+        return made
     if kind == "namedtuple":
         defaults = [default for _, default in fields.values() if default is not ...]
         return namedtuple("Changed", list(fields), defaults=defaults, module="elsewhere")

@@ -5,6 +5,7 @@ import io
 import re
 import socket
 import threading
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
@@ -14,6 +15,7 @@ from enum import Enum
 from functools import partial
 from typing import Annotated, Any, Literal, NewType, Optional, Protocol, TextIO, TypedDict, TypeVar, Union
 from unittest.mock import MagicMock
+from zipfile import ZipFile
 
 import pydantic
 import pytest
@@ -25,6 +27,11 @@ T = TypeVar("T")
 
 class Bare:
     pass
+
+
+class Holds:
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
 
 
 class Open(Protocol):
@@ -79,6 +86,8 @@ def _refused(value: Any) -> SerializationError:
         (defaultdict(list, {"a": Bare()}), '["a"]'),
         ([b"x", (memoryview(b"x"),)], "[1][0]"),
         ({"rows": MagicMock()}, '["rows"]'),
+        ([Holds(threading.Lock())], "[0].thing"),
+        ([Holds(ZipFile(io.BytesIO(), "w"))], "[0].thing"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -113,6 +122,11 @@ def test_private_state_of_a_model_is_named_too() -> None:
         (Bare(), r"dataclass or a pydantic model, or register it: flowfn\.serde\.allow\(Bare\)"),
         (defaultdict(lambda: 1), "Use a builtin type such as list"),
         (datetime(2024, 1, 1, tzinfo=Foreign()), "Use zoneinfo.ZoneInfo"),
+        (
+            ZipFile(io.BytesIO(), "w"),
+            "flowfn cannot restore what zipfile keeps in it. Store what you need of it",
+        ),
+        (array("d"), "it is array.array, whose state only it knows. Store plain values, and make it of them"),
     ],
     ids=lambda value: type(value).__name__,
 )
