@@ -55,6 +55,8 @@ shipped: ContextVar[Runtime[Any] | None] = ContextVar("flowfn.shipped", default=
 """On a worker, where there is no frame: what the attempt that was sent there may know of itself."""
 
 
-def site_of(caller: FrameType) -> str:
-    """Where a frame of Python is in its code, as records name it: `file:line`."""
+def site_of(caller: FrameType | None) -> str:
+    """Where a frame is in its code, as records name it: `file:line`; empty where nothing of Python's calls."""
+    if caller is None:  # a thread that is started by C, a greenlet, a handler of `atexit`
+        return ""
     return f"{caller.f_code.co_filename}:{caller.f_lineno}"

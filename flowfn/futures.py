@@ -288,15 +288,15 @@ class Future(UnlockedFuture[R], Generic[R]):
 
     def __bool__(self) -> bool:
         """True, whatever the task's value is; code that asks for nothing more of it is told so in the log."""
-        self._taken_for_its_value(sys._getframe(1))
+        self._taken_for_its_value(sys._getframe().f_back)
         return True
 
     def __str__(self) -> str:
         """What `repr` shows, which isn't the task's value; code that asks for nothing more is told so in the log."""
-        self._taken_for_its_value(sys._getframe(1))
+        self._taken_for_its_value(sys._getframe().f_back)
         return repr(self)
 
-    def _taken_for_its_value(self, caller: FrameType) -> None:
+    def _taken_for_its_value(self, caller: FrameType | None) -> None:
         frame = current_frame.get()
         if frame is not None and not self.seen:
             frame.mistaken.setdefault(self, site_of(caller))

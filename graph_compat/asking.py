@@ -39,7 +39,7 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
             value,
             None,
             None if is_shown else response_schema,
-            site_of(sys._getframe(1)),
+            site_of(sys._getframe().f_back),
             schema=response_schema if is_shown else json_schema(response_schema),
             refuse=invalid_resume,
         )

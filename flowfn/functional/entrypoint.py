@@ -66,7 +66,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         return self._self_lowering.setup
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self._self_lowering.call(args, kwargs, sys._getframe(1))
+        result: R = self._self_lowering.call(args, kwargs, sys._getframe().f_back)
         return result
 
     def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

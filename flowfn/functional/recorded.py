@@ -100,7 +100,7 @@ def interrupt(
             "interrupt() asks on behalf of a run: call it inside an @entrypoint or a @task of one, not on a worker"
         )
     deadline = None if timeout is None and default is MISSING else _deadline(timeout, default)
-    return frame.ask(value, key, type, site_of(sys._getframe(1)), deadline=deadline)
+    return frame.ask(value, key, type, site_of(sys._getframe().f_back), deadline=deadline)
 
 
 def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, Any]:

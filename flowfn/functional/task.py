@@ -46,7 +46,7 @@ class Task(Wrapper[P, R]):
         self._self_definition: Definition = definition
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        return call_task(self._self_definition, args, kwargs, sys._getframe(1))
+        return call_task(self._self_definition, args, kwargs, sys._getframe().f_back)
 
     @property
     def func(self) -> Callable[P, Any]:
@@ -66,7 +66,7 @@ class Task(Wrapper[P, R]):
 
     def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
         """Call the task once per item (of several iterables: per row, the shortest decides)."""
-        site = sys._getframe(1)
+        site = sys._getframe().f_back
         return [call_task(self._self_definition, row, kwargs, site) for row in zip(*iterables, strict=False)]
 
     def with_options(
@@ -138,11 +138,11 @@ class BoundTask(BoundWrapper[P, R]):
         return args if owner is None else (owner, *args)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        return call_task(self._self_definition, self._bound(args), kwargs, sys._getframe(1))
+        return call_task(self._self_definition, self._bound(args), kwargs, sys._getframe().f_back)
 
     def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
         """Call the method once per item (of several iterables: per row, the shortest decides)."""
-        site = sys._getframe(1)
+        site = sys._getframe().f_back
         rows = zip(*iterables, strict=False)
         return [call_task(self._self_definition, self._bound(row), kwargs, site) for row in rows]
 

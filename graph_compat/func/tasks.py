@@ -30,7 +30,7 @@ class TaskFunction(Task[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         frame_here()
         try:
-            return call_task(self._self_definition, args, kwargs, sys._getframe(1))
+            return call_task(self._self_definition, args, kwargs, sys._getframe().f_back)
         except AsyncInBlockingRun as error:
             raise RuntimeError(f"In an sync context async tasks cannot be called. {error}") from None
 

@@ -1,6 +1,13 @@
 """Calling a task inside a run gives a future (section 3)."""
 
 import threading
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -159,8 +166,6 @@ def test_a_call_that_outlives_its_run_is_refused(sync_world: World) -> None:
 
     @world.entrypoint
     def wf() -> str:
-        from contextvars import copy_context
-
         threads.append(threading.Thread(target=straggle, args=(copy_context(),)))
         threads[0].start()
         return "done"
@@ -184,3 +189,30 @@ def test_a_task_may_call_itself_often(world: World) -> None:
         return await world.value(depth(n))
 
     assert world.invoke(wf, 200) == 200
+
+
+def from_c(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call a function on a thread without any code of Python's below, and wait for what it returns."""
+    found: deque[Any] = deque()
+    ended = threading.Lock()
+    ended.acquire()
+    start_new_thread(found.extend, (chain(map(function, [argument]), iter(ended.release, None)),))
+    assert ended.acquire(timeout=30)
+    return found.pop()
+
+
+def test_whoever_calls_need_not_be_python(sync_world: World) -> None:
+    """Greenlets, handlers of `atexit` and threads that C starts call with nothing of Python's below."""
+    world = sync_world
+
+    @world.task
+    def double(x: int) -> int:
+        return 2 * x
+
+    @world.entrypoint
+    def wf(x: int) -> int:
+        made = from_c(partial(copy_context().run, double), x)
+        return int(made.result()) + int(double(x).result())
+
+    assert from_c(wf, 3) == 12
+    assert from_c(double, 3).result() == 6
