@@ -219,7 +219,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
-    | {"flowfn.forking", "flowfn.postgres.transacting"}
+    | {"flowfn.forking", "flowfn.postgres.transacting", "flowfn.script"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}

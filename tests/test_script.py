@@ -75,3 +75,64 @@ def test_a_scripts_name_is_its_files(file: str, name: str, monkeypatch: pytest.M
     script.__file__ = file
     monkeypatch.setitem(sys.modules, "__main__", script)
     assert script_name() == name
+
+
+POOL = """
+import pickle
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import cloudpickle
+
+from flowfn import entrypoint, task
+
+
+@task
+def double(x: int) -> int:
+    return 2 * x
+
+
+@entrypoint
+def quadruple(x: int) -> int:
+    return double(double(x).result()).result()
+
+
+class Shop:
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    @task
+    def times(self, x: int) -> int:
+        return self.factor * x
+
+    @staticmethod
+    @task
+    def more(x: int) -> int:
+        return x + 1
+
+
+def is_known(function: object) -> bool:
+    return function in (double, quadruple, Shop.more)
+
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, mp_context=get_context(sys.argv[1])) as pool:
+        assert [*pool.map(quadruple, [1, 2])] == [4, 8]
+        assert [call.result() for call in pool.map(double, [1, 2])] == [2, 4]
+        assert [call.result() for call in pool.map(Shop(3).times, [1, 2])] == [3, 6]
+        assert all(pool.map(is_known, [double, quadruple, Shop.more]))
+    for function in (double, quadruple, Shop.more):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert b"flowfn" in cloudpickle.dumps(function)  # as code: who gets it may not have run the script
+        assert pickle.loads(cloudpickle.dumps(function)) is not function
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_a_script_defines_goes_to_a_pool_of_processes(
+    method: str, run_python: Any, tmp_path: Path
+) -> None:
+    """A decorated function goes where the function would have gone: by its name to who has run the script."""
+    (tmp_path / "app.py").write_text(POOL)
+    assert run_python("app.py", method).returncode == 0

@@ -17,6 +17,7 @@ import wrapt
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.identity.captured import join
+from flowfn.script import MAIN
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,13 +116,30 @@ def undecorated(function: Any) -> Any:
 def reference(wrapper: Any, kind: type, *parts: Any) -> tuple[Any, ...]:
     """How to find or rebuild a wrapper elsewhere: by its name where that leads back to it, else by parts.
 
-    Without this, cloudpickle would ship the bare function and drop retries and durability without a word.
+    Without this, cloudpickle would ship the bare function and drop retries and durability without a word. What a
+    script defines is found by name where its functions are: in the processes of a pool, which have run it as well.
     """
     function = plain(wrapper.__wrapped__)
     module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module and qualname and module != "__main__" and _at(module, qualname) is wrapper:
+    if module in MAIN:
+        module = None if _ships_scripts() else MAIN[0]
+    if module and qualname and _at(module, qualname) is wrapper:
         return (None, module, qualname)
     return (kind, *parts)
+
+
+_SHIP_SCRIPTS = ("cloudpickle", "dill")
+"""Picklers that send what a script defines as code, to who hasn't run it; other libraries bring copies of them."""
+
+
+def _ships_scripts() -> bool:
+    """Whether one of them is at work; an object isn't told which pickler asks how to pickle it."""
+    frame: Any = sys._getframe()
+    while frame is not None:
+        if not {*str(frame.f_globals.get("__name__")).split(".")}.isdisjoint(_SHIP_SCRIPTS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def rebuild(kind: Any, *parts: Any) -> Any:
@@ -139,4 +157,4 @@ def _at(module: str, qualname: str) -> Any:
     found: Any = sys.modules.get(module)
     for name in qualname.split("."):
         found = getattr(found, "__dict__", {}).get(name)
-    return found
+    return found.__func__ if isinstance(found, staticmethod) else found
