@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.identity.captured import Namesake, captured, is_local
+from flowfn.identity.captured import captured, is_local
 from flowfn.identity.names import qualified_name
+from flowfn.identity.together import Namesake
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 

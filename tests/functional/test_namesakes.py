@@ -12,7 +12,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
-from flowfn.identity.captured import Namesakes
+from flowfn.identity.together import Namesakes
 
 from ..worlds import World
 
