@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.identity.captured import captured, is_local
+from flowfn.identity.captured import captured, class_made_with, is_local
 from flowfn.identity.names import qualified_name
 from flowfn.identity.together import Namesake
 from flowfn.options import check_option
@@ -198,7 +198,7 @@ class Definition:
 
     def given_to_owner(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What tells the object that a method is called on from others of its class, where those have no digest."""
-        from flowfn.identity.given import given_to_owner
+        from flowfn.identity.captured import given_to_owner
 
         return given_to_owner(self.author_function, arguments)
 
@@ -390,10 +390,13 @@ def held_by(function: Any) -> dict[str, Any]:
 
 def _first_of(method: Any, owner: Any) -> dict[str, Any]:
     """The object that a method gets first, by the name that it has there; one that has nothing in it is its type."""
-    if type(method) is not FunctionType or not getattr(owner, "__dict__", True):
+    if type(method) is not FunctionType:
         return {}
     code = method.__code__
-    return {code.co_varnames[0] if code.co_argcount else "self": owner}
+    name = code.co_varnames[0] if code.co_argcount else "self"
+    if getattr(owner, "__dict__", True):
+        return {name: owner}
+    return {name: type(owner)} if class_made_with(type(owner)).members else {}
 
 
 def _runs(function: Any) -> Any:

@@ -10,6 +10,7 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from flowfn.identity.captured import class_made_with, given_to
 from flowfn.identity.leaves import LEAVES
 from flowfn.identity.names import qualified_name
 from flowfn.identity.notation import Field, Form, tagged
@@ -25,6 +26,12 @@ def by_name(walk: Walk, value: Any) -> Any:
     return tagged("name", qualified_name(value))
 
 
+def class_form(walk: Walk, value: type) -> Any:
+    """A class, by name; one that a function made, by what it was made with as well."""
+    made = class_made_with(value).all
+    return tagged("class", qualified_name(value), walk.mapping(made)) if made else by_name(walk, value)
+
+
 def _partial(walk: Walk, value: partial[Any]) -> Any:
     parts = (value.func, value.args, value.keywords)
     steps = (Field(".func"), Field(".args"), Field(".keywords"))
@@ -35,19 +42,10 @@ def _method(walk: Walk, value: Any) -> Any:
     """By name and object; one that counts by its type alone is told by what it was given, as that of a task is."""
     weak, walk.weak = walk.weak, ""
     parts = [walk.walk(value.__self__, Field(".__self__"))]
-    if walk.weak and (given := _given(value.__self__)):
+    if walk.weak and (given := given_to(value.__self__)):
         parts.append(walk.mapping(given))
     walk.weak = walk.weak or weak
     return tagged("method", qualified_name(value.__func__), *parts)
-
-
-def _given(owner: Any) -> dict[str, Any]:
-    from flowfn.identity.given import given_to
-
-    try:
-        return given_to(owner)
-    except Exception:  # objects run their authors' code when looked at
-        return {}
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -84,6 +82,8 @@ def _constant(walk: Walk, value: Any) -> Any:
     """A constant that a local function was made with; what can change under it counts by type."""
     if type(value) in LEAVES or (type(value) is types.FunctionType and not walk.is_in(value)):
         return walk.walk(value, Field("()"))
+    if isinstance(value, type) and class_made_with(value).all:
+        return class_form(walk, value)
     if isinstance(value, types.FunctionType | type):  # a function that calls itself, by name
         return qualified_name(value)
     return walk.by_type(value)

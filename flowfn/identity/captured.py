@@ -1,11 +1,11 @@
 """What a function was made with, besides its code: the values of its closure, and its defaults, as they were when it
-was decorated.
+was decorated. So of a class that a function made: what its methods captured, and its own constants.
 
 Rule: functions of one name may differ in nothing else (`[task(lambda x, k=k: x * k) for k in …]`, a factory's), and
 then their records must not be mixed up. What cannot change in place counts by its value; lists, dicts, dataclasses and
-models by what was in them then, so that what is done to them later changes nothing; functions, methods, tasks and
-workflows by what those were made with in turn; other objects by their type and what they were given. One that was
-made alone under its name may have been made with something else, and is still the same function.
+models by what was in them then, so that what is done to them later changes nothing; functions, methods, tasks,
+workflows and classes by what those were made with in turn; other objects by their type and what they were given. One
+that was made alone under its name may have been made with something else, and is still the same function.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
+from flowfn.identity.attributes import attributes_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.names import qualified_name
+from flowfn.identity.project import is_own
 
-__all__ = ["captured", "function_of", "is_local"]
+__all__ = ["captured", "class_made_with", "function_of", "given_to", "given_to_owner", "is_local"]
 
 _MAX_PARTS = 1000
 """Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
@@ -73,65 +77,273 @@ def function_of(function: Any) -> FunctionType | None:
 
 def _kept(value: Any) -> Any:
     try:
-        return _snapshot(value, [_MAX_PARTS], 0)
+        return _Look().at(value)
     except _TooLarge:
         return qualified_name(type(value))
 
 
-def _snapshot(value: Any, left: list[int], depth: int) -> Any:
-    """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise _TooLarge
-    if type(value) in _ATOMS:
-        return value
-    if depth >= _MAX_DEPTH:
-        return qualified_name(type(value))
-    if isinstance(value, Mapping) and type(value).__module__ in ("builtins", "collections", "types"):
-        return {_key(key): _snapshot(item, left, depth + 1) for key, item in tuple(value.items())}
-    if type(value) in (list, tuple, deque):
-        return [_snapshot(item, left, depth + 1) for item in tuple(value)]
-    if type(value) in (set, frozenset):
-        return sorted(repr(_snapshot(item, left, depth + 1)) for item in tuple(value))
-    if type(value) is FunctionType:
-        held = dict(_values(value)) if is_local(value) else {}
-        return {qualified_name(value): _snapshot(held, left, depth + 1)} if held else qualified_name(value)
-    if type(value) is MethodType:
-        return {qualified_name(value.__func__): _snapshot(value.__self__, left, depth + 1)}
-    try:
+class _Look:
+    """A look at one value and at what it is made of, as far as that may tell it from others.
+
+    `contents`: whether lists and dicts count by what they hold at present.
+    """
+
+    def __init__(self, *, contents: bool = True) -> None:
+        self._contents = contents
+        self._left = _MAX_PARTS
+        self._depth = 0
+        self._inside: list[Any] = []
+        """The classes and objects that are being looked at: what leads back to them is told by a name."""
+
+    def at(self, value: Any) -> Any:
+        """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
+        self._left -= 1
+        if self._left < 0:
+            raise _TooLarge
+        if type(value) in _ATOMS:
+            return value
+        if self._depth >= _MAX_DEPTH:
+            return qualified_name(type(value))
+        self._depth += 1
+        try:
+            return self._at_compound(value)
+        except _TooLarge:
+            raise
+        except Exception:  # objects run their authors' code when looked at
+            return qualified_name(type(value))
+        finally:
+            self._depth -= 1
+
+    def _at_compound(self, value: Any) -> Any:
+        kind = type(value)
+        if issubclass(kind, Mapping) and kind.__module__ in ("builtins", "collections", "types"):
+            return self._by_name(value) if self._contents else qualified_name(kind)
+        if kind in (list, tuple, deque):
+            return (
+                list(map(self.at, tuple(value))) if self._contents or kind is tuple else qualified_name(kind)
+            )
+        if kind in (set, frozenset):
+            counts = self._contents or kind is frozenset
+            return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
+        if kind is FunctionType:
+            held = self._by_name(dict(_values(value))) if is_local(value) else {}
+            return {qualified_name(value): held} if held else qualified_name(value)
+        if kind is MethodType:
+            return {qualified_name(value.__func__): self.at(value.__self__)}
+        if issubclass(kind, type):
+            made = self.made_with(value)
+            return {qualified_name(value): made.all} if made.all else qualified_name(value)
         wrapped = getattr(value, "__wrapped__", None)
         if type(wrapped) in (FunctionType, MethodType, partial):  # a task, a workflow, what a cache is around
-            return _snapshot(wrapped, left, depth + 1)
-        return _of_class(value, left, depth)
-    except _TooLarge:
-        raise
+            return self.at(wrapped)
+        return self._at_object(value)
+
+    def _by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+        return {_key(key): self.at(item) for key, item in tuple(values.items())}
+
+    def _at_object(self, value: Any) -> Any:
+        cls = type(value)
+        if self._is_inside(cls):
+            return qualified_name(cls)
+        if is_constant(value):
+            return value
+        if cls is partial:
+            return self.at([value.func, value.args, value.keywords])
+        told = [part for part in (self.given_to(value), self.made_with(cls).members) if part]
+        if told:
+            return {qualified_name(cls): told[0] if len(told) == 1 else told}
+        return qualified_name(value if hasattr(value, "__qualname__") else cls)
+
+    def given_to(self, value: Any) -> dict[str, Any]:
+        """What an object was given; the fields of one whose class declares them, if contents count."""
+        if self._is_inside(value):
+            return {}
+        self._inside.append(value)
+        try:
+            if not _declares_fields(type(value)):
+                return dict(self._telling(_given(value)))
+            return self._by_name(_fields(value)) if self._contents else {}
+        finally:
+            self._inside.pop()
+
+    def _is_inside(self, value: Any) -> bool:
+        return any(each is value for each in self._inside)
+
+    def made_with(self, cls: type) -> MadeWith:
+        """What a class was made with; nothing of one that no function made, which counts by its name."""
+        found = MadeWith({}, {})
+        if self._is_inside(cls):
+            return found
+        self._inside.append(cls)
+        try:
+            for each in filter(_is_made_by_a_function, [*cls.__mro__, *type.mro(type(cls))]):
+                name = each.__qualname__
+                found.members.update(self._telling(_attributes(each), f"{name}."))
+                for method, function in _methods(each):
+                    found.members.update(self._telling(_values(function), f"{name}.{method}."))
+                found.defaults.update(self._telling(_defaults(each), f"{name}."))
+        finally:
+            self._inside.pop()
+        return found
+
+    def _telling(self, values: Iterable[tuple[str, Any]], where: str = "") -> Iterator[tuple[str, Any]]:
+        """Those that tell more than their types; `where` is put before their names."""
+        for name, value in values:
+            part = self.at(value)
+            if is_constant(value) or (part and not isinstance(part, str)):
+                yield f"{where}{name}", part
+
+
+# -- objects --------------------------------------------------------------------------------------
+
+
+def given_to(value: Any) -> dict[str, Any]:
+    """What an object was given that tells it from others of its class, by attribute: what can't change in place, and
+    what other objects were given in turn."""
+    try:
+        return {} if _declares_fields(type(value)) else _Look(contents=False).given_to(value)
     except Exception:  # objects run their authors' code when looked at
-        return qualified_name(type(value))
+        return {}
 
 
-def _of_class(value: Any, left: list[int], depth: int) -> Any:
-    if is_constant(value):
-        return value
-    if type(value) is partial:
-        return _snapshot([value.func, value.args, value.keywords], left, depth)
-    fields = _fields(value)
-    if fields:
-        return {qualified_name(type(value)): _snapshot(fields, left, depth)}
-    return qualified_name(value if hasattr(value, "__qualname__") else type(value))
+def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
+
+    So of other arguments that are of this class.
+    """
+    from flowfn.identity.fingerprint import function_of as unwrapped
+    from flowfn.identity.given import methods_of
+
+    method = unwrapped(function)
+    if type(method) is not FunctionType:
+        return {}
+    given: dict[str, Any] = {}
+    for argument, value in arguments.items():
+        if method.__code__ in methods_of(type(value)).codes:
+            given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
+    return given
+
+
+def _given(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes that hold what an object was given."""
+    from flowfn.identity.given import methods_of
+
+    names = methods_of(type(value)).given
+    found = attributes_of(value) if names else {}
+    for name, as_it_is in names.items():
+        if name in found and (as_it_is or (is_constant(found[name]) and not _shows_an_object(found[name]))):
+            yield name, found[name]
+
+
+def _shows_an_object(value: Any) -> bool:
+    """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
+    return isinstance(value, str) and (" at 0x" in value or "{" in value)
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """What an instance of a class that declares its fields holds, without running code of the class; of another one,
-    what it was given."""
-    from flowfn.identity.given import given_to
-
-    cls = type(value)
-    declared = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
-    if not any(hasattr(cls, mark) for mark in declared):
-        return given_to(value)
-    names = (*getattr(value, "__dict__", ()), *getattr(cls, "__slots__", ()))
+    """What an instance of a class that declares its fields holds, without running code of the class."""
+    names = (*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ()))
     return {name: getattr(value, name, None) for name in names}
+
+
+_DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
+
+
+def _declares_fields(cls: type) -> bool:
+    return any(hasattr(cls, mark) for mark in _DECLARING)
 
 
 def _key(key: Any) -> str:
     return key if type(key) is str else repr(key)
+
+
+# -- classes that functions made ------------------------------------------------------------------
+
+
+class MadeWith(NamedTuple):
+    """What a class was made with, by name: its constants and what its methods captured, and the defaults of fields,
+    which tell classes but no instances."""
+
+    members: dict[str, Any]
+    defaults: dict[str, Any]
+
+    @property
+    def all(self) -> dict[str, Any]:
+        """What tells the class from others of its name."""
+        return self.members | self.defaults
+
+
+_known: WeakKeyDictionary[type, MadeWith] = WeakKeyDictionary()
+
+
+def class_made_with(cls: type) -> MadeWith:
+    """What a class was made with that can't change in place, as it was when it was first looked at."""
+    known = _known.get(cls)
+    if known is None:
+        known = _known[cls] = _looked_at(cls)
+    return known
+
+
+def _looked_at(cls: type) -> MadeWith:
+    try:
+        return _Look(contents=False).made_with(cls)
+    except Exception:  # it is too large, or its author's code fails when it is looked at
+        return MadeWith({}, {})
+
+
+def _is_made_by_a_function(cls: type) -> bool:
+    """Whether a class of the project's was made inside a function, so that others may share its name."""
+    return "<locals>" in cls.__qualname__ and is_own(cls)
+
+
+def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
+    """The functions in a class's body, by name; not those that a library made of its fields."""
+    from flowfn.identity.fingerprint import functions_of
+
+    declares = _declares_fields(cls) or issubclass(cls, tuple)
+    for name, member in list(vars(cls).items()):
+        for function in functions_of(member):
+            is_generated = declares and function.__code__.co_filename.startswith("<") and _is_special(name)
+            if is_own(function) and not is_generated:
+                yield name, function
+
+
+def _attributes(cls: type) -> Iterator[tuple[str, Any]]:
+    """The other members of a class, without fields and what its methods assign; an enumeration's by their values."""
+    from flowfn.identity.fingerprint import functions_of
+    from flowfn.identity.given import assigned_attributes
+
+    if issubclass(cls, Enum):
+        yield from ((name, member._value_) for name, member in cls.__members__.items())
+        return
+    left_out = {*_NOTES, *(name for name, _ in _declared(cls))}
+    left_out.update(name for _, function in _methods(cls) for name in assigned_attributes(function.__code__))
+    for name, member in list(vars(cls).items()):
+        if not (_is_special(name) or name in left_out or any(functions_of(member))):
+            yield name, member
+
+
+_NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_field_defaults")
+"""What Python's own libraries leave in classes."""
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _defaults(cls: type) -> Iterator[tuple[str, Any]]:
+    """What the fields are that a class declares, where nobody says it; None is as good as nothing."""
+    for name, field in _declared(cls):
+        for kind in ("default", "default_factory"):
+            value = getattr(field, kind, None)
+            if value is not None:
+                yield f"{name}.{kind}", value
+
+
+def _declared(cls: type) -> Iterator[tuple[str, Any]]:
+    """The fields that a class declares, by name."""
+    for mark in _DECLARING:
+        declared = vars(cls).get(mark, ())
+        yield from (
+            declared.items() if isinstance(declared, dict) else ((each.name, each) for each in declared)
+        )

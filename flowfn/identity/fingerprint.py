@@ -28,6 +28,7 @@ __all__ = [
     "Fingerprint",
     "fingerprint",
     "function_of",
+    "functions_of",
     "is_project_code",
     "reached",
     "read",
@@ -96,6 +97,14 @@ def function_of(function: Callable[..., Any]) -> Any:
     """The function whose source a callable's fingerprint starts from; wrappers are taken off."""
     *_, innermost = _layers(_definition(function))
     return innermost
+
+
+def functions_of(member: Any) -> Iterator[FunctionType]:
+    """The functions of a class's member: of a method of any kind, and of a property all that it has."""
+    for face in (member.fget, member.fset, member.fdel) if type(member) is property else (member,):
+        found = _definition(_attribute(face, "func") or face)
+        if type(found) is FunctionType:
+            yield found
 
 
 def is_project_code(value: Any) -> bool:
@@ -296,12 +305,7 @@ class _Walk:
             for member in list(vars(base).values()):
                 if _is_opaque(member) and not self._enters(member):
                     continue
-                for face in (
-                    (member.fget, member.fset, member.fdel) if type(member) is property else (member,)
-                ):
-                    found = _definition(_attribute(face, "func") or face)
-                    if type(found) is FunctionType:
-                        yield found
+                yield from functions_of(member)
 
 
 def _may_define(value: Any) -> bool:

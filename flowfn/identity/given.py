@@ -1,4 +1,4 @@
-"""What an object was given when it was made, as far as it keeps that.
+"""Which attributes of an object hold what it was given when it was made.
 
 Rule: of an object without fields and equality an attribute counts that `__init__` sets to an argument of its own
 (`self.name = name`), or to what operators, conditions and f-strings make of them (`self.url = f"https://{host}"`),
@@ -11,72 +11,38 @@ from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.attributes import attributes_of
-from flowfn.identity.constant import is_constant
 from flowfn.identity.fingerprint import function_of as unwrapped
 from flowfn.identity.project import is_own
 
-__all__ = ["assigned_attributes", "code_of", "given_to", "given_to_owner"]
+__all__ = ["Methods", "assigned_attributes", "code_of", "methods_of"]
 
 _LOCAL = re.compile("(?:LOAD|STORE)_FAST")
 
 
-def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
-
-    So of other arguments that are of this class.
-    """
-    method = unwrapped(function)
-    if type(method) is not FunctionType:
-        return {}
-    given: dict[str, Any] = {}
-    for argument, value in arguments.items():
-        with suppress(Exception):  # objects run their authors' code when looked at
-            if method.__code__ in _methods_of(type(value)).codes:
-                given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
-    return given
-
-
-def given_to(value: Any) -> dict[str, Any]:
-    """What an object was given, by attribute. Objects run their authors' code when looked at, which may raise."""
-    names = _methods_of(type(value)).given
-    found = attributes_of(value) if names else {}
-    return {
-        name: found[name]
-        for name, as_it_is in names.items()
-        if name in found and is_constant(found[name]) and (as_it_is or not _shows_an_object(found[name]))
-    }
-
-
-def _shows_an_object(value: Any) -> bool:
-    """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
-    return isinstance(value, str) and (" at 0x" in value or "{" in value)
-
-
-class _Methods(NamedTuple):
+class Methods(NamedTuple):
     """The code of a class's methods, and the attributes that tell what its instances were given: whether as it was."""
 
     codes: frozenset[CodeType]
     given: dict[str, bool]
 
 
-_known: WeakKeyDictionary[type, _Methods] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type, Methods] = WeakKeyDictionary()
 
 
-def _methods_of(cls: type) -> _Methods:
+def methods_of(cls: type) -> Methods:
+    """What is read of a class's code, once."""
     known = _known.get(cls)
     if known is None:
         members = [(name, member) for base in cls.__mro__ for name, member in vars(base).items()]
         makers = [code for name, member in members if name == "__init__" for code in code_of(member)]
         others = [code for name, member in members if name != "__init__" for code in code_of(member)]
         given = _given(makers, others) if is_own(cls) else {}
-        known = _known[cls] = _Methods(frozenset(others), given)
+        known = _known[cls] = Methods(frozenset(others), given)
     return known
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from pydantic import BaseModel
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
@@ -82,6 +85,164 @@ def noted(function: Any) -> Any:
     return around
 
 
+class Service:
+    """Is given an object."""
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
+
+    def by(self, x: int) -> int:
+        return self.scale.by(x)
+
+
+def class_with_an_attribute(n: int) -> Any:
+    class Scales:
+        factor = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def class_whose_method_captured(n: int) -> Any:
+    class Scales:
+        @staticmethod
+        def times(x: int) -> int:
+            return x * n
+
+        @property
+        def own(self) -> Any:
+            return Scales
+
+        def by(self, x: int) -> int:
+            return int(self.own.times(x))
+
+    return Scales
+
+
+def class_of_a_base(n: int) -> Any:
+    class Scales(class_whose_method_captured(n)):  # type: ignore[misc]
+        def by(self, x: int) -> int:
+            return int(super().by(x))
+
+    return Scales
+
+
+def class_of_a_metaclass(n: int) -> Any:
+    class Meta(type):
+        def times(cls, x: int) -> int:
+            return x * n
+
+    class Scales(metaclass=Meta):
+        def by(self, x: int) -> int:
+            return type(self).times(x)
+
+    return Scales
+
+
+def class_with_a_class(n: int) -> Any:
+    class Scales:
+        class Inner:
+            factor = n
+
+        def by(self, x: int) -> int:
+            return x * self.Inner.factor
+
+    return Scales
+
+
+def class_that_implements_a_protocol(n: int) -> Any:
+    class Scaling(Protocol):
+        def by(self, x: int) -> int: ...
+
+    class Scales(Scaling):
+        def by(self, x: int) -> int:
+            return x * n
+
+    return Scales
+
+
+def dataclass_with_a_default(n: int) -> Any:
+    @dataclass(slots=True)
+    class Scales:
+        factor: int = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def dataclass_with_a_factory(n: int) -> Any:
+    @dataclass
+    class Scales:
+        factors: list[int] = field(default_factory=lambda: [n])
+
+        def by(self, x: int) -> int:
+            return x * self.factors[0]
+
+    return Scales
+
+
+def dataclass_whose_method_captured(n: int) -> Any:
+    @dataclass
+    class Scales:
+        name: str = "a"
+
+        def by(self, x: int) -> int:
+            return x * n
+
+    return Scales
+
+
+def model(n: int) -> Any:
+    class Scales(BaseModel):
+        factor: int = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def enumeration(n: int) -> Any:
+    class Scales(Enum):
+        FACTOR = n
+
+        def by(self, x: int) -> int:
+            return int(x * self.value)
+
+    return Scales
+
+
+CLASSES: dict[str, Callable[[int], Any]] = {
+    "attribute": class_with_an_attribute,
+    "method": class_whose_method_captured,
+    "base": class_of_a_base,
+    "metaclass": class_of_a_metaclass,
+    "class inside": class_with_a_class,
+    "protocol": class_that_implements_a_protocol,
+    "dataclass default": dataclass_with_a_default,
+    "dataclass factory": dataclass_with_a_factory,
+    "dataclass method": dataclass_whose_method_captured,
+    "model": model,
+    "enumeration": enumeration,
+}
+"""Classes of one name, by what tells them apart; their instances have a method `by`."""
+
+
+def instance(scales: Any) -> Any:
+    return next(iter(scales)) if issubclass(scales, Enum) else scales()
+
+
+def instantiating(scales: Any) -> Any:
+    def called(x: int) -> Any:
+        return instance(scales).by(x)
+
+    return called
+
+
 BY_CODE: dict[int, Any] = {1: lambda x: x, 2: lambda x: x * 2, 3: lambda x: x * 3}
 
 MAKERS: dict[str, Callable[[int], Any]] = {
@@ -97,7 +258,13 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured task": lambda n: asking(task(times(n))),
     "captured task of an object": lambda n: asking(Scale(n).by_task),
     "captured workflow": lambda n: calling(entrypoint(times(n))),
+    "captured object that was given one": lambda n: calling(Service(Scale(n)).by),
+    "object that was given one": lambda n: Service(Scale(n)).by,
     "code": BY_CODE.__getitem__,
+    "captured code": lambda n: calling(BY_CODE[n]),
+    **{f"captured class: {name}": lambda n, c=c: instantiating(c(n)) for name, c in CLASSES.items()},
+    **{f"captured object: {name}": lambda n, c=c: calling(instance(c(n)).by) for name, c in CLASSES.items()},
+    **{f"method: {name}": lambda n, c=c: instance(c(n)).by for name, c in CLASSES.items()},
 }
 
 
@@ -142,6 +309,23 @@ def test_each_gets_its_own_record_in_any_order(
 @task
 def apply_to_seven(function: Any) -> Any:
     return function(7)
+
+
+@task
+def scale_seven(scales: Any) -> Any:
+    return (instance(scales) if isinstance(scales, type) else scales).by(7)
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+@pytest.mark.parametrize("given", [lambda made: made, instance], ids=["class", "instance"])
+@pytest.mark.parametrize("made", CLASSES.values(), ids=CLASSES)
+def test_classes_of_one_name_that_a_task_is_given_are_told_apart(
+    made: Callable[[int], Any], given: Callable[[Any], Any], finished: int
+) -> None:
+    """G2: by their constants, their fields' defaults and what their methods captured; their instances, too."""
+    arguments = {n: given(made(n)) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, lambda n: lambda x: scale_seven(arguments[n]))
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
 
 
 @pytest.mark.parametrize("finished", [1, 2, 3])

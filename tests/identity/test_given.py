@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flowfn import entrypoint, task
-from flowfn.identity.given import given_to_owner
+from flowfn.identity.captured import given_to_owner
 
 
 class Shop:
