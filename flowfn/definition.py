@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.identity.captured import captured, class_made_with, is_local
+from flowfn.identity.captured import (
+    captured,
+    class_made_with,
+    is_local,
+    kept_attributes,
+    told_by,
+)
 from flowfn.identity.names import qualified_name
 from flowfn.identity.together import Namesake
 from flowfn.options import check_option
@@ -187,8 +193,8 @@ class Definition:
             return bound
         if callable(self.key):
             return {"key": self.key(*args, **kwargs)}
-        if self.held:
-            bound = {**self.held, **bound}
+        if self._brought:
+            bound = {**self._brought, **bound}
         if self.key is not None:
             names = (self.key,) if isinstance(self.key, str) else self.key
             return {name: bound.get(name) for name in names}
@@ -205,13 +211,18 @@ class Definition:
     @cached_property
     def _all_count(self) -> bool:
         """Whether the arguments tell one call from another, all of them and nothing else."""
-        return self.key is None and not (self.held or self.ignore)
+        return self.key is None and not (self._brought or self.ignore)
+
+    @cached_property
+    def _brought(self) -> Mapping[str, Any]:
+        """What counts like arguments: what it holds, and the attributes of one that was made inside a run."""
+        return self.held if self.made else {**kept_attributes(self.author_function), **self.held}
 
     @property
     def captured(self) -> bytes:
         """What tells it from others of its name with the same code; empty where nobody may share its name, and of one
         that was made inside a run, where it is `held`."""
-        return self._captured if self.made_with and self.made and self.shares_name else b""
+        return self._told_by if self.made and self.shares_name else b""
 
     @property
     def shares_name(self) -> bool:
@@ -219,10 +230,8 @@ class Definition:
         return self._is_local or len(self.made) > 1
 
     @cached_property
-    def _captured(self) -> bytes:
-        from flowfn.identity.digest import exact
-
-        return exact(self.made_with).exact
+    def _told_by(self) -> bytes:
+        return told_by(self.author_function, self.made_with)
 
     @cached_property
     def contents(self) -> dict[str, Any]:

@@ -24,7 +24,17 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.names import qualified_name
 from flowfn.identity.project import is_own
 
-__all__ = ["captured", "class_made_with", "function_of", "given_to", "given_to_owner", "is_local"]
+__all__ = [
+    "captured",
+    "class_made_with",
+    "function_attributes",
+    "function_of",
+    "given_to",
+    "given_to_owner",
+    "is_local",
+    "kept_attributes",
+    "told_by",
+]
 
 _MAX_PARTS = 1000
 """Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
@@ -49,6 +59,23 @@ def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
     return {name: _kept(value) for name, value in _values(target) if name not in ours}
 
 
+def kept_attributes(function: Any) -> dict[str, Any]:
+    """The attributes that a function was given (`f.limit = 3`) and doesn't assign itself, by `.name`; after `@task` has
+    decorated it, too, so that they are looked at when it is first called."""
+    target = function_of(function)
+    if target is None or not vars(target):
+        return {}
+    return {name: _kept(value) for name, value in function_attributes(target)}
+
+
+def told_by(function: Any, made_with: Mapping[str, Any]) -> bytes:
+    """The digest of what tells a function from others of its name with the same code; empty where nothing does."""
+    from flowfn.identity.digest import exact
+
+    told = {**made_with, **kept_attributes(function)}
+    return exact(told).exact if told else b""
+
+
 def is_local(function: Any) -> bool:
     """Whether it is a lambda or was made inside another function, so that others may share its name."""
     target = function_of(function)
@@ -66,6 +93,24 @@ def _values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     values = function.__defaults__ or ()
     yield from zip(positional[len(positional) - len(values) :], values, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
+
+
+def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function inside another one was made with, and was given since."""
+    yield from _values(function)
+    yield from function_attributes(function)
+
+
+def function_attributes(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
+    attributes = vars(function)
+    if attributes:
+        from flowfn.identity.given import assigned_attributes
+
+        states = set(assigned_attributes(function.__code__))
+        for name, value in attributes.items():
+            if not (_is_special(name) or name in states):
+                yield f".{name}", value
 
 
 def function_of(function: Any) -> FunctionType | None:
@@ -126,7 +171,7 @@ class _Look:
             counts = self._contents or kind is frozenset
             return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
         if kind is FunctionType:
-            held = self._by_name(dict(_values(value))) if is_local(value) else {}
+            held = self._by_name(dict(_held_by(value))) if is_local(value) else {}
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
             return {qualified_name(value.__func__): self.at(value.__self__)}
@@ -180,7 +225,7 @@ class _Look:
                 name = each.__qualname__
                 found.members.update(self._telling(_attributes(each), f"{name}."))
                 for method, function in _methods(each):
-                    found.members.update(self._telling(_values(function), f"{name}.{method}."))
+                    found.members.update(self._telling(_held_by(function), f"{name}.{method}."))
                 found.defaults.update(self._telling(_defaults(each), f"{name}."))
         finally:
             self._inside.pop()

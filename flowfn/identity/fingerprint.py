@@ -340,9 +340,9 @@ class _Scope:
         return self._globals if name in self._globals and name not in self._locals else None
 
     def namespace(self, chain: Chain) -> Any:
-        """The module or class that a dotted name means, or None; a method's own object stands for its class."""
+        """The module, class or function that a dotted name means, or None; a method's object stands for its class."""
         found = self._owner if chain == (self._self,) else self.resolve(chain)
-        return found if isinstance(found, ModuleType | type) else None
+        return found if isinstance(found, ModuleType | type) else _function_behind(found)
 
     def resolve(self, chain: Chain) -> Any:
         """The value of a dotted name, or None; a method's own object stands for its class."""
@@ -362,12 +362,19 @@ def _content(cell: Any) -> Any:
 
 
 def _resolve(value: Any, attributes: Chain) -> Any:
-    """Follow attributes through the project's modules and classes, running no code of theirs."""
+    """Follow attributes through the project's modules, classes and functions, running no code of theirs."""
     for name in attributes:
         if isinstance(value, ModuleType):
             value = vars(value).get(name) if is_own_module(value.__name__) else None
         elif isinstance(value, type) and is_own(value):
             value = next((vars(base)[name] for base in value.__mro__ if name in vars(base)), None)
         else:
-            return None
+            function = _function_behind(value)
+            value = None if function is None else vars(function).get(name)
     return value
+
+
+def _function_behind(value: Any) -> FunctionType | None:
+    """A function of the project's, or the one that a task or another wrapper is around and has the attributes of."""
+    found = value if type(value) is FunctionType else _attribute(value, "__wrapped__")
+    return found if type(found) is FunctionType and is_own(found) else None

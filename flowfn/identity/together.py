@@ -12,7 +12,7 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import function_of, is_local
+from flowfn.identity.captured import function_of, is_local, told_by
 
 __all__ = ["Namesake", "Namesakes", "join", "part"]
 
@@ -42,12 +42,11 @@ class Namesake:
     @cached_property
     def parts(self) -> tuple[str, bytes]:
         """The fingerprint of its code, and the digest of what it was made with."""
-        from flowfn.identity.digest import exact
         from flowfn.identity.fingerprint import fingerprint
 
         function = self._function()
         code = "" if function is None else fingerprint(function).digest[:16]
-        return code, exact(self._made_with).exact if self._made_with else b""
+        return code, told_by(function, self._made_with)
 
 
 class Namesakes(list[Namesake]):

@@ -85,6 +85,14 @@ def noted(function: Any) -> Any:
     return around
 
 
+def limited(n: int) -> Any:
+    def scaled(x: int) -> Any:
+        return x * scaled.limit  # type: ignore[attr-defined]
+
+    scaled.limit = n  # type: ignore[attr-defined]
+    return scaled
+
+
 class Service:
     """Is given an object."""
 
@@ -259,6 +267,8 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured task of an object": lambda n: asking(Scale(n).by_task),
     "captured workflow": lambda n: calling(entrypoint(times(n))),
     "captured object that was given one": lambda n: calling(Service(Scale(n)).by),
+    "attribute": limited,
+    "captured attribute": lambda n: calling(limited(n)),
     "object that was given one": lambda n: Service(Scale(n)).by,
     "code": BY_CODE.__getitem__,
     "captured code": lambda n: calling(BY_CODE[n]),
@@ -311,6 +321,26 @@ def apply_to_seven(function: Any) -> Any:
     return function(7)
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("finished", [1, 2, 3])
+def test_an_attribute_that_a_task_is_given_tells_it_from_others(finished: int, inside: bool) -> None:
+    """G2: as it is when the task is first called; one that the task itself assigns is a state."""
+
+    def made(n: int) -> Any:
+        @task
+        def scaled(x: int) -> Any:
+            scaled.calls += 1  # type: ignore[attr-defined]
+            return x * scaled.limit  # type: ignore[attr-defined]
+
+        scaled.limit, scaled.calls = n, len(ran)  # type: ignore[attr-defined]
+        ran.append(n)
+        return scaled
+
+    before = {n: made(n) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, made if inside else before.__getitem__)
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
 @task
 def scale_seven(scales: Any) -> Any:
     return (instance(scales) if isinstance(scales, type) else scales).by(7)
@@ -328,10 +358,23 @@ def test_classes_of_one_name_that_a_task_is_given_are_told_apart(
     assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
 
 
+ARGUMENTS: dict[str, Callable[[int], Any]] = {
+    "captured function": lambda n: calling(times(n)),
+    "method": lambda n: Scale(n).by,
+    "captured method": lambda n: calling(Scale(n).by),
+    "captured method's object": lambda n: times_by(Scale(n)),
+    "captured partial": lambda n: calling(partial(operator.mul, n)),
+    "captured cached function": lambda n: calling(lru_cache(times(n))),
+    "captured task": lambda n: asking(task(times(n))),
+    "captured tuple": lambda n: lambda x, of=(n, "a"): x * of[0],
+    "captured class": lambda n: instantiating(class_with_an_attribute(n)),
+    "attribute": limited,
+    "captured attribute": lambda n: calling(limited(n)),
+}
+
+
 @pytest.mark.parametrize("finished", [1, 2, 3])
-@pytest.mark.parametrize(
-    "made", [lambda n: calling(times(n)), lambda n: Scale(n).by], ids=["captured", "method"]
-)
+@pytest.mark.parametrize("made", ARGUMENTS.values(), ids=ARGUMENTS)
 def test_functions_given_to_a_task_are_told_by_what_they_were_made_with(
     made: Callable[[int], Any], finished: int
 ) -> None:
