@@ -21,10 +21,9 @@ from flowfn.identity.captured import (
     class_made_with,
     is_local,
     kept_attributes,
-    told_by,
 )
 from flowfn.identity.names import qualified_name
-from flowfn.identity.together import Namesake
+from flowfn.identity.together import Namesake, told_by
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 

@@ -6,7 +6,8 @@ Rule: the same in every process and on every version of Python, and of values al
   it a call stands; `project`: whose it is. `dependencies`: what else a kept result depends on; `constant`: what can't
   change in place.
 - `captured`, `factories`: what tells functions of one name and code from each other; `together`: which of one name
-  there are. `given`: what tells objects of a class from each other.
+  there are. `given`: which attributes tell objects of a class from each other; `assignments`: what code
+  assigns to them.
 - `canonical`: one form for all values that mean the same; `digest`: the digest of it. `differences`: in what two
   forms differ.
 - `leaves`, `containers`, `callables`, `exceptions`, `objects`, `arrays`, `frames`: the forms of values of each kind.

@@ -33,7 +33,6 @@ __all__ = [
     "given_to_owner",
     "is_local",
     "kept_attributes",
-    "told_by",
 ]
 
 _MAX_PARTS = 1000
@@ -68,14 +67,6 @@ def kept_attributes(function: Any) -> dict[str, Any]:
     return {name: _kept(value) for name, value in function_attributes(target)}
 
 
-def told_by(function: Any, made_with: Mapping[str, Any]) -> bytes:
-    """The digest of what tells a function from others of its name with the same code; empty where nothing does."""
-    from flowfn.identity.digest import exact
-
-    told = {**made_with, **kept_attributes(function)}
-    return exact(told).exact if told else b""
-
-
 def is_local(function: Any) -> bool:
     """Whether it is a lambda or was made inside another function, so that others may share its name."""
     target = function_of(function)
@@ -105,7 +96,7 @@ def function_attributes(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
     attributes = vars(function)
     if attributes:
-        from flowfn.identity.given import assigned_attributes
+        from flowfn.identity.assignments import assigned_attributes
 
         states = set(assigned_attributes(function.__code__))
         for name, value in attributes.items():
@@ -273,11 +264,14 @@ def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that hold what an object was given."""
     from flowfn.identity.given import methods_of
 
-    names = methods_of(type(value)).given
-    found = attributes_of(value) if names else {}
-    for name, as_it_is in names.items():
-        if name in found and (as_it_is or (is_constant(found[name]) and not _shows_an_object(found[name]))):
-            yield name, found[name]
+    methods = methods_of(type(value))
+    found = attributes_of(value) if methods.given or methods.others is not None else {}
+    for name in sorted(found):
+        how, attribute = methods.how(name), found[name]
+        if how == "given" or (how == "made" and is_constant(attribute) and not _shows_an_object(attribute)):
+            yield name, attribute
+        elif how == "kept" and isinstance(attribute, dict):
+            yield from ((f"{name}.{key}", item) for key, item in sorted(attribute.items()))
 
 
 def _shows_an_object(value: Any) -> bool:
@@ -355,8 +349,8 @@ def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
 
 def _attributes(cls: type) -> Iterator[tuple[str, Any]]:
     """The other members of a class, without fields and what its methods assign; an enumeration's by their values."""
+    from flowfn.identity.assignments import assigned_attributes
     from flowfn.identity.fingerprint import functions_of
-    from flowfn.identity.given import assigned_attributes
 
     if issubclass(cls, Enum):
         yield from ((name, member._value_) for name, member in cls.__members__.items())

@@ -21,9 +21,10 @@ from types import CodeType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 from flowfn.began import BEGAN
+from flowfn.identity.assignments import assigned_attributes
 from flowfn.identity.captured import class_made_with, function_of, given_to, is_local
 from flowfn.identity.constant import is_constant
-from flowfn.identity.given import assigned_attributes, code_of
+from flowfn.identity.given import code_of
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
 from flowfn.values import MISSING

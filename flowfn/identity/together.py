@@ -12,9 +12,17 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import function_of, is_local, told_by
+from flowfn.identity.captured import function_of, is_local, kept_attributes
 
-__all__ = ["Namesake", "Namesakes", "join", "part"]
+__all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
+
+
+def told_by(function: Any, made_with: Mapping[str, Any]) -> bytes:
+    """The digest of what tells a function from others of its name with the same code; empty where nothing does."""
+    from flowfn.identity.digest import exact
+
+    told = {**made_with, **kept_attributes(function)}
+    return exact(told).exact if told else b""
 
 
 class Namesake:
