@@ -221,7 +221,7 @@ class Definition:
     def captured(self) -> bytes:
         """What tells it from others of its name with the same code; empty where nobody may share its name, and of one
         that was made inside a run, where it is `held`."""
-        return self._told_by if self.made and self.shares_name else b""
+        return self.told if self.told and self.made and self.shares_name else b""
 
     @property
     def shares_name(self) -> bool:
@@ -229,7 +229,8 @@ class Definition:
         return self._is_local or len(self.made) > 1
 
     @cached_property
-    def _told_by(self) -> bytes:
+    def told(self) -> bytes:
+        """The digest of what it was made with; empty of one that was made with nothing."""
         return told_by(self.author_function, self.made_with)
 
     @cached_property

@@ -33,6 +33,7 @@ __all__ = [
     "given_to_owner",
     "is_local",
     "kept_attributes",
+    "untold",
 ]
 
 _MAX_PARTS = 1000
@@ -65,6 +66,16 @@ def kept_attributes(function: Any) -> dict[str, Any]:
     if target is None or not vars(target):
         return {}
     return {name: _kept(value) for name, value in function_attributes(target)}
+
+
+def untold(function: Any) -> list[Any]:
+    """The objects that a function captured of which no more than their types is known, in their order."""
+    target = function_of(function)
+    look = _Look()
+    if target is not None:
+        with suppress(_TooLarge):
+            look.by_name(dict(_values(target)))
+    return look.untold
 
 
 def is_local(function: Any) -> bool:
@@ -130,6 +141,8 @@ class _Look:
         self._depth = 0
         self._inside: list[Any] = []
         """The classes and objects that are being looked at: what leads back to them is told by a name."""
+        self.untold: list[Any] = []
+        """The objects of which no more than their types was found."""
 
     def at(self, value: Any) -> Any:
         """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
@@ -146,14 +159,18 @@ class _Look:
         except _TooLarge:
             raise
         except Exception:  # objects run their authors' code when looked at
-            return qualified_name(type(value))
+            return self._by_type(value)
         finally:
             self._depth -= 1
+
+    def _by_type(self, value: Any) -> str:
+        self.untold.append(value)
+        return qualified_name(type(value))
 
     def _at_compound(self, value: Any) -> Any:
         kind = type(value)
         if issubclass(kind, Mapping) and kind.__module__ in ("builtins", "collections", "types"):
-            return self._by_name(value) if self._contents else qualified_name(kind)
+            return self.by_name(value) if self._contents else qualified_name(kind)
         if kind in (list, tuple, deque):
             return (
                 list(map(self.at, tuple(value))) if self._contents or kind is tuple else qualified_name(kind)
@@ -162,7 +179,7 @@ class _Look:
             counts = self._contents or kind is frozenset
             return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
         if kind is FunctionType:
-            held = self._by_name(dict(_held_by(value))) if is_local(value) else {}
+            held = self.by_name(dict(_held_by(value))) if is_local(value) else {}
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
             return {qualified_name(value.__func__): self.at(value.__self__)}
@@ -174,7 +191,7 @@ class _Look:
             return self.at(wrapped)
         return self._at_object(value)
 
-    def _by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+    def by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
         return {_key(key): self.at(item) for key, item in tuple(values.items())}
 
     def _at_object(self, value: Any) -> Any:
@@ -188,7 +205,7 @@ class _Look:
         told = [part for part in (self.given_to(value), self.made_with(cls).members) if part]
         if told:
             return {qualified_name(cls): told[0] if len(told) == 1 else told}
-        return qualified_name(value if hasattr(value, "__qualname__") else cls)
+        return qualified_name(value) if hasattr(value, "__qualname__") else self._by_type(value)
 
     def given_to(self, value: Any) -> dict[str, Any]:
         """What an object was given; the fields of one whose class declares them, if contents count."""
@@ -198,7 +215,7 @@ class _Look:
         try:
             if not _declares_fields(type(value)):
                 return dict(self._telling(_given(value)))
-            return self._by_name(_fields(value)) if self._contents else {}
+            return self.by_name(_fields(value)) if self._contents else {}
         finally:
             self._inside.pop()
 

@@ -33,8 +33,13 @@ class Namesake:
         self._made_with = made_with
 
     @property
+    def function(self) -> Any:
+        """The function, while it lives."""
+        return self._function()
+
+    @property
     def lives(self) -> bool:
-        return self._function() is not None
+        return self.function is not None
 
     def is_other(self, function: Any) -> bool:
         """Whether it is another function, which lives. One of a module that has other code is an older version."""

@@ -616,3 +616,38 @@ def test_functions_that_are_gone_are_forgotten() -> None:
     for number in range(1000):
         made = task(lambda x, k=number: x * k)
     assert len(made._self_definition.made) <= Namesakes.room + 1
+
+
+def locked(lock: Any) -> Any:
+    def step(x: int) -> int:
+        with lock:
+            return x
+
+    return step
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("locks", [1, 2])
+def test_what_nothing_tells_apart_is_reported(locks: int, inside: bool) -> None:
+    """G2: of functions that differ only in a captured object that counts by its type a row is `weak`; not of those that
+    captured the same one."""
+    captured = [threading.Lock() for _ in range(locks)]
+    before = [task(locked(captured[n % locks])) for n in range(2)]
+    left = [True]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[int]:
+        steps = [task(locked(captured[n % locks])) for n in range(2)] if inside else before
+        found = [step(7).result() for step in steps]
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    thread = wf.thread("t")
+    with pytest.raises(ConnectionError):
+        thread.invoke()
+    thread.resume()
+    weak = [each.cause for each in thread.report if each.kind == "weak"]
+    assert bool(weak) == (locks == 2)
+    assert all("another function of its name captured another thread.lock" in cause for cause in weak)
