@@ -27,6 +27,7 @@ from flowfn.identity.project import is_own
 __all__ = [
     "captured",
     "class_made_with",
+    "declares_fields",
     "function_attributes",
     "function_of",
     "given_to",
@@ -213,7 +214,7 @@ class _Look:
             return {}
         self._inside.append(value)
         try:
-            if not _declares_fields(type(value)):
+            if not declares_fields(type(value)):
                 return dict(self._telling(_given(value)))
             return self.by_name(_fields(value)) if self._contents else {}
         finally:
@@ -254,7 +255,7 @@ def given_to(value: Any) -> dict[str, Any]:
     """What an object was given that tells it from others of its class, by attribute: what can't change in place, and
     what other objects were given in turn."""
     try:
-        return {} if _declares_fields(type(value)) else _Look(contents=False).given_to(value)
+        return {} if declares_fields(type(value)) else _Look(contents=False).given_to(value)
     except Exception:  # objects run their authors' code when looked at
         return {}
 
@@ -305,7 +306,8 @@ def _fields(value: Any) -> dict[str, Any]:
 _DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
 
 
-def _declares_fields(cls: type) -> bool:
+def declares_fields(cls: type) -> bool:
+    """Whether instances are data: their class declares what they hold."""
     return any(hasattr(cls, mark) for mark in _DECLARING)
 
 
@@ -356,7 +358,7 @@ def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
     """The functions in a class's body, by name; not those that a library made of its fields."""
     from flowfn.identity.fingerprint import functions_of
 
-    declares = _declares_fields(cls) or issubclass(cls, tuple)
+    declares = declares_fields(cls) or issubclass(cls, tuple)
     for name, member in list(vars(cls).items()):
         for function in functions_of(member):
             is_generated = declares and function.__code__.co_filename.startswith("<") and _is_special(name)

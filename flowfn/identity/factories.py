@@ -22,7 +22,7 @@ from typing import Any
 
 from flowfn.began import BEGAN
 from flowfn.identity.assignments import assigned_attributes
-from flowfn.identity.captured import class_made_with, function_of, given_to, is_local
+from flowfn.identity.captured import class_made_with, declares_fields, function_of, given_to, is_local
 from flowfn.identity.constant import is_constant
 from flowfn.identity.given import code_of
 from flowfn.identity.names import qualified_name
@@ -53,31 +53,38 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     makers = list(_makers(target))
     if makers and not any(map(_takes_parameters, makers)):
         return {}
-    states = set(_states(makers[0] if makers else target.__code__))
+    code = makers[0] if makers else target.__code__
+    states, assigned = set(_states(code)), frozenset(assigned_attributes(code))
     found: dict[str, Any] = {}
     for name, cell in zip(target.__code__.co_freevars, target.__closure__, strict=True):
         with suppress(Exception):  # it isn't assigned yet, or its author's code fails when it is looked at
             value = cell.cell_contents
             if _tells(value) and name not in states:
                 found[name] = value
-            elif inner := _given_to_captured(value, (*around, target)):
+            elif inner := _given_to_captured(value, assigned, (*around, target)):
                 found[name] = inner
     return found
 
 
-def _given_to_captured(value: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
-    """What tells a function, a task, a method, a class or an object that the workflow captured from others."""
+def _given_to_captured(
+    value: Any, assigned: frozenset[str], around: tuple[FunctionType, ...] = ()
+) -> dict[str, Any]:
+    """What tells a function, a task, a method, a class or an object that the workflow captured from others; of one that
+    declares its fields, those that neither its class nor the code beside it assigns."""
     if isinstance(value, type):
         return _of_class(value, class_made_with(value).all)
     if type(value) is FunctionType:
         return _given(value, around)
     if type(value) is MethodType:
-        return _given(value, around) | _given_to_captured(value.__self__, around)
+        return _given(value, around) | _given_to_captured(value.__self__, assigned, around)
     wrapped = getattr(value, "__wrapped__", None)
     if wrapped is not None:
-        return _given_to_captured(wrapped, around)
-    given = _telling({f".{name}": part for name, part in given_to(value).items()})
-    return given | _of_class(type(value), class_made_with(type(value)).members)
+        return _given_to_captured(wrapped, assigned, around)
+    cls: Any = type(value)
+    states = assigned | _states_of(cls) if declares_fields(cls) else frozenset()
+    found = _attributes_of(value) if declares_fields(cls) else given_to(value)
+    given = _telling({f".{name}": part for name, part in sorted(found.items()) if name not in states})
+    return given | _of_class(cls, class_made_with(cls).members)
 
 
 def _of_class(cls: type, made_with: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def given_to_object(value: Any) -> dict[str, Any]:
         return {"value": value}
     cls: Any = type(value)
     states, attributes = _states_of(cls), _attributes_of(value)
-    told = {name: _told(attributes[name]) for name in sorted(attributes.keys() - states)}
+    told = {name: _told(attributes[name], states) for name in sorted(attributes.keys() - states)}
     parts = {f".{name}": part for name, part in told.items() if part is not MISSING}
     return {"class": qualified_name(cls), **parts, **_of_class(cls, class_made_with(cls).members)}
 
@@ -122,12 +129,12 @@ def _attributes_of(value: Any) -> dict[str, Any]:
     return found
 
 
-def _told(part: Any) -> Any:
+def _told(part: Any, assigned: frozenset[str]) -> Any:
     """What tells an attribute of the object: its value, or what it was made with; else `MISSING`."""
     if _tells(part):
         return part
     with suppress(Exception):  # its author's code fails when it is looked at
-        return _given_to_captured(part, ()) or MISSING
+        return _given_to_captured(part, assigned) or MISSING
     return MISSING
 
 

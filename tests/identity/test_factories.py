@@ -190,6 +190,33 @@ def test_what_a_captured_object_was_given_counts() -> None:
     assert given_to_object(Keeper("a", Keeper("acme", None)))[".other"] == {".name": "acme"}
 
 
+@dataclass
+class Settings:
+    """Data, of which something counts up."""
+
+    tenant: str
+    debug: bool = False
+    seen: int = 0
+    read: int = 0
+
+    def see(self) -> None:
+        """Change it."""
+        self.seen += 1
+
+
+def factory_with_settings(settings: Any) -> Any:
+    def made() -> None:
+        settings.read += 1
+
+    return made
+
+
+def test_the_fields_of_captured_data_count() -> None:
+    """G2: those that neither its class nor the factory assigns; so where an object of a method has it."""
+    assert given_to_factory(factory_with_settings(Settings("acme"))) == {"settings": {".tenant": "acme"}}
+    assert given_to_object(Keeper("a", Settings("acme")))[".other"] == {".tenant": "acme", ".read": 0}
+
+
 def test_what_a_class_in_a_function_without_parameters_has_is_code() -> None:
     """No factory made it, and it may be edited."""
 
