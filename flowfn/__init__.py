@@ -52,7 +52,7 @@ from flowfn.functional.joining import as_completed, gather
 from flowfn.functional.recorded import interrupt, now, random, sleep, uuid4
 from flowfn.functional.task import Task, task
 from flowfn.futures import Future
-from flowfn.policies import CachePolicy, RetryPolicy
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.report import CallSummary, Difference, Report
 from flowfn.runtime import Runtime, StreamWriter, current, get_config, get_store, get_stream_writer
 from flowfn.thread import Thread
@@ -114,6 +114,7 @@ __all__ = [
     "TaskTimeout",
     "Thread",
     "ThreadBusy",
+    "TimeoutPolicy",
     "UnknownCall",
     "UnknownCheckpoint",
     "UnknownThread",

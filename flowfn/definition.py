@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.identity.captured import Namesake, captured, is_local
+from flowfn.identity.captured import (
+    captured,
+    class_made_with,
+    is_local,
+    kept_attributes,
+)
 from flowfn.identity.names import qualified_name
+from flowfn.identity.together import Namesake, told_by
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 
@@ -186,8 +192,8 @@ class Definition:
             return bound
         if callable(self.key):
             return {"key": self.key(*args, **kwargs)}
-        if self.held:
-            bound = {**self.held, **bound}
+        if self._brought:
+            bound = {**self._brought, **bound}
         if self.key is not None:
             names = (self.key,) if isinstance(self.key, str) else self.key
             return {name: bound.get(name) for name in names}
@@ -197,20 +203,25 @@ class Definition:
 
     def given_to_owner(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What tells the object that a method is called on from others of its class, where those have no digest."""
-        from flowfn.identity.given import given_to_owner
+        from flowfn.identity.captured import given_to_owner
 
         return given_to_owner(self.author_function, arguments)
 
     @cached_property
     def _all_count(self) -> bool:
         """Whether the arguments tell one call from another, all of them and nothing else."""
-        return self.key is None and not (self.held or self.ignore)
+        return self.key is None and not (self._brought or self.ignore)
+
+    @cached_property
+    def _brought(self) -> Mapping[str, Any]:
+        """What counts like arguments: what it holds, and the attributes of one that was made inside a run."""
+        return self.held if self.made else {**kept_attributes(self.author_function), **self.held}
 
     @property
     def captured(self) -> bytes:
         """What tells it from others of its name with the same code; empty where nobody may share its name, and of one
         that was made inside a run, where it is `held`."""
-        return self._captured if self.made_with and self.made and self.shares_name else b""
+        return self.told if self.told and self.made and self.shares_name else b""
 
     @property
     def shares_name(self) -> bool:
@@ -218,10 +229,9 @@ class Definition:
         return self._is_local or len(self.made) > 1
 
     @cached_property
-    def _captured(self) -> bytes:
-        from flowfn.identity.digest import exact
-
-        return exact(self.made_with).exact
+    def told(self) -> bytes:
+        """The digest of what it was made with; empty of one that was made with nothing."""
+        return told_by(self.author_function, self.made_with)
 
     @cached_property
     def contents(self) -> dict[str, Any]:
@@ -389,10 +399,13 @@ def held_by(function: Any) -> dict[str, Any]:
 
 def _first_of(method: Any, owner: Any) -> dict[str, Any]:
     """The object that a method gets first, by the name that it has there; one that has nothing in it is its type."""
-    if type(method) is not FunctionType or not getattr(owner, "__dict__", True):
+    if type(method) is not FunctionType:
         return {}
     code = method.__code__
-    return {code.co_varnames[0] if code.co_argcount else "self": owner}
+    name = code.co_varnames[0] if code.co_argcount else "self"
+    if getattr(owner, "__dict__", True):
+        return {name: owner}
+    return {name: type(owner)} if class_made_with(type(owner)).members else {}
 
 
 def _runs(function: Any) -> Any:

@@ -241,6 +241,16 @@ class TimeoutPolicy:
         return None if policy is None or (policy.run_timeout, policy.idle_timeout) == (None, None) else policy
 
 
+def attempt_limit(value: float | timedelta | TimeoutPolicy | None) -> float | TimeoutPolicy | None:
+    """What a task's `timeout=` says of an attempt: seconds, or a policy where it has to give signs of life.
+
+    Raises as `timeout_seconds` does.
+    """
+    if not isinstance(value, TimeoutPolicy):
+        return timeout_seconds(value)
+    return value if value.idle_timeout is not None else timeout_seconds(value.run_timeout)
+
+
 def timeout_seconds(value: float | timedelta | None, name: str = "timeout") -> float | None:
     """A `timeout=` in seconds; None means no limit.
 

@@ -62,6 +62,7 @@ PUBLIC = {
         "TaskTimeout",
         "Thread",
         "ThreadBusy",
+        "TimeoutPolicy",
         "UnknownCall",
         "UnknownCheckpoint",
         "UnknownThread",

@@ -238,7 +238,7 @@ def assign(
     if len(waiting) > 1:
         raise AmbiguousAnswer(
             f"{len(waiting)} questions wait, and {resume!r} doesn't say which it answers: "
-            f"pass Command(resume={{id: answer}}) with ids of {_listed(waiting)}"
+            f"pass Command(resume={{id: answer}}) with ids, or keys, of {_listed(waiting)}"
         )
     question = _in_time((waiting or pending)[0], now)
     if known is not None and question.interrupt.id not in known:
@@ -277,4 +277,4 @@ def _is_id(name: Any) -> bool:
 
 
 def _listed(pending: Sequence[Pending]) -> str:
-    return ", ".join(f"{q.interrupt.id!r}: {q.interrupt.value!r}" for q in pending)
+    return ", ".join(f"{q.interrupt.key or q.interrupt.id!r}: {q.interrupt.value!r}" for q in pending)

@@ -16,6 +16,7 @@ from flowfn.errors import InvalidInput
 from flowfn.executors.opening import open_executor
 from flowfn.executors.shipping import pack, portable, unpack
 from flowfn.executors.waiting import await_for, call_on_pool, is_on, wait_for
+from flowfn.policies import TimeoutPolicy
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
@@ -40,18 +41,33 @@ async def call_there(frame: Frame, host: Host, kwargs: dict[str, Any]) -> Any:
     if executor is None or is_on(executor):
         there = host.call_async if definition.is_async else host.call
         return await there(definition.function, call.args, kwargs, call.timeout)
+    timeout = _whole(call.timeout, definition)
     if isinstance(executor, ThreadPoolExecutor) and not definition.is_async:
         function = partial(copy_context().run, definition.function)
         on_pool = (executor, definition.name, function, call.args, kwargs)
-        return await host.call(call_on_pool, on_pool, {}, call.timeout)
+        return await host.call(call_on_pool, on_pool, {}, timeout)
     runtime = frame.runtime
     sent = {**kwargs, **_replaced(definition, kwargs, runtime)}
     payload = pack(definition.function, call.args, sent, runtime, call.run.serde)
     if definition.is_async:
-        data = await host.call_async(await_for, (executor, payload, definition.name), {}, call.timeout)
+        data = await host.call_async(await_for, (executor, payload, definition.name), {}, timeout)
         return unpack(data, call.run.serde)
-    waiting = (executor, payload, definition.name, call.timeout, partial(_stoppable, call))
+    waiting = (executor, payload, definition.name, timeout, partial(_stoppable, call))
     return await host.call(_outcome, (call.run.serde, *waiting), {}, None)
+
+
+def _whole(limit: float | TimeoutPolicy | None, definition: Definition) -> float | None:
+    """The seconds that an attempt elsewhere may take.
+
+    Raises:
+        InvalidInput: it would have to give signs of life, which come from no worker.
+    """
+    if not isinstance(limit, TimeoutPolicy):
+        return limit
+    raise InvalidInput(
+        f"task {definition.name!r} has an idle timeout, and no worker of an executor gives signs of life: "
+        "write timeout=60 for the whole attempt, or run it with executor='threads'"
+    )
 
 
 def _outcome(serde: Serializer, *waiting: Any) -> Any:

@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.cached_property import cached_property
+from flowfn.identity.captured import function_of, untold
 from flowfn.identity.fingerprint import reached
+from flowfn.identity.names import qualified_name
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.record import Record
+    from flowfn.identity.together import Namesake
 
 
 class Maker(NamedTuple):
@@ -45,6 +48,7 @@ class Caller:
         """What is recorded of its calls, by the name and the digest of the arguments."""
         self._definition = definition
         self._claimants: dict[Definition, Claimant] = {}
+        self._first: dict[tuple[str, str, bytes], Any] = {}
 
     def claimant(self, definition: Definition) -> Claimant:
         """A function that it calls, looking for its records."""
@@ -52,6 +56,11 @@ class Caller:
         if known is None or not known.is_current:
             known = self._claimants[definition] = Claimant(definition, self)
         return known
+
+    def first_like(self, definition: Definition) -> Any:
+        """The first function that it has called of those which nothing tells from this one, maybe itself."""
+        key = definition.qualified, definition.code, definition.told
+        return self._first.setdefault(key, function_of(definition.author_function))
 
     @property
     def code(self) -> str:
@@ -67,8 +76,6 @@ class Caller:
 class Claimant:
     """One function, looking for its records among the calls of one caller."""
 
-    __slots__ = ("_called", "_definition", "_maker", "caller")
-
     def __init__(self, definition: Definition, caller: Caller) -> None:
         self._definition = definition
         self.caller = caller
@@ -80,6 +87,23 @@ class Claimant:
     def is_current(self) -> bool:
         """Whether it still is what the function is told by: that another one has its name may show later."""
         return self._maker.captured == self._definition.captured
+
+    @cached_property
+    def untold(self) -> str:
+        """The class of what it captured by which alone it differs from another function that is known; else empty."""
+        definition = self._definition
+        function = function_of(definition.author_function)
+        others = [self.caller.first_like(definition)]
+        others += [
+            each.function
+            for each in self._made_together()
+            if each.parts == (definition.code, definition.told)
+        ]
+        own = untold(function)
+        found = (
+            mine for other in others for mine, its in zip(own, untold(other), strict=False) if mine is not its
+        )
+        return next((qualified_name(type(each)) for each in found), "")
 
     def fits(self, record: Record) -> bool:
         """Whether a recorded call may be its own."""
@@ -121,10 +145,13 @@ class Claimant:
 
     def _others(self) -> Iterator[Maker]:
         yield from (maker for maker in tuple(self._called) if maker != self._maker)
+        yield from (Maker(*each.parts) for each in self._made_together())
+
+    def _made_together(self) -> Iterator[Namesake]:
         function = self._definition.author_function
         for each in self._definition.made:
             if each.is_other(function) and each.is_known(function, self.caller.named):
-                yield Maker(*each.parts)
+                yield each
 
 
 def _next(records: deque[Record] | None) -> Record | None:

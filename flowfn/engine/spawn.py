@@ -283,17 +283,30 @@ def _report_alike(call: Call, record: Record, how: str) -> None:
 
 
 def _report_weak(call: Call, reused: Record | None) -> None:
-    """Say of a call that no more than the type of an argument is known: another object may be meant."""
-    if call.digest is None or not (kind := call.digest.weak):
+    """Say of a call that no more than the type of an argument is known, or of what its function captured: another
+    object may be meant."""
+    if call.digest is None:
+        return
+    if kind := call.digest.weak:
+        why = (
+            f"a {kind} counts by its type alone: give the class an __eq__, as @dataclass does, or say "
+            "what tells the calls apart with key=, or leave the argument out with ignore="
+        )
+    elif call.definition.made_with and len(call.definition.made) != 1 and (kind := _untold(call)):
+        why = (
+            f"another function of its name captured another {kind}, and that counts by its type alone: "
+            "give the class an __eq__, as @dataclass does, or each function a name of its own, task(name=…)"
+        )
+    else:
         return
     what, summary = ("ran", None) if reused is None else ("reused", _summary(reused))
-    call.run.root.report.add(
-        "weak",
-        summary,
-        call.summary,
-        f"{what}, though a {kind} counts by its type alone: give the class an __eq__, as @dataclass does, or say what "
-        "tells the calls apart with key=, or leave the argument out with ignore=",
-    )
+    call.run.root.report.add("weak", summary, call.summary, f"{what}, though {why}")
+
+
+def _untold(call: Call) -> str:
+    assert call.parent is not None
+    claimant = call.parent.claimant(call.definition)
+    return "" if claimant is None else claimant.untold
 
 
 def _report_in_doubt(call: Call, record: Record) -> None:

@@ -16,7 +16,7 @@ from flowfn.definition import Definition, InDoubtPolicy, OnCodeChange, OnDiverge
 from flowfn.executors.opening import check_executor, travelling
 from flowfn.functional.wrapping import BoundWrapper, Wrapper, defined, rebuild, reference, undecorated, unused
 from flowfn.futures import Future
-from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
+from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy, attempt_limit
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -75,7 +75,7 @@ class Task(Wrapper[P, R]):
         retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
         cache_policy: CachePolicy | None = None,
         cache: Any = None,
-        timeout: float | timedelta | None = None,
+        timeout: float | timedelta | TimeoutPolicy | None = None,
         executor: Any = None,
         key: Callable[..., Any] | str | Sequence[str] | None = None,
         ignore: Sequence[str] | None = None,
@@ -89,7 +89,7 @@ class Task(Wrapper[P, R]):
             "retry": None if retry_policy is None else policies_of(retry_policy),
             "cache": cache_policy,
             "place": check_cache(cache),
-            "timeout": timeout_seconds(timeout),
+            "timeout": attempt_limit(timeout),
             "executor": check_executor(executor),
             "key": key,
             "ignore": None if ignore is None else tuple(ignore),
@@ -232,7 +232,7 @@ def task(
     retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
     cache_policy: CachePolicy | None = None,
     cache: Any = None,
-    timeout: float | timedelta | None = None,
+    timeout: float | timedelta | TimeoutPolicy | None = None,
     executor: Any = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
@@ -250,7 +250,7 @@ def task(
     retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
     cache_policy: CachePolicy | None = None,
     cache: Any = None,
-    timeout: float | timedelta | None = None,
+    timeout: float | timedelta | TimeoutPolicy | None = None,
     executor: Any = None,
     key: Callable[..., Any] | str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
@@ -274,7 +274,8 @@ def task(
         cache: where they are kept, and then there is a policy: a cache of `flowfn.caching`, the path of a folder, or a
             URL. Default: the entrypoint's `cache=`, else what FLOWFN_CACHE names, else this process's memory.
         timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread, and
-            worker processes killed.
+            worker processes killed. `TimeoutPolicy(idle_timeout=30)` is for one that shows that it is alive, by
+            `current().heartbeat()`; not on an executor.
         executor: where it runs: a `concurrent.futures.Executor`, "threads", "processes", "dask://host:port" or
             "ray://host:port". Default: the entrypoint's `executor=`, else threads, or the event loop.
         key: what identifies a call instead of all its arguments: a parameter, several, or a function of the
@@ -300,7 +301,7 @@ def task(
         "retry": policies_of(retry_policy),
         "cache": CachePolicy() if cache_policy is None and cache is not None else cache_policy,
         "place": check_cache(cache),
-        "timeout": timeout_seconds(timeout),
+        "timeout": attempt_limit(timeout),
         "executor": check_executor(executor),
         "key": key,
         "ignore": (ignore,) if isinstance(ignore, str) else tuple(ignore),

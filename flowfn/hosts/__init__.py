@@ -5,5 +5,6 @@
 - `loop`: the asyncio host. `branches` of one frame's code, `apart` in contexts of their own, with `deadlines`;
   `admission` says when a run begins, `claims` gathers the leases that runs want at once, and `commits` what they write;
   `on_thread`: what blocks, beside the loop.
+- `watch`: when an attempt's time is up, on threads and in coroutines.
 - `streams`: a run on one side, who watches it on the other. `clock`, `ids`: time, and names that sort by it.
 """

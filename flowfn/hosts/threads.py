@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.errors import AsyncInBlockingRun, TaskTimeout
+from flowfn.errors import AsyncInBlockingRun
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.ids import new_id
@@ -27,12 +27,16 @@ from flowfn.hosts.pace import Pace
 from flowfn.hosts.pipelining import LastCommit, Pipeline
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
 from flowfn.hosts.waker import WAKER
+from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame
     from flowfn.hosts.loop import LoopHost
+    from flowfn.policies import TimeoutPolicy
     from flowfn.ports import Commit, Lease, Saver
+
+    Timeout = float | TimeoutPolicy | None
 
 MAX_WORKERS = 32
 """How many threads one run's tasks use at most. `max_concurrency` sets another limit per run."""
@@ -278,7 +282,11 @@ class ThreadHost:
     # -- the engine's ports ---------------------------------------------------------------------
 
     async def call(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        timeout: float | TimeoutPolicy | None,
     ) -> Any:
         """Call user code; with a timeout, on a thread that is left behind when it has passed.
 
@@ -298,12 +306,20 @@ class ThreadHost:
             ) from error
 
     async def call_async(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], timeout: float | None
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        timeout: float | TimeoutPolicy | None,
     ) -> Any:
         raise AsyncInBlockingRun(f"{function!r} is async: call the workflow by ainvoke() or astream()")
 
     def _call_within(
-        self, timeout: float, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+        self,
+        timeout: float | TimeoutPolicy,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
     ) -> Any:
         future: Future[Any] = Future()
         context = copy_context()
@@ -317,15 +333,13 @@ class ThreadHost:
             finally:
                 ended.set()
 
+        watch = Watch(timeout, self.clock.elapsed)
         run_soon(call)
-        if not self.clock.wait(ended, timeout):
-            name = _name_of(function)
-            raise TaskTimeout(
-                f"{name!r} took longer than its timeout of {timeout:g} s, and was left behind on its thread",
-                name=name,
-                elapsed=timeout,
-                timeout=timeout,
-            )
+        left, kind = watch.left()
+        while not self.clock.wait(ended, left):
+            left, kind = watch.left()
+            if left <= 0:
+                raise watch.error(_name_of(function), kind, "was left behind on its thread")
         return future.result()
 
     def soon(self, function: Callable[[], None]) -> None:

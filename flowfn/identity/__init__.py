@@ -5,7 +5,9 @@ Rule: the same in every process and on every version of Python, and of values al
 - `names`: what a function or class is called. `source`, `fstrings`, `fingerprint`: what its code is; `lines`: where in
   it a call stands; `project`: whose it is. `dependencies`: what else a kept result depends on; `constant`: what can't
   change in place.
-- `captured`, `factories`: what tells functions of one name and code from each other; `given`: and objects of a class.
+- `captured`, `factories`: what tells functions of one name and code from each other; `together`: which of one name
+  there are. `given`: which attributes tell objects of a class from each other; `assignments`: what code
+  assigns to them.
 - `canonical`: one form for all values that mean the same; `digest`: the digest of it. `differences`: in what two
   forms differ.
 - `leaves`, `containers`, `callables`, `exceptions`, `objects`, `arrays`, `frames`: the forms of values of each kind.

@@ -10,6 +10,8 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from flowfn.identity.captured import class_made_with, function_attributes, given_to
+from flowfn.identity.constant import is_constant
 from flowfn.identity.leaves import LEAVES
 from flowfn.identity.names import qualified_name
 from flowfn.identity.notation import Field, Form, tagged
@@ -25,6 +27,12 @@ def by_name(walk: Walk, value: Any) -> Any:
     return tagged("name", qualified_name(value))
 
 
+def class_form(walk: Walk, value: type) -> Any:
+    """A class, by name; one that a function made, by what it was made with as well."""
+    made = class_made_with(value).all
+    return tagged("class", qualified_name(value), walk.mapping(made)) if made else by_name(walk, value)
+
+
 def _partial(walk: Walk, value: partial[Any]) -> Any:
     parts = (value.func, value.args, value.keywords)
     steps = (Field(".func"), Field(".args"), Field(".keywords"))
@@ -35,19 +43,10 @@ def _method(walk: Walk, value: Any) -> Any:
     """By name and object; one that counts by its type alone is told by what it was given, as that of a task is."""
     weak, walk.weak = walk.weak, ""
     parts = [walk.walk(value.__self__, Field(".__self__"))]
-    if walk.weak and (given := _given(value.__self__)):
+    if walk.weak and (given := given_to(value.__self__)):
         parts.append(walk.mapping(given))
     walk.weak = walk.weak or weak
     return tagged("method", qualified_name(value.__func__), *parts)
-
-
-def _given(owner: Any) -> dict[str, Any]:
-    from flowfn.identity.given import given_to
-
-    try:
-        return given_to(owner)
-    except Exception:  # objects run their authors' code when looked at
-        return {}
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -67,7 +66,9 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
     positional = [_constant(walk, each) for each in value.__defaults__ or ()]
     named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
-    defaults = [[positional, named]] if positional or named else []
+    attributes = {name: _constant(walk, each) for name, each in function_attributes(value)}
+    more = [attributes] if attributes else []
+    defaults = [[positional, named, *more]] if positional or named or attributes else []
     return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)
 
 
@@ -81,12 +82,23 @@ def _captured(walk: Walk, cell: types.CellType) -> Any:
 
 
 def _constant(walk: Walk, value: Any) -> Any:
-    """A constant that a local function was made with; what can change under it counts by type."""
+    """A constant that a local function was made with; what can change under it counts by type and what it was given."""
     if type(value) in LEAVES or (type(value) is types.FunctionType and not walk.is_in(value)):
         return walk.walk(value, Field("()"))
-    if isinstance(value, types.FunctionType | type):  # a function that calls itself, by name
+    kind = type(value)
+    if isinstance(value, type) and class_made_with(value).all:
+        return class_form(walk, value)
+    if isinstance(value, types.FunctionType | type) or walk.is_in(value):  # one that calls itself, by name
         return qualified_name(value)
-    return walk.by_type(value)
+    if kind is types.MethodType:
+        return tagged("method", qualified_name(value.__func__), _constant(walk, value.__self__))
+    if kind is partial:
+        named = {name: _constant(walk, each) for name, each in value.keywords.items()}
+        return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)
+    if wraps_a_function(kind) or is_constant(value):
+        return walk.walk(value, Field("()"))
+    given = given_to(value)
+    return tagged("given", walk.by_type(value), walk.mapping(given)) if given else walk.by_type(value)
 
 
 def wraps_a_function(cls: type) -> bool:

@@ -24,7 +24,8 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.callables import CALLABLES, by_name, wrapper_form, wraps_a_function
+from flowfn.identity.callables import CALLABLES, class_form, wrapper_form, wraps_a_function
+from flowfn.identity.captured import class_made_with
 from flowfn.identity.containers import CONTAINERS
 from flowfn.identity.exceptions import exception_form
 from flowfn.identity.leaves import LEAVES, text_form
@@ -164,8 +165,18 @@ def _resolve(cls: type) -> Form:
     """The form of a class's instances, found once per class."""
     form = _resolved.get(cls)
     if form is None:
-        form = _resolved[cls] = _cautious(_form_of(cls))
+        form = _resolved[cls] = _cautious(_of_class(cls, _form_of(cls)))
     return form
+
+
+def _of_class(cls: type, form: Form) -> Form:
+    """The form of a class's instances, with what tells it from others of its name."""
+    told = class_made_with(cls).members
+
+    def of_class(walk: Walk, value: Any) -> Any:
+        return tagged("of", form(walk, value), walk.mapping(told))
+
+    return of_class if told else form
 
 
 def _cautious(form: Form) -> Form:
@@ -183,7 +194,7 @@ def _cautious(form: Form) -> Form:
 def _form_of(cls: type) -> Form:
     """The form of a class's instances, by what the class is."""
     if issubclass(cls, type):
-        return by_name
+        return class_form
     if isinstance(cls, EnumMeta):
         return enum_form
     known = form_of_record(cls) or _form_of_array(cls)

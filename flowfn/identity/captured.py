@@ -1,29 +1,41 @@
 """What a function was made with, besides its code: the values of its closure, and its defaults, as they were when it
-was decorated.
+was decorated. So of a class that a function made: what its methods captured, and its own constants.
 
 Rule: functions of one name may differ in nothing else (`[task(lambda x, k=k: x * k) for k in …]`, a factory's), and
 then their records must not be mixed up. What cannot change in place counts by its value; lists, dicts, dataclasses and
-models by what was in them then, so that what is done to them later changes nothing; functions, methods, tasks and
-workflows by what those were made with in turn; other objects by their type and what they were given. One that was
-made alone under its name may have been made with something else, and is still the same function.
+models by what was in them then, so that what is done to them later changes nothing; functions, methods, tasks,
+workflows and classes by what those were made with in turn; other objects by their type and what they were given. One
+that was made alone under its name may have been made with something else, and is still the same function.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
-from weakref import ref
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from flowfn.cached_property import cached_property
+from flowfn.identity.attributes import attributes_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.names import qualified_name
+from flowfn.project import is_own
 
-__all__ = ["Namesake", "Namesakes", "captured", "function_of", "is_local", "join", "part"]
+__all__ = [
+    "captured",
+    "class_made_with",
+    "declares_fields",
+    "function_attributes",
+    "function_of",
+    "given_to",
+    "given_to_owner",
+    "is_local",
+    "kept_attributes",
+    "untold",
+]
 
 _MAX_PARTS = 1000
 """Values in all that a container holds; what holds more is data rather than what tells two functions apart."""
@@ -48,6 +60,25 @@ def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
     return {name: _kept(value) for name, value in _values(target) if name not in ours}
 
 
+def kept_attributes(function: Any) -> dict[str, Any]:
+    """The attributes that a function was given (`f.limit = 3`) and doesn't assign itself, by `.name`; after `@task` has
+    decorated it, too, so that they are looked at when it is first called."""
+    target = function_of(function)
+    if target is None or not vars(target):
+        return {}
+    return {name: _kept(value) for name, value in function_attributes(target)}
+
+
+def untold(function: Any) -> list[Any]:
+    """The objects that a function captured of which no more than their types is known, in their order."""
+    target = function_of(function)
+    look = _Look()
+    if target is not None:
+        with suppress(_TooLarge):
+            look.by_name(dict(_values(target)))
+    return look.untold
+
+
 def is_local(function: Any) -> bool:
     """Whether it is a lambda or was made inside another function, so that others may share its name."""
     target = function_of(function)
@@ -67,6 +98,24 @@ def _values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
+def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function inside another one was made with, and was given since."""
+    yield from _values(function)
+    yield from function_attributes(function)
+
+
+def function_attributes(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
+    attributes = vars(function)
+    if attributes:
+        from flowfn.identity.assignments import assigned_attributes
+
+        states = set(assigned_attributes(function.__code__))
+        for name, value in attributes.items():
+            if not (_is_special(name) or name in states):
+                yield f".{name}", value
+
+
 def function_of(function: Any) -> FunctionType | None:
     """The function behind partials and bound methods; None where that isn't one of Python's."""
     while isinstance(function, partial | MethodType):
@@ -76,142 +125,283 @@ def function_of(function: Any) -> FunctionType | None:
 
 def _kept(value: Any) -> Any:
     try:
-        return _snapshot(value, [_MAX_PARTS], 0)
+        return _Look().at(value)
     except _TooLarge:
         return qualified_name(type(value))
 
 
-def _snapshot(value: Any, left: list[int], depth: int) -> Any:
-    """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise _TooLarge
-    if type(value) in _ATOMS:
-        return value
-    if depth >= _MAX_DEPTH:
+class _Look:
+    """A look at one value and at what it is made of, as far as that may tell it from others.
+
+    `contents`: whether lists and dicts count by what they hold at present.
+    """
+
+    def __init__(self, *, contents: bool = True) -> None:
+        self._contents = contents
+        self._left = _MAX_PARTS
+        self._depth = 0
+        self._inside: list[Any] = []
+        """The classes and objects that are being looked at: what leads back to them is told by a name."""
+        self.untold: list[Any] = []
+        """The objects of which no more than their types was found."""
+
+    def at(self, value: Any) -> Any:
+        """The value itself where it can't change; of what can, a copy of what it holds, or its type."""
+        self._left -= 1
+        if self._left < 0:
+            raise _TooLarge
+        if type(value) in _ATOMS:
+            return value
+        if self._depth >= _MAX_DEPTH:
+            return qualified_name(type(value))
+        self._depth += 1
+        try:
+            return self._at_compound(value)
+        except _TooLarge:
+            raise
+        except Exception:  # objects run their authors' code when looked at
+            return self._by_type(value)
+        finally:
+            self._depth -= 1
+
+    def _by_type(self, value: Any) -> str:
+        self.untold.append(value)
         return qualified_name(type(value))
-    if isinstance(value, Mapping) and type(value).__module__ in ("builtins", "collections", "types"):
-        return {_key(key): _snapshot(item, left, depth + 1) for key, item in tuple(value.items())}
-    if type(value) in (list, tuple, deque):
-        return [_snapshot(item, left, depth + 1) for item in tuple(value)]
-    if type(value) in (set, frozenset):
-        return sorted(repr(_snapshot(item, left, depth + 1)) for item in tuple(value))
-    if type(value) is FunctionType:
-        held = dict(_values(value)) if is_local(value) else {}
-        return {qualified_name(value): _snapshot(held, left, depth + 1)} if held else qualified_name(value)
-    if type(value) is MethodType:
-        return {qualified_name(value.__func__): _snapshot(value.__self__, left, depth + 1)}
-    try:
+
+    def _at_compound(self, value: Any) -> Any:
+        kind = type(value)
+        if issubclass(kind, Mapping) and kind.__module__ in ("builtins", "collections", "types"):
+            return self.by_name(value) if self._contents else qualified_name(kind)
+        if kind in (list, tuple, deque):
+            return (
+                list(map(self.at, tuple(value))) if self._contents or kind is tuple else qualified_name(kind)
+            )
+        if kind in (set, frozenset):
+            counts = self._contents or kind is frozenset
+            return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
+        if kind is FunctionType:
+            held = self.by_name(dict(_held_by(value))) if is_local(value) else {}
+            return {qualified_name(value): held} if held else qualified_name(value)
+        if kind is MethodType:
+            return {qualified_name(value.__func__): self.at(value.__self__)}
+        if issubclass(kind, type):
+            made = self.made_with(value)
+            return {qualified_name(value): made.all} if made.all else qualified_name(value)
         wrapped = getattr(value, "__wrapped__", None)
         if type(wrapped) in (FunctionType, MethodType, partial):  # a task, a workflow, what a cache is around
-            return _snapshot(wrapped, left, depth + 1)
-        return _of_class(value, left, depth)
-    except _TooLarge:
-        raise
+            return self.at(wrapped)
+        return self._at_object(value)
+
+    def by_name(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+        return {_key(key): self.at(item) for key, item in tuple(values.items())}
+
+    def _at_object(self, value: Any) -> Any:
+        cls = type(value)
+        if self._is_inside(cls):
+            return qualified_name(cls)
+        if is_constant(value):
+            return value
+        if cls is partial:
+            return self.at([value.func, value.args, value.keywords])
+        told = [part for part in (self.given_to(value), self.made_with(cls).members) if part]
+        if told:
+            return {qualified_name(cls): told[0] if len(told) == 1 else told}
+        return qualified_name(value) if hasattr(value, "__qualname__") else self._by_type(value)
+
+    def given_to(self, value: Any) -> dict[str, Any]:
+        """What an object was given; the fields of one whose class declares them, if contents count."""
+        if self._is_inside(value):
+            return {}
+        self._inside.append(value)
+        try:
+            if not declares_fields(type(value)):
+                return dict(self._telling(_given(value)))
+            return self.by_name(_fields(value)) if self._contents else {}
+        finally:
+            self._inside.pop()
+
+    def _is_inside(self, value: Any) -> bool:
+        return any(each is value for each in self._inside)
+
+    def made_with(self, cls: type) -> MadeWith:
+        """What a class was made with; nothing of one that no function made, which counts by its name."""
+        found = MadeWith({}, {})
+        if self._is_inside(cls):
+            return found
+        self._inside.append(cls)
+        try:
+            for each in filter(_is_made_by_a_function, [*cls.__mro__, *type.mro(type(cls))]):
+                name = each.__qualname__
+                found.members.update(self._telling(_attributes(each), f"{name}."))
+                for method, function in _methods(each):
+                    found.members.update(self._telling(_held_by(function), f"{name}.{method}."))
+                found.defaults.update(self._telling(_defaults(each), f"{name}."))
+        finally:
+            self._inside.pop()
+        return found
+
+    def _telling(self, values: Iterable[tuple[str, Any]], where: str = "") -> Iterator[tuple[str, Any]]:
+        """Those that tell more than their types; `where` is put before their names."""
+        for name, value in values:
+            part = self.at(value)
+            if is_constant(value) or (part and not isinstance(part, str)):
+                yield f"{where}{name}", part
+
+
+# -- objects --------------------------------------------------------------------------------------
+
+
+def given_to(value: Any) -> dict[str, Any]:
+    """What an object was given that tells it from others of its class, by attribute: what can't change in place, and
+    what other objects were given in turn."""
+    try:
+        return {} if declares_fields(type(value)) else _Look(contents=False).given_to(value)
     except Exception:  # objects run their authors' code when looked at
-        return qualified_name(type(value))
+        return {}
 
 
-def _of_class(value: Any, left: list[int], depth: int) -> Any:
-    if is_constant(value):
-        return value
-    if type(value) is partial:
-        return _snapshot([value.func, value.args, value.keywords], left, depth)
-    fields = _fields(value)
-    if fields:
-        return {qualified_name(type(value)): _snapshot(fields, left, depth)}
-    return qualified_name(value if hasattr(value, "__qualname__") else type(value))
+def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
+
+    So of other arguments that are of this class.
+    """
+    from flowfn.identity.fingerprint import function_of as unwrapped
+    from flowfn.identity.given import methods_of
+
+    method = unwrapped(function)
+    if type(method) is not FunctionType:
+        return {}
+    given: dict[str, Any] = {}
+    for argument, value in arguments.items():
+        if method.__code__ in methods_of(type(value)).codes:
+            given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
+    return given
+
+
+def _given(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes that hold what an object was given."""
+    from flowfn.identity.given import methods_of
+
+    methods = methods_of(type(value))
+    found = attributes_of(value) if methods.given or methods.others is not None else {}
+    for name in sorted(found):
+        how, attribute = methods.how(name), found[name]
+        if how == "given" or (how == "made" and is_constant(attribute) and not _shows_an_object(attribute)):
+            yield name, attribute
+        elif how == "kept" and isinstance(attribute, dict):
+            yield from ((f"{name}.{key}", item) for key, item in sorted(attribute.items()))
+
+
+def _shows_an_object(value: Any) -> bool:
+    """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
+    return isinstance(value, str) and (" at 0x" in value or "{" in value)
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """What an instance of a class that declares its fields holds, without running code of the class; of another one,
-    what it was given."""
-    from flowfn.identity.given import given_to
-
-    cls = type(value)
-    declared = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
-    if not any(hasattr(cls, mark) for mark in declared):
-        return given_to(value)
-    names = (*getattr(value, "__dict__", ()), *getattr(cls, "__slots__", ()))
+    """What an instance of a class that declares its fields holds, without running code of the class."""
+    names = (*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ()))
     return {name: getattr(value, name, None) for name in names}
+
+
+_DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
+
+
+def declares_fields(cls: type) -> bool:
+    """Whether instances are data: their class declares what they hold."""
+    return any(hasattr(cls, mark) for mark in _DECLARING)
 
 
 def _key(key: Any) -> str:
     return key if type(key) is str else repr(key)
 
 
-# -- of one name, made together -------------------------------------------------------------------
+# -- classes that functions made ------------------------------------------------------------------
 
 
-class Namesake:
-    """A function as those of its name know it, for as long as it lives: its code, and what it was made with."""
+class MadeWith(NamedTuple):
+    """What a class was made with, by name: its constants and what its methods captured, and the defaults of fields,
+    which tell classes but no instances."""
 
-    def __init__(self, function: Any, made_with: Mapping[str, Any]) -> None:
-        self._function = ref(function_of(function) or _nothing)
-        self._made_with = made_with
+    members: dict[str, Any]
+    defaults: dict[str, Any]
 
     @property
-    def lives(self) -> bool:
-        return self._function() is not None
-
-    def is_other(self, function: Any) -> bool:
-        """Whether it is another function, which lives. One of a module that has other code is an older version."""
-        own, target = self._function(), function_of(function)
-        if own is None or target is None or own is target or own is _nothing:
-            return False
-        return is_local(own) or own.__code__ == target.__code__
-
-    def is_known(self, function: Any, named: frozenset[Any]) -> bool:
-        """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
-        return self._function() in named or function_of(function) not in named
-
-    @cached_property
-    def parts(self) -> tuple[str, bytes]:
-        """The fingerprint of its code, and the digest of what it was made with."""
-        from flowfn.identity.digest import exact
-        from flowfn.identity.fingerprint import fingerprint
-
-        function = self._function()
-        code = "" if function is None else fingerprint(function).digest[:16]
-        return code, exact(self._made_with).exact if self._made_with else b""
+    def all(self) -> dict[str, Any]:
+        """What tells the class from others of its name."""
+        return self.members | self.defaults
 
 
-class Namesakes(list[Namesake]):
-    """The functions of one name that a thread made without a run in between; they don't travel."""
-
-    room = 64
-    """How many there may be before those that are gone are looked for."""
-
-    def forget(self) -> None:
-        """Forget those that are gone, so that a function which makes tasks for ever takes no more than they do."""
-        self[:] = [each for each in self if each.lives]
-        self.room = max(Namesakes.room, 2 * len(self))
-
-    def __reduce__(self) -> Any:
-        return tuple, ()
+_known: WeakKeyDictionary[type, MadeWith] = WeakKeyDictionary()
 
 
-def _nothing() -> None:
-    """Stands for what is no function of Python's."""
+def class_made_with(cls: type) -> MadeWith:
+    """What a class was made with that can't change in place, as it was when it was first looked at."""
+    known = _known.get(cls)
+    if known is None:
+        known = _known[cls] = _looked_at(cls)
+    return known
 
 
-class _Together(threading.local):
-    def __init__(self) -> None:
-        self.made: dict[str, Namesakes] = {}
+def _looked_at(cls: type) -> MadeWith:
+    try:
+        return _Look(contents=False).made_with(cls)
+    except Exception:  # it is too large, or its author's code fails when it is looked at
+        return MadeWith({}, {})
 
 
-_together = _Together()
+def _is_made_by_a_function(cls: type) -> bool:
+    """Whether a class of the project's was made inside a function, so that others may share its name."""
+    return "<locals>" in cls.__qualname__ and is_own(cls)
 
 
-def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
-    """Count a function among those of its name that this thread has made since it last began a run."""
-    made = _together.made.setdefault(name, Namesakes())
-    if len(made) >= made.room:
-        made.forget()
-    made.append(Namesake(function, made_with))
-    return made
+def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
+    """The functions in a class's body, by name; not those that a library made of its fields."""
+    from flowfn.identity.fingerprint import functions_of
+
+    declares = declares_fields(cls) or issubclass(cls, tuple)
+    for name, member in list(vars(cls).items()):
+        for function in functions_of(member):
+            is_generated = declares and function.__code__.co_filename.startswith("<") and _is_special(name)
+            if is_own(function) and not is_generated:
+                yield name, function
 
 
-def part() -> None:
-    """A run begins: what is made from now on is made apart."""
-    _together.made = {}
+def _attributes(cls: type) -> Iterator[tuple[str, Any]]:
+    """The other members of a class, without fields and what its methods assign; an enumeration's by their values."""
+    from flowfn.identity.assignments import assigned_attributes
+    from flowfn.identity.fingerprint import functions_of
+
+    if issubclass(cls, Enum):
+        yield from ((name, member._value_) for name, member in cls.__members__.items())
+        return
+    left_out = {*_NOTES, *(name for name, _ in _declared(cls))}
+    left_out.update(name for _, function in _methods(cls) for name in assigned_attributes(function.__code__))
+    for name, member in list(vars(cls).items()):
+        if not (_is_special(name) or name in left_out or any(functions_of(member))):
+            yield name, member
+
+
+_NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_field_defaults")
+"""What Python's own libraries leave in classes."""
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _defaults(cls: type) -> Iterator[tuple[str, Any]]:
+    """What the fields are that a class declares, where nobody says it; None is as good as nothing."""
+    for name, field in _declared(cls):
+        for kind in ("default", "default_factory"):
+            value = getattr(field, kind, None)
+            if value is not None:
+                yield f"{name}.{kind}", value
+
+
+def _declared(cls: type) -> Iterator[tuple[str, Any]]:
+    """The fields that a class declares, by name."""
+    for mark in _DECLARING:
+        declared = vars(cls).get(mark, ())
+        yield from (
+            declared.items() if isinstance(declared, dict) else ((each.name, each) for each in declared)
+        )

@@ -145,6 +145,13 @@ def _ordered(pairs: Sequence[Sequence[Any]]) -> str:
     return "{" + ", ".join(f"{render_value(key)}: {render_value(item)}" for key, item in pairs) + "}"
 
 
+def _of_class(value: Any, made_with: Mapping[str, Any]) -> Record:
+    """An object of a class that a function made, with what the class was made with among its fields."""
+    if isinstance(value, Record):
+        return Record(value.name, {**value.fields, **made_with})
+    return Record("object", {"value": value, **made_with})
+
+
 _READ: dict[str, Callable[..., Any]] = {
     "text": lambda raw: raw.decode("utf-8", "surrogatepass"),
     "int": lambda text: int(text, 16),
@@ -152,6 +159,8 @@ _READ: dict[str, Callable[..., Any]] = {
     "decimal": Decimal,
     "map": _map,
     "record": Record,
+    "class": Record,
+    "of": _of_class,
     "subclass": lambda name, form, more: Record(name, {"value": form, **more}),
 }
 """Forms that are read as the plain value, or the fields, that they stand for."""

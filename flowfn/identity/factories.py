@@ -13,19 +13,21 @@ from __future__ import annotations
 import dis
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, lru_cache
-from types import CodeType, FunctionType, MemberDescriptorType
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 from flowfn.began import BEGAN
-from flowfn.identity.captured import function_of, is_local
+from flowfn.identity.assignments import assigned_attributes
+from flowfn.identity.captured import class_made_with, declares_fields, function_of, given_to, is_local
 from flowfn.identity.constant import is_constant
-from flowfn.identity.given import assigned_attributes, code_of
+from flowfn.identity.given import code_of
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
+from flowfn.values import MISSING
 
 __all__ = ["given_to_factory", "given_to_object"]
 
@@ -51,16 +53,52 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     makers = list(_makers(target))
     if makers and not any(map(_takes_parameters, makers)):
         return {}
-    states = set(_states(makers[0] if makers else target.__code__))
+    code = makers[0] if makers else target.__code__
+    states, assigned = set(_states(code)), frozenset(assigned_attributes(code))
     found: dict[str, Any] = {}
     for name, cell in zip(target.__code__.co_freevars, target.__closure__, strict=True):
-        with suppress(ValueError):  # not assigned yet
+        with suppress(Exception):  # it isn't assigned yet, or its author's code fails when it is looked at
             value = cell.cell_contents
             if _tells(value) and name not in states:
                 found[name] = value
-            elif type(value) is FunctionType and (inner := _given(value, (*around, target))):
+            elif inner := _given_to_captured(value, assigned, (*around, target)):
                 found[name] = inner
     return found
+
+
+def _given_to_captured(
+    value: Any, assigned: frozenset[str], around: tuple[FunctionType, ...] = ()
+) -> dict[str, Any]:
+    """What tells a function, a task, a method, a class or an object that the workflow captured from others; of one that
+    declares its fields, those that neither its class nor the code beside it assigns."""
+    if isinstance(value, type):
+        return _of_class(value, class_made_with(value).all)
+    if type(value) is FunctionType:
+        return _given(value, around)
+    if type(value) is MethodType:
+        return _given(value, around) | _given_to_captured(value.__self__, assigned, around)
+    wrapped = getattr(value, "__wrapped__", None)
+    if wrapped is not None:
+        return _given_to_captured(wrapped, assigned, around)
+    cls: Any = type(value)
+    states = assigned | _states_of(cls) if declares_fields(cls) else frozenset()
+    found = _attributes_of(value) if declares_fields(cls) else given_to(value)
+    given = _telling({f".{name}": part for name, part in sorted(found.items()) if name not in states})
+    return given | _of_class(cls, class_made_with(cls).members)
+
+
+def _of_class(cls: type, made_with: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what a class was made with, what tells it from others that a factory made."""
+    makers = list(_makers(cls)) if made_with else []
+    if makers and not any(map(_takes_parameters, makers)):
+        return {}
+    return _telling(made_with)
+
+
+def _telling(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that tell, and those inside them."""
+    inner = {name: _telling(part) if isinstance(part, dict) else part for name, part in parts.items()}
+    return {name: part for name, part in inner.items() if (part if isinstance(part, dict) else _tells(part))}
 
 
 def given_to_object(value: Any) -> dict[str, Any]:
@@ -69,17 +107,18 @@ def given_to_object(value: Any) -> dict[str, Any]:
     Of one that can't change, its value; of a class method's, the class.
     """
     if isinstance(value, type):
-        return {"class": qualified_name(value)}
+        return {"class": qualified_name(value), **_of_class(value, class_made_with(value).all)}
     if is_constant(value):
         return {"value": value}
     cls: Any = type(value)
     states, attributes = _states_of(cls), _attributes_of(value)
-    parts = {f".{name}": attributes[name] for name in sorted(attributes.keys() - states)}
-    return {"class": qualified_name(cls), **parts}
+    told = {name: _told(attributes[name], states) for name in sorted(attributes.keys() - states)}
+    parts = {f".{name}": part for name, part in told.items() if part is not MISSING}
+    return {"class": qualified_name(cls), **parts, **_of_class(cls, class_made_with(cls).members)}
 
 
 def _attributes_of(value: Any) -> dict[str, Any]:
-    """What may tell an object from others, in slots too; no code of its class is run."""
+    """The attributes of an object, in slots too; no code of its class is run."""
     attributes = getattr(value, "__dict__", None)
     found = dict(attributes) if isinstance(attributes, dict) else {}
     for base in type(value).__mro__:
@@ -87,7 +126,16 @@ def _attributes_of(value: Any) -> dict[str, Any]:
             if isinstance(member, MemberDescriptorType):
                 with suppress(AttributeError):  # not assigned yet
                     found[name] = member.__get__(value)
-    return {name: part for name, part in found.items() if _tells(part)}
+    return found
+
+
+def _told(part: Any, assigned: frozenset[str]) -> Any:
+    """What tells an attribute of the object: its value, or what it was made with; else `MISSING`."""
+    if _tells(part):
+        return part
+    with suppress(Exception):  # its author's code fails when it is looked at
+        return _given_to_captured(part, assigned) or MISSING
+    return MISSING
 
 
 @lru_cache(maxsize=256)
@@ -114,8 +162,8 @@ def _is_moment(value: Any) -> bool:
     return isinstance(value, datetime) and in_date(value, window) == "clock"
 
 
-def _makers(function: FunctionType) -> Iterator[CodeType]:
-    """The code of the functions around it, the outermost first; none where they can't be found."""
+def _makers(function: FunctionType | type) -> Iterator[CodeType]:
+    """The code of the functions around a function or class, the outermost first; none where they can't be found."""
     outer, *inner = function.__qualname__.split(".<locals>.")[:-1] or [""]
     found: Any = sys.modules.get(function.__module__)
     for name in outer.split("."):

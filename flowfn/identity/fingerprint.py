@@ -28,6 +28,7 @@ __all__ = [
     "Fingerprint",
     "fingerprint",
     "function_of",
+    "functions_of",
     "is_project_code",
     "reached",
     "read",
@@ -96,6 +97,14 @@ def function_of(function: Callable[..., Any]) -> Any:
     """The function whose source a callable's fingerprint starts from; wrappers are taken off."""
     *_, innermost = _layers(_definition(function))
     return innermost
+
+
+def functions_of(member: Any) -> Iterator[FunctionType]:
+    """The functions of a class's member: of a method of any kind, and of a property all that it has."""
+    for face in (member.fget, member.fset, member.fdel) if type(member) is property else (member,):
+        found = _definition(_attribute(face, "func") or face)
+        if type(found) is FunctionType:
+            yield found
 
 
 def is_project_code(value: Any) -> bool:
@@ -296,12 +305,7 @@ class _Walk:
             for member in list(vars(base).values()):
                 if _is_opaque(member) and not self._enters(member):
                     continue
-                for face in (
-                    (member.fget, member.fset, member.fdel) if type(member) is property else (member,)
-                ):
-                    found = _definition(_attribute(face, "func") or face)
-                    if type(found) is FunctionType:
-                        yield found
+                yield from functions_of(member)
 
 
 def _may_define(value: Any) -> bool:
@@ -336,9 +340,9 @@ class _Scope:
         return self._globals if name in self._globals and name not in self._locals else None
 
     def namespace(self, chain: Chain) -> Any:
-        """The module or class that a dotted name means, or None; a method's own object stands for its class."""
+        """The module, class or function that a dotted name means, or None; a method's object stands for its class."""
         found = self._owner if chain == (self._self,) else self.resolve(chain)
-        return found if isinstance(found, ModuleType | type) else None
+        return found if isinstance(found, ModuleType | type) else _function_behind(found)
 
     def resolve(self, chain: Chain) -> Any:
         """The value of a dotted name, or None; a method's own object stands for its class."""
@@ -358,12 +362,19 @@ def _content(cell: Any) -> Any:
 
 
 def _resolve(value: Any, attributes: Chain) -> Any:
-    """Follow attributes through the project's modules and classes, running no code of theirs."""
+    """Follow attributes through the project's modules, classes and functions, running no code of theirs."""
     for name in attributes:
         if isinstance(value, ModuleType):
             value = vars(value).get(name) if is_own_module(value.__name__) else None
         elif isinstance(value, type) and is_own(value):
             value = next((vars(base)[name] for base in value.__mro__ if name in vars(base)), None)
         else:
-            return None
+            function = _function_behind(value)
+            value = None if function is None else vars(function).get(name)
     return value
+
+
+def _function_behind(value: Any) -> FunctionType | None:
+    """A function of the project's, or the one that a task or another wrapper is around and has the attributes of."""
+    found = value if type(value) is FunctionType else _attribute(value, "__wrapped__")
+    return found if type(found) is FunctionType and is_own(found) else None

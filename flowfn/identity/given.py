@@ -1,92 +1,95 @@
-"""What an object was given when it was made, as far as it keeps that.
+"""Which attributes of an object hold what it was given when it was made.
 
 Rule: of an object without fields and equality an attribute counts that `__init__` sets to an argument of its own
-(`self.name = name`), or to what operators, conditions and f-strings make of them (`self.url = f"https://{host}"`),
-while nothing else in the class assigns it. What anything else makes (an id, a port, a counter) is another one on the
-next attempt or after the next call, and says nothing of which object it is. Of libraries' classes
-nothing counts, as an upgrade may change what they keep.
+(`self.name = name`), or to what it makes of them alone (`self.url = f"https://{host}"`, `kwargs["name"]`), while
+nothing else in the class assigns it. So does one that a private method sets which only `__init__` calls, with nothing
+else, and one that is set by its name in `**kwargs`. Of libraries' classes nothing counts, as an upgrade may change what
+they keep.
 """
 
 from __future__ import annotations
 
-import dis
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.attributes import attributes_of
-from flowfn.identity.constant import is_constant
+from flowfn.identity.assignments import (
+    How,
+    Maker,
+    all_names,
+    assigned_attributes,
+    assigns_by_name,
+    changes_items,
+)
 from flowfn.identity.fingerprint import function_of as unwrapped
 from flowfn.project import is_own
 
-__all__ = ["assigned_attributes", "code_of", "given_to", "given_to_owner"]
-
-_LOCAL = re.compile("(?:LOAD|STORE)_FAST")
+__all__ = ["Methods", "code_of", "methods_of"]
 
 
-def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
+class Methods(NamedTuple):
+    """What is read of a class's code: that of its methods, and which attributes of its instances were given, and how.
 
-    So of other arguments that are of this class.
+    `others` are the attributes besides those that were given by their names, where the class is one that sets such.
     """
-    method = unwrapped(function)
-    if type(method) is not FunctionType:
-        return {}
-    given: dict[str, Any] = {}
-    for argument, value in arguments.items():
-        with suppress(Exception):  # objects run their authors' code when looked at
-            if method.__code__ in _methods_of(type(value)).codes:
-                given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
-    return given
-
-
-def given_to(value: Any) -> dict[str, Any]:
-    """What an object was given, by attribute. Objects run their authors' code when looked at, which may raise."""
-    names = _methods_of(type(value)).given
-    found = attributes_of(value) if names else {}
-    return {
-        name: found[name]
-        for name, as_it_is in names.items()
-        if name in found and is_constant(found[name]) and (as_it_is or not _shows_an_object(found[name]))
-    }
-
-
-def _shows_an_object(value: Any) -> bool:
-    """Whether a text may show where an object lies in memory, or the order of a set: another one in each process."""
-    return isinstance(value, str) and (" at 0x" in value or "{" in value)
-
-
-class _Methods(NamedTuple):
-    """The code of a class's methods, and the attributes that tell what its instances were given: whether as it was."""
 
     codes: frozenset[CodeType]
-    given: dict[str, bool]
+    given: Mapping[str, How] = {}
+    others: frozenset[str] | None = None
+
+    def how(self, attribute: str) -> How:
+        """Whether, and how, an attribute was given."""
+        if attribute in self.given:
+            return self.given[attribute]
+        return "" if self.others is None or attribute in self.others else "given"
 
 
-_known: WeakKeyDictionary[type, _Methods] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type, Methods] = WeakKeyDictionary()
 
 
-def _methods_of(cls: type) -> _Methods:
+def methods_of(cls: type) -> Methods:
+    """What is read of a class's code, once."""
     known = _known.get(cls)
     if known is None:
         members = [(name, member) for base in cls.__mro__ for name, member in vars(base).items()]
-        makers = [code for name, member in members if name == "__init__" for code in code_of(member)]
-        others = [code for name, member in members if name != "__init__" for code in code_of(member)]
-        given = _given(makers, others) if is_own(cls) else {}
-        known = _known[cls] = _Methods(frozenset(others), given)
+        named = [(name, code) for name, member in members for code in code_of(member)]
+        codes = frozenset(code for name, code in named if name != "__init__")
+        known = _known[cls] = _read(named, codes) if is_own(cls) else Methods(codes)
     return known
 
 
-def _given(makers: list[CodeType], others: list[CodeType]) -> dict[str, bool]:
-    if any(map(_assigns_by_name, (*makers, *others))):
-        return {}
-    kept = [each for code in makers for each in _assigned_by(code)]
-    given = {name for name, how in kept if how} - {name for name, how in kept if not how}
-    given.difference_update(*map(assigned_attributes, others))
-    return {name: (name, "made") not in kept for name in sorted(given)}
+def _read(named: list[tuple[str, CodeType]], codes: frozenset[CodeType]) -> Methods:
+    making = _names_of_makers(named)
+    makers = {code: Maker(code) for name, code in named if name in making}
+    others = [code for name, code in named if name not in making]
+    by_name = [maker for code, maker in makers.items() if assigns_by_name(code)]
+    if any(map(assigns_by_name, others)) or not all(maker.takes_any for maker in by_name):
+        return Methods(codes)
+    assigned = [each for maker in makers.values() for each in maker.assigned()]
+    elsewhere = frozenset(name for code in others for name in assigned_attributes(code))
+    strange = {
+        name for name, how in assigned if not how or (how == "kept" and any(map(changes_items, others)))
+    }
+    given = {name: how for name, how in sorted(assigned) if name not in elsewhere | strange}
+    given |= {name: "made" for name, how in assigned if name in given and how == "made"}
+    return Methods(codes, given, elsewhere | strange if by_name else None)
+
+
+def _names_of_makers(named: list[tuple[str, CodeType]]) -> set[str]:
+    """`__init__`, and the private methods that nobody but it calls, with nothing but what it was given."""
+    making = {"__init__"}
+    private = {name for name, _ in named if name.startswith("_") and not name.startswith("__")}
+    naming = {name: [each for each in named if name in all_names(each[1])] for name in private}
+    while found := {
+        name for name in private - making if naming[name] and _is_handed(name, naming[name], making)
+    }:
+        making |= found
+    return making
+
+
+def _is_handed(name: str, by: list[tuple[str, CodeType]], making: set[str]) -> bool:
+    return all(caller in making and Maker(code).hands_on_to(name) for caller, code in by)
 
 
 def code_of(member: Any) -> Iterator[CodeType]:
@@ -97,115 +100,3 @@ def code_of(member: Any) -> Iterator[CodeType]:
     for function in map(unwrapped, faces):
         if type(function) is FunctionType:
             yield function.__code__
-
-
-def assigned_attributes(code: CodeType) -> Iterator[str]:
-    """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-            yield step.argval
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from assigned_attributes(each)
-
-
-def _assigns_by_name(code: CodeType) -> bool:
-    """Whether it may assign attributes whose names it doesn't have, as `setattr` does."""
-    names = frozenset(code.co_names)
-    by_mapping = not names.isdisjoint({"__dict__", "vars"}) and (
-        "update" in names or any(step.opname == "STORE_SUBSCR" for step in dis.get_instructions(code))
-    )
-    return by_mapping or not names.isdisjoint({"setattr", "__setattr__"})
-
-
-def _assigned_by(maker: CodeType) -> Iterator[tuple[str, str]]:
-    """The attributes that an `__init__` assigns, and to what: `"given"`, `"made"` of arguments alone, or `""`, else."""
-    steps = list(_steps(maker))
-    me, *parameters = maker.co_varnames[: maker.co_argcount + maker.co_kwonlyargcount] or ("",)
-    as_given = set(parameters) - {step.name for step in steps if step.action == "STORE_FAST"}
-    known = _made_of(parameters, steps, maker)
-    for at, step in enumerate(steps):
-        if step.action in ("STORE_ATTR", "DELETE_ATTR"):
-            of_me = (steps[at - 1].action, steps[at - 1].name) == ("LOAD_FAST", me)
-            used = _used(steps, at - 1) if of_me and step.action == "STORE_ATTR" else None
-            if not used or not used <= known:
-                yield step.name, ""
-            else:
-                alone = steps[at - 2].action == "LOAD_FAST" and not steps[at - 1].joins
-                yield step.name, "given" if alone and used <= as_given else "made"
-
-
-def _made_of(parameters: list[str], steps: list[_Step], maker: CodeType) -> set[str]:
-    """The variables that hold nothing but what is made of the parameters.
-
-    Where code branches on anything else, or catches errors, no variable that it assigns is one.
-    """
-    assigned = [(step.name, _used(steps, at)) for at, step in enumerate(steps) if step.action == "STORE_FAST"]
-    known = {*parameters, *(name for name, _ in assigned)}
-    while strangers := {name for name, used in assigned if used is None or not used <= known} & known:
-        known -= strangers
-    asked = [_used(steps, at) for at, step in enumerate(steps) if step.action.startswith(_BRANCHES)]
-    if maker.co_exceptiontable or any(used is None or not used <= known for used in asked):
-        known = set(parameters) - {name for name, _ in assigned}
-    return known
-
-
-def _used(steps: list[_Step], end: int) -> set[str] | None:
-    """The variables that the expression which ends before a step is made of; None if it is made of more."""
-    if steps[end - 1].action == "LOAD_FAST" and not steps[end].joins:
-        return {steps[end - 1].name}
-    used = set()
-    for at in range(end - 1, -1, -1):
-        step = steps[at]
-        if step.action == "LOAD_FAST":
-            used.add(step.name)
-        elif _is_before(steps, at, end):
-            break
-        elif not step.action.startswith(_OF_OPERANDS):
-            return None
-    return used
-
-
-def _is_before(steps: list[_Step], at: int, end: int) -> bool:
-    """Whether a step is of an earlier statement than the expression that ends there, or decides whether that runs."""
-    action, name, *_ = steps[at]
-    if action == "POP_TOP":  # of `a or b`, or of a statement that drops its value
-        return not steps[at - 1].action.startswith(_BRANCHES)
-    if action == "STORE_FAST":  # of `:=`, of an inlined comprehension, or of a statement
-        return steps[at - 1].action not in ("COPY", "SWAP")
-    if action.startswith(_BRANCHES):
-        return bool(name > steps[end].offset)
-    return action in _ENDS
-
-
-class _Step(NamedTuple):
-    action: str
-    name: Any
-    offset: int
-    joins: bool
-    """Whether code jumps to it."""
-
-
-_BRANCHES = ("POP_JUMP", "JUMP_IF")
-_OF_OPERANDS = (
-    *_BRANCHES, "JUMP_FORWARD", "LOAD_CONST", "LOAD_SMALL_INT", "FORMAT_", "CONVERT_VALUE", "BUILD_STRING",
-    "BUILD_TUPLE", "BINARY_OP", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "UNARY_", "TO_BOOL", "COPY", "POP_TOP", "NOP",
-    "NOT_TAKEN",
-)  # fmt: skip
-"""How instructions begin that give the same for the same operands, however often they run."""
-
-_ENDS = {
-    "RESUME", "STORE_ATTR", "DELETE_ATTR", "DELETE_FAST", "STORE_SUBSCR", "STORE_GLOBAL", "STORE_DEREF",
-    "RAISE_VARARGS", "RETURN_VALUE", "RETURN_CONST", "COPY_FREE_VARS", "MAKE_CELL",
-}  # fmt: skip
-"""Instructions that end a statement."""
-
-
-def _steps(code: CodeType) -> Iterator[_Step]:
-    """The instructions of code, by name and argument; those that Python 3.13 joins, one by one."""
-    for step in dis.get_instructions(code):
-        if step.opname.count("_FAST") > 1:
-            for action, name in zip(_LOCAL.findall(step.opname), step.argval, strict=True):
-                yield _Step(action, name, step.offset, step.is_jump_target)
-        else:
-            yield _Step(step.opname, step.argval, step.offset, step.is_jump_target)

@@ -65,9 +65,9 @@ class _Threads(ThreadHost):
         super().__init__(loop=loop, clock=simulation.clock)
         self._simulation = simulation
 
-    async def call(self, function: Any, args: Any, kwargs: Any, timeout: float | None) -> Any:
+    async def call(self, function: Any, args: Any, kwargs: Any, timeout: Any) -> Any:
         frame = _frame()
-        self._simulation.begins(frame, timeout)
+        self._simulation.begins(frame, _whole(timeout))
         try:
             value = await super().call(function, args, kwargs, timeout)
         finally:
@@ -84,8 +84,7 @@ class _Loop(LoopHost):
 
     async def call_async(self, function: Any, args: Any, kwargs: Any, timeout: Any) -> Any:
         frame = _frame()
-        seconds = timeout_seconds(timeout.run_timeout if isinstance(timeout, TimeoutPolicy) else timeout)
-        self._simulation.begins(frame, seconds)
+        self._simulation.begins(frame, _whole(timeout))
         try:
             value = await super().call_async(function, args, kwargs, timeout)
         finally:
@@ -99,6 +98,11 @@ class _Loop(LoopHost):
         elif seconds > 0:
             self.clock.sleep(seconds)
             await super().sleep(0)
+
+
+def _whole(timeout: Any) -> float | None:
+    """The seconds that an attempt may take in all."""
+    return timeout_seconds(timeout.run_timeout if isinstance(timeout, TimeoutPolicy) else timeout)
 
 
 def _frame() -> Frame:

@@ -89,7 +89,9 @@ class Client(Base):
 client = Client()
 
 def added(x):
-    return x + 8
+    return x + 8 * added.rate
+
+added.rate = 9
 
 HANDLERS = {"add": added}
 
@@ -180,6 +182,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         ("TAX = 1", "TAX = 2", {"method"}),
         ("- 6", "- 60", {"send"}),
         ("x + 8", "x + 80", {"send"}),
+        ("added.rate = 9", "added.rate = 10", {"send"}),
         ("x // 2", "x // 3", {"apply"}),
         ("lines * 11", "lines * 12", {"method"}),
     ],
@@ -203,6 +206,14 @@ def test_a_reassigned_constant_counts_at_once(project: Project) -> None:
     assert _key(module.Shop.total, None, 5) == before
     module.Shop.tax = 8  # type: ignore[attr-defined]
     assert _key(module.Shop.total, None, 5) != before
+
+
+def test_an_attribute_of_a_function_counts_at_once(project: Project) -> None:
+    """One that the code names, of a helper's as of the task's own."""
+    before = project.keys()["send"]
+    module = sys.modules["shop"]
+    module.added.rate = 10  # type: ignore[attr-defined]
+    assert _key(module.send, 5) != before
 
 
 def test_a_patched_helper_counts_at_once(project: Project) -> None:

@@ -180,3 +180,15 @@ def test_an_answer_that_cannot_be_stored(world: World) -> None:
     with pytest.raises(SerializationError, match="the answer to 'sure\\?'"):
         world.resume(wf, object(), "t")
     assert world.resume(wf, "yes", "t") == "yes"
+
+
+def test_a_question_that_waits_is_named_by_its_key(world: World) -> None:
+    """Who names another one is told what its author calls it, where that is told."""
+
+    @world.entrypoint
+    async def wf() -> Any:
+        return interrupt("pay?", key="paid")
+
+    world.invoke(wf, thread_id="t")
+    with pytest.raises(NoPendingInterrupt, match=r"those that do: 'paid': 'pay\?'"):
+        world.resume(wf, {"0" * 32: "yes"}, "t")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from pydantic import BaseModel
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
-from flowfn.identity.captured import Namesakes
+from flowfn.identity.together import Namesakes
 
 from ..worlds import World
 
@@ -82,6 +85,172 @@ def noted(function: Any) -> Any:
     return around
 
 
+def limited(n: int) -> Any:
+    def scaled(x: int) -> Any:
+        return x * scaled.limit  # type: ignore[attr-defined]
+
+    scaled.limit = n  # type: ignore[attr-defined]
+    return scaled
+
+
+class Service:
+    """Is given an object."""
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
+
+    def by(self, x: int) -> int:
+        return self.scale.by(x)
+
+
+def class_with_an_attribute(n: int) -> Any:
+    class Scales:
+        factor = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def class_whose_method_captured(n: int) -> Any:
+    class Scales:
+        @staticmethod
+        def times(x: int) -> int:
+            return x * n
+
+        @property
+        def own(self) -> Any:
+            return Scales
+
+        def by(self, x: int) -> int:
+            return int(self.own.times(x))
+
+    return Scales
+
+
+def class_of_a_base(n: int) -> Any:
+    class Scales(class_whose_method_captured(n)):  # type: ignore[misc]
+        def by(self, x: int) -> int:
+            return int(super().by(x))
+
+    return Scales
+
+
+def class_of_a_metaclass(n: int) -> Any:
+    class Meta(type):
+        def times(cls, x: int) -> int:
+            return x * n
+
+    class Scales(metaclass=Meta):
+        def by(self, x: int) -> int:
+            return type(self).times(x)
+
+    return Scales
+
+
+def class_with_a_class(n: int) -> Any:
+    class Scales:
+        class Inner:
+            factor = n
+
+        def by(self, x: int) -> int:
+            return x * self.Inner.factor
+
+    return Scales
+
+
+def class_that_implements_a_protocol(n: int) -> Any:
+    class Scaling(Protocol):
+        def by(self, x: int) -> int: ...
+
+    class Scales(Scaling):
+        def by(self, x: int) -> int:
+            return x * n
+
+    return Scales
+
+
+def dataclass_with_a_default(n: int) -> Any:
+    @dataclass(slots=True)
+    class Scales:
+        factor: int = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def dataclass_with_a_factory(n: int) -> Any:
+    @dataclass
+    class Scales:
+        factors: list[int] = field(default_factory=lambda: [n])
+
+        def by(self, x: int) -> int:
+            return x * self.factors[0]
+
+    return Scales
+
+
+def dataclass_whose_method_captured(n: int) -> Any:
+    @dataclass
+    class Scales:
+        name: str = "a"
+
+        def by(self, x: int) -> int:
+            return x * n
+
+    return Scales
+
+
+def model(n: int) -> Any:
+    class Scales(BaseModel):
+        factor: int = n
+
+        def by(self, x: int) -> int:
+            return x * self.factor
+
+    return Scales
+
+
+def enumeration(n: int) -> Any:
+    class Scales(Enum):
+        FACTOR = n
+
+        def by(self, x: int) -> int:
+            return int(x * self.value)
+
+    return Scales
+
+
+CLASSES: dict[str, Callable[[int], Any]] = {
+    "attribute": class_with_an_attribute,
+    "method": class_whose_method_captured,
+    "base": class_of_a_base,
+    "metaclass": class_of_a_metaclass,
+    "class inside": class_with_a_class,
+    "protocol": class_that_implements_a_protocol,
+    "dataclass default": dataclass_with_a_default,
+    "dataclass factory": dataclass_with_a_factory,
+    "dataclass method": dataclass_whose_method_captured,
+    "model": model,
+    "enumeration": enumeration,
+}
+"""Classes of one name, by what tells them apart; their instances have a method `by`."""
+
+
+def instance(scales: Any) -> Any:
+    return next(iter(scales)) if issubclass(scales, Enum) else scales()
+
+
+def instantiating(scales: Any) -> Any:
+    def called(x: int) -> Any:
+        return instance(scales).by(x)
+
+    return called
+
+
 BY_CODE: dict[int, Any] = {1: lambda x: x, 2: lambda x: x * 2, 3: lambda x: x * 3}
 
 MAKERS: dict[str, Callable[[int], Any]] = {
@@ -97,7 +266,15 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured task": lambda n: asking(task(times(n))),
     "captured task of an object": lambda n: asking(Scale(n).by_task),
     "captured workflow": lambda n: calling(entrypoint(times(n))),
+    "captured object that was given one": lambda n: calling(Service(Scale(n)).by),
+    "attribute": limited,
+    "captured attribute": lambda n: calling(limited(n)),
+    "object that was given one": lambda n: Service(Scale(n)).by,
     "code": BY_CODE.__getitem__,
+    "captured code": lambda n: calling(BY_CODE[n]),
+    **{f"captured class: {name}": lambda n, c=c: instantiating(c(n)) for name, c in CLASSES.items()},
+    **{f"captured object: {name}": lambda n, c=c: calling(instance(c(n)).by) for name, c in CLASSES.items()},
+    **{f"method: {name}": lambda n, c=c: instance(c(n)).by for name, c in CLASSES.items()},
 }
 
 
@@ -144,10 +321,60 @@ def apply_to_seven(function: Any) -> Any:
     return function(7)
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
 @pytest.mark.parametrize("finished", [1, 2, 3])
-@pytest.mark.parametrize(
-    "made", [lambda n: calling(times(n)), lambda n: Scale(n).by], ids=["captured", "method"]
-)
+def test_an_attribute_that_a_task_is_given_tells_it_from_others(finished: int, inside: bool) -> None:
+    """G2: as it is when the task is first called; one that the task itself assigns is a state."""
+
+    def made(n: int) -> Any:
+        @task
+        def scaled(x: int) -> Any:
+            scaled.calls += 1  # type: ignore[attr-defined]
+            return x * scaled.limit  # type: ignore[attr-defined]
+
+        scaled.limit, scaled.calls = n, len(ran)  # type: ignore[attr-defined]
+        ran.append(n)
+        return scaled
+
+    before = {n: made(n) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, made if inside else before.__getitem__)
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+@task
+def scale_seven(scales: Any) -> Any:
+    return (instance(scales) if isinstance(scales, type) else scales).by(7)
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+@pytest.mark.parametrize("given", [lambda made: made, instance], ids=["class", "instance"])
+@pytest.mark.parametrize("made", CLASSES.values(), ids=CLASSES)
+def test_classes_of_one_name_that_a_task_is_given_are_told_apart(
+    made: Callable[[int], Any], given: Callable[[Any], Any], finished: int
+) -> None:
+    """G2: by their constants, their fields' defaults and what their methods captured; their instances, too."""
+    arguments = {n: given(made(n)) for n in (1, 2, 3)}
+    go_on = died_after(MemorySaver(), finished, lambda n: lambda x: scale_seven(arguments[n]))
+    assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+ARGUMENTS: dict[str, Callable[[int], Any]] = {
+    "captured function": lambda n: calling(times(n)),
+    "method": lambda n: Scale(n).by,
+    "captured method": lambda n: calling(Scale(n).by),
+    "captured method's object": lambda n: times_by(Scale(n)),
+    "captured partial": lambda n: calling(partial(operator.mul, n)),
+    "captured cached function": lambda n: calling(lru_cache(times(n))),
+    "captured task": lambda n: asking(task(times(n))),
+    "captured tuple": lambda n: lambda x, of=(n, "a"): x * of[0],
+    "captured class": lambda n: instantiating(class_with_an_attribute(n)),
+    "attribute": limited,
+    "captured attribute": lambda n: calling(limited(n)),
+}
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+@pytest.mark.parametrize("made", ARGUMENTS.values(), ids=ARGUMENTS)
 def test_functions_given_to_a_task_are_told_by_what_they_were_made_with(
     made: Callable[[int], Any], finished: int
 ) -> None:
@@ -389,3 +616,38 @@ def test_functions_that_are_gone_are_forgotten() -> None:
     for number in range(1000):
         made = task(lambda x, k=number: x * k)
     assert len(made._self_definition.made) <= Namesakes.room + 1
+
+
+def locked(lock: Any) -> Any:
+    def step(x: int) -> int:
+        with lock:
+            return x
+
+    return step
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["made before", "made inside the run"])
+@pytest.mark.parametrize("locks", [1, 2])
+def test_what_nothing_tells_apart_is_reported(locks: int, inside: bool) -> None:
+    """G2: of functions that differ only in a captured object that counts by its type a row is `weak`; not of those that
+    captured the same one."""
+    captured = [threading.Lock() for _ in range(locks)]
+    before = [task(locked(captured[n % locks])) for n in range(2)]
+    left = [True]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[int]:
+        steps = [task(locked(captured[n % locks])) for n in range(2)] if inside else before
+        found = [step(7).result() for step in steps]
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    thread = wf.thread("t")
+    with pytest.raises(ConnectionError):
+        thread.invoke()
+    thread.resume()
+    weak = [each.cause for each in thread.report if each.kind == "weak"]
+    assert bool(weak) == (locks == 2)
+    assert all("another function of its name captured another thread.lock" in cause for cause in weak)

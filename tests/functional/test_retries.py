@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from flowfn import RetryPolicy, TaskTimeout, current, task
+from flowfn import InvalidInput, RetryPolicy, TaskTimeout, TimeoutPolicy, current, task
+from flowfn.hosts.watch import Watch
+from flowfn.testing import VirtualClock
 
 from ..worlds import World
 
@@ -369,6 +371,75 @@ def test_a_timeout_can_be_retried(world: World) -> None:
 
 async def _block(go: threading.Event) -> None:
     go.wait(10)
+
+
+def test_a_task_that_gives_no_sign_of_life_times_out(world: World) -> None:
+    """`TimeoutPolicy(idle_timeout=)` bounds the time between two of them."""
+    go = threading.Event()
+
+    @world.task(timeout=TimeoutPolicy(idle_timeout=0.01))
+    async def hang(x: int) -> None:
+        await (asyncio.Event().wait() if world.is_async else _block(go))
+
+    with pytest.raises(TaskTimeout, match=r"'.*hang' took longer than its idle timeout of 0.01 s") as raised:
+        world.invoke(calling(world, hang), 1)
+    assert raised.value.kind == "idle"
+    go.set()
+
+
+@pytest.mark.parametrize(
+    ("signs", "options", "stopped"),
+    [(True, {}, False), (False, {}, True), (True, {"run_timeout": 100}, True)],
+    ids=["beats", "silent", "beats for too long"],
+)
+def test_a_heartbeat_is_a_sign_of_life(
+    sync_world: World, signs: bool, options: dict[str, float], stopped: bool
+) -> None:
+    """Each starts the time anew, though not that of the whole attempt."""
+    go = threading.Event()
+
+    @task(timeout=TimeoutPolicy(idle_timeout=60, **options))
+    def work(x: int) -> str:
+        for _ in range(3):
+            clock.advance(50)
+            if signs:
+                current().heartbeat()
+        if stopped:
+            go.wait(10)
+        return "done"
+
+    with VirtualClock() as clock:
+        wf = calling(sync_world, work)
+        if stopped:
+            with pytest.raises(TaskTimeout):
+                sync_world.invoke(wf, 1)
+        else:
+            assert sync_world.invoke(wf, 1) == "done"
+    go.set()
+
+
+def test_what_a_task_does_is_a_sign_of_life_unless_it_is_to_say_so() -> None:
+    """`refresh_on="heartbeat"` takes a heartbeat only."""
+    times = [0.0]
+    for refresh_on, left in (("auto", 10.0), ("heartbeat", 5.0)):
+        times[0] = 0.0
+        watch = Watch(TimeoutPolicy(idle_timeout=10, refresh_on=refresh_on), lambda: times[0])
+        times[0] = 5.0
+        watch.saw(explicit=False)
+        assert watch.left() == (left, "idle")
+        watch.saw(explicit=True)
+        assert watch.left() == (10.0, "idle")
+
+
+def test_a_task_on_an_executor_gives_no_signs_of_life(sync_world: World) -> None:
+    """It is refused, as it would be stopped while it is alive."""
+
+    @task(timeout=TimeoutPolicy(idle_timeout=60), executor="processes")
+    def work(x: int) -> int:
+        return x
+
+    with pytest.raises(InvalidInput, match=r"no worker of an executor gives signs of life: write timeout=60"):
+        sync_world.invoke(calling(sync_world, work), 1)
 
 
 def test_an_entrypoint_times_out(world: World) -> None:

@@ -55,6 +55,19 @@ def named(text: str, **more: Any) -> Name:
     return name
 
 
+def local_class(n: int) -> Any:
+    @dataclass
+    class Scale:
+        """Is told by what its method captured."""
+
+        name: str
+
+        def by(self, x: int) -> int:
+            return x * n
+
+    return Scale
+
+
 def form(value: Any) -> bytes | None:
     return digest({"x": value}, since=0.0, now=lambda: 0.0).form
 
@@ -73,6 +86,13 @@ CASES: dict[str, tuple[Any, Any, tuple[str, str, str]]] = {
     "tuple or list": ((1, 2), [1, 2], ("x", "(1, 2)", "[1, 2]")),
     "keys of any kind": ({1: "a", (2, 3): "b"}, {1: "a", (2, 3): "c"}, ("x[(2, 3)]", "'b'", "'c'")),
     "within records": ([Line("a", [1])], [Line("a", [2])], ("x[0].count[0]", "1", "2")),
+    "local class": (local_class(1), local_class(2), ("x.local_class.<locals>.Scale.by.n", "1", "2")),
+    "of a local class": (
+        local_class(1)("a"),
+        local_class(2)("a"),
+        ("x.local_class.<locals>.Scale.by.n", "1", "2"),
+    ),
+    "field of a local class": (local_class(1)("a"), local_class(1)("b"), ("x.name", "'a'", "'b'")),
     "enum": (Colour.RED, Colour.BLUE, ("x", "Colour.RED", "Colour.BLUE")),
     "datetime": (MOMENT, MOMENT + timedelta(1), ("x", str(MOMENT.isoformat()), "2020-01-03T03:04:00+00:00")),
     "date": (date(2020, 1, 2), date(2020, 1, 3), ("x", "2020-01-02", "2020-01-03")),

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 
+from flowfn import task
 from flowfn.identity.factories import given_to_factory, given_to_object
 
 
@@ -135,6 +136,107 @@ def test_what_a_decorator_is_around_counts() -> None:
         return around
 
     assert given_to_factory(decorated("acme")) == {"inner": {"given": "acme"}}
+
+
+def factory_of_a_task(given: Any) -> Callable[[], Any]:
+    @task
+    def load() -> Any:
+        return given
+
+    def made() -> Any:
+        return load()
+
+    return made
+
+
+def factory_of_a_class(given: Any, *, flag: bool = True) -> Any:
+    class Step:
+        """Keeps what its factory was given."""
+
+        kept = given
+        is_kept = flag
+
+        def run(self) -> Any:
+            return given
+
+    return Step
+
+
+def capturing(value: Any) -> Callable[[], Any]:
+    def made() -> Any:
+        return value
+
+    return made
+
+
+def test_what_a_captured_task_was_given_counts() -> None:
+    """G2: where only a task reads it, the workflow is another one all the same."""
+    assert given_to_factory(factory_of_a_task("acme")) == {"load": {"given": "acme"}}
+
+
+def test_what_a_captured_class_was_made_with_counts() -> None:
+    """G2: its constants, and what its methods captured; so of its instances. Flags don't."""
+    name = "factory_of_a_class.<locals>.Step"
+    step = factory_of_a_class("acme")
+    told = {f"{name}.kept": "acme", f"{name}.run.given": "acme"}
+    for captured in (step, step()):
+        assert given_to_factory(capturing(captured)) == {"value": told}
+    assert given_to_object(step()) == {"class": f"{__name__}.{name}", **told}
+
+
+def test_what_a_captured_object_was_given_counts() -> None:
+    """G2: as far as it keeps that; so of what an object of a method keeps."""
+    assert given_to_factory(capturing(Keeper("acme", None))) == {"value": {".name": "acme"}}
+    assert given_to_object(Keeper("a", Keeper("acme", None)))[".other"] == {".name": "acme"}
+
+
+@dataclass
+class Settings:
+    """Data, of which something counts up."""
+
+    tenant: str
+    debug: bool = False
+    seen: int = 0
+    read: int = 0
+
+    def see(self) -> None:
+        """Change it."""
+        self.seen += 1
+
+
+def factory_with_settings(settings: Any) -> Any:
+    def made() -> None:
+        settings.read += 1
+
+    return made
+
+
+def test_the_fields_of_captured_data_count() -> None:
+    """G2: those that neither its class nor the factory assigns; so where an object of a method has it."""
+    assert given_to_factory(factory_with_settings(Settings("acme"))) == {"settings": {".tenant": "acme"}}
+    assert given_to_object(Keeper("a", Settings("acme")))[".other"] == {".tenant": "acme", ".read": 0}
+
+
+def test_what_a_class_in_a_function_without_parameters_has_is_code() -> None:
+    """No factory made it, and it may be edited."""
+
+    def script() -> Any:
+        class Step:
+            """Has a constant."""
+
+            kept = "anything"
+
+        return capturing(Step)
+
+    assert given_to_factory(script()) == {}
+
+
+class Keeper:
+    """Keeps what it is given, an object too."""
+
+    def __init__(self, name: str, other: Any) -> None:
+        self.name = name
+        self.other = other
 
 
 class Client:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flowfn import entrypoint, task
-from flowfn.identity.given import given_to_owner
+from flowfn.identity.captured import given_to_owner
 
 
 class Shop:
@@ -198,6 +198,114 @@ def test_what_is_made_of_what_it_was_given_counts() -> None:
         "self.base": "a:00080", "self.url": "http://a:00080", "self.name": "nobody", "self.shown": "nobody",
         "self.insecure": True,
     }  # fmt: skip
+
+
+class Parts:
+    """Keeps parts of what it is given, and what pure functions and a method of its own make of it."""
+
+    def __init__(
+        self, *names: str, folder: str = "", make: Any = None, source: Any = None, **options: Any
+    ) -> None:
+        self.names = names
+        self.first = names[0]
+        self.region = options["region"]
+        self.tier = options.pop("tier", "free")
+        self.options = options
+        self.folder = Path(folder.rstrip("/"))
+        self.size = int(options.get("size", "3"))
+        self._connect(folder, f"{folder}!")
+        if make is not None:
+            self.made = make()
+            self.got = source.get("x")
+            self.kept = str(make())
+
+    def _connect(self, host: str, name: str) -> None:
+        self.host = host
+        self.name = name
+        self._again()
+
+    def _again(self) -> None:
+        self.again = "again"
+
+    def get(self) -> str:
+        return self.host
+
+
+class Loose:
+    """Keeps options by their names, one of which it makes itself."""
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+        self.made = os.getpid()
+
+    def get(self) -> Any:
+        return self.made
+
+
+class Setting(Loose):
+    """The same by `setattr`."""
+
+    def __init__(self, **options: Any) -> None:
+        for name, value in options.items():
+            setattr(self, name, value)
+        self.made = os.getpid()
+
+
+class Changing:
+    """What it keeps changes later: by other code, by helpers that are called again, or with what it made."""
+
+    def __init__(self, a: str, b: str, c: str, **options: Any) -> None:
+        self.options = options
+        self._first(a)
+        self._second(os.getpid())
+        self._third(c)
+
+    def _first(self, a: str) -> None:
+        self.a = a
+
+    def _second(self, b: Any) -> None:
+        self.b = b
+
+    def _third(self, c: str) -> None:
+        self.c = c
+
+    def use(self) -> None:
+        self._first("again")
+        later = lambda: self._third("again")  # noqa: E731
+        later()
+        self.options["x"] = 1
+
+
+def test_parts_of_what_it_was_given_count() -> None:
+    """By indices and keys, by methods of texts and pure functions, and by a method that only `__init__` calls."""
+    given = {"tier": "a", "region": "eu", "size": "7", "more": [1]}
+    parts = Parts("a", "b", folder="/x/", make=os.getpid, source={"x": 1}, **given)
+    assert given_to_owner(Parts.get, {"self": parts}) == {
+        "self.first": "a", "self.folder": Path("/x"), "self.host": "/x/", "self.name": "/x/!", "self.names": ["a", "b"],
+        "self.options.region": "eu", "self.options.size": "7", "self.region": "eu", "self.size": 7, "self.tier": "a",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Loose, Setting])
+def test_what_was_given_by_name_counts(kind: Any) -> None:
+    """Where it sets whatever it is given, that is what nothing in its code assigns."""
+    assert given_to_owner(kind.get, {"self": kind(a=1, b=[1], made=2)}) == {"self.a": 1}
+
+
+def test_what_is_set_again_does_not_count() -> None:
+    """By a method that others call too, or with something else; nor a mapping whose items code of the class changes."""
+    assert given_to_owner(Changing.use, {"self": Changing("a", "b", "c", d="e")}) == {}
+
+
+def test_what_other_objects_were_given_counts() -> None:
+    """An object that it was given counts by what that was given in turn; one that leads back to it, by nothing."""
+    name = f"{__name__}.Shop"
+    assert given_to_owner(Shop.order, {"self": Shop("a", Shop("b"))}) == {
+        "self.name": "a", "self.size": {name: {"name": "b", "size": 3}},
+    }  # fmt: skip
+    shop = Shop("a")
+    shop.size = shop
+    assert given_to_owner(Shop.order, {"self": shop}) == {"self.name": "a"}
 
 
 @pytest.mark.parametrize("name", [{"a", "b"}, object()])

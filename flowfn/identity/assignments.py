@@ -1,0 +1,235 @@
+"""Which attributes code assigns, and of what they are made.
+
+Rule: an attribute is *given* where it is a parameter as it is, and *made* where operators, conditions, f-strings and
+pure functions make it of parameters alone; a `**mapping` that is assigned as it is, is *kept*. All else (an id, a port,
+a counter) is another one on the next call. It is read from the compiled code, as that is there without its source, and
+is what the process runs.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from types import CodeType
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["How", "Maker", "all_names", "assigned_attributes", "assigns_by_name", "changes_items"]
+
+How = Literal["given", "made", "kept", ""]
+"""What an attribute is assigned; empty: anything."""
+
+
+def assigned_attributes(code: CodeType) -> Iterator[str]:
+    """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            yield step.argval
+    for each in _inside(code):
+        yield from assigned_attributes(each)
+
+
+def assigns_by_name(code: CodeType) -> bool:
+    """Whether it may assign attributes whose names it doesn't have, as `setattr` does."""
+    names = frozenset(code.co_names)
+    by_mapping = not names.isdisjoint({"__dict__", "vars"}) and ("update" in names or _stores_items(code))
+    return by_mapping or not names.isdisjoint({"setattr", "__setattr__"})
+
+
+def changes_items(code: CodeType) -> bool:
+    """Whether it, or code inside it, may change what some mapping holds."""
+    return (
+        not _MUTATING.isdisjoint(code.co_names)
+        or _stores_items(code)
+        or any(map(changes_items, _inside(code)))
+    )
+
+
+_MUTATING = frozenset({"update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"})
+
+
+def _stores_items(code: CodeType) -> bool:
+    return any(step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR") for step in dis.get_instructions(code))
+
+
+def all_names(code: CodeType) -> set[str]:
+    """The names of globals and attributes in code, and in code inside it."""
+    return {*code.co_names, *(name for each in _inside(code) for name in all_names(each))}
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    return (each for each in code.co_consts if isinstance(each, CodeType))
+
+
+class Maker:
+    """A method that makes an object, such as `__init__`: what it assigns, and what it hands on."""
+
+    def __init__(self, code: CodeType) -> None:
+        self._steps = list(_steps(code))
+        self._me, *parameters = code.co_varnames[: _number_of_parameters(code)] or ("",)
+        self._parameters = frozenset(parameters)
+        self._catches = bool(code.co_exceptiontable)
+        self.takes_any = bool(code.co_flags & _VARKEYWORDS)
+        """Whether it has a `**mapping`, which is its last parameter."""
+        self._mapping = parameters[-1] if self.takes_any and parameters else ""
+        self._known = self._made_of_parameters()
+
+    def assigned(self) -> Iterator[tuple[str, How]]:
+        """The attributes that it assigns, and what."""
+        steps = self._steps
+        for at, step in enumerate(steps):
+            if step.action == "STORE_ATTR" and self._is_me(at - 1):
+                yield step.name, self._how(at - 1)
+            elif step.action in ("STORE_ATTR", "DELETE_ATTR"):
+                yield step.name, ""
+
+    def hands_on_to(self, method: str) -> bool:
+        """Whether it names a method of the object only to call it with what is made of its own parameters."""
+        named = [at for at, step in enumerate(self._steps) if step.name == method]
+        return all(self._is_me(at - 1) and self._calls_with_known(at + 1) for at in named)
+
+    def _is_me(self, at: int) -> bool:
+        return self._steps[at].action == "LOAD_FAST" and self._steps[at].name == self._me
+
+    def _calls_with_known(self, begin: int) -> bool:
+        for end in range(begin, len(self._steps)):
+            step = self._steps[end]
+            if step.action == "POP_TOP":
+                return self._calls_only_what_is_pure(begin, end, besides=1)
+            if not (step.name in self._known if step.action == "LOAD_FAST" else self._gives_the_same(end)):
+                break
+        return False
+
+    def _how(self, end: int) -> How:
+        used = self._used(end)
+        if not used or not used <= self._known:
+            return ""
+        alone = self._steps[end - 1].action == "LOAD_FAST" and not self._steps[end].joins
+        if not alone or not used <= self._parameters - self._stored:
+            return "made"
+        return "kept" if used == {self._mapping} else "given"
+
+    @property
+    def _stored(self) -> set[str]:
+        return {step.name for step in self._steps if step.action == "STORE_FAST"}
+
+    def _made_of_parameters(self) -> AbstractSet[str]:
+        """The variables that hold nothing but what is made of the parameters.
+
+        Where code branches on anything else, or catches errors, no variable that it assigns is one.
+        """
+        steps = self._steps
+        made_of = [
+            (step.name, self._used(at)) for at, step in enumerate(steps) if step.action == "STORE_FAST"
+        ]
+        known = self._parameters | {name for name, _ in made_of}
+        while strangers := {name for name, used in made_of if used is None or not used <= known} & known:
+            known -= strangers
+        asked = [self._used(at) for at, step in enumerate(steps) if step.action.startswith(_BRANCHES)]
+        if self._catches or any(used is None or not used <= known for used in asked):
+            known = self._parameters - {name for name, _ in made_of}
+        return known
+
+    def _used(self, end: int) -> set[str] | None:
+        """The variables that the expression which ends before a step is made of; None if it is made of more."""
+        steps = self._steps
+        if steps[end - 1].action == "LOAD_FAST" and not steps[end].joins:
+            return {steps[end - 1].name}
+        used = set()
+        for at in range(end - 1, -1, -1):
+            if steps[at].action == "LOAD_FAST":
+                used.add(steps[at].name)
+            elif self._is_before(at, end):
+                break
+            elif not self._gives_the_same(at):
+                return None
+        return used if self._calls_only_what_is_pure(at, end) else None
+
+    def _gives_the_same(self, at: int) -> bool:
+        """Whether an instruction gives the same for the same operands, however often it runs."""
+        action = self._steps[at].action
+        return action.startswith(_OF_OPERANDS) or action in _CALLING or self._names_what_is_pure(at)
+
+    def _names_what_is_pure(self, at: int) -> bool:
+        action, name, *_ = self._steps[at]
+        if action == "LOAD_GLOBAL":
+            return name in _PURE_FUNCTIONS
+        if action not in ("LOAD_METHOD", "LOAD_ATTR"):
+            return False
+        of_mapping = (self._steps[at - 1].action, self._steps[at - 1].name) == ("LOAD_FAST", self._mapping)
+        return name in _PURE_METHODS or (of_mapping and name in ("get", "pop"))
+
+    def _calls_only_what_is_pure(self, begin: int, end: int, besides: int = 0) -> bool:
+        calls = sum(self._steps[at].action in ("CALL", "CALL_KW") for at in range(begin, end))
+        return calls <= besides + sum(map(self._names_what_is_pure, range(begin, end)))
+
+    def _is_before(self, at: int, end: int) -> bool:
+        """Whether a step is of an earlier statement than the expression that ends there, or decides if that runs."""
+        action, name = self._steps[at].action, self._steps[at].name
+        before = self._steps[at - 1].action
+        if action == "POP_TOP":  # of `a or b`, or of a statement that drops its value
+            return not before.startswith(_BRANCHES)
+        if action == "STORE_FAST":  # of `:=`, of an inlined comprehension, or of a statement
+            return before not in ("COPY", "SWAP")
+        if action.startswith(_BRANCHES):
+            return bool(name > self._steps[end].offset)
+        return action in _ENDS
+
+
+_VARARGS, _VARKEYWORDS = 0x04, 0x08
+
+
+def _number_of_parameters(code: CodeType) -> int:
+    variadic = bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + variadic
+
+
+class _Step(NamedTuple):
+    """An instruction, by its name and argument."""
+
+    action: str
+    name: Any
+    offset: int
+    joins: bool
+    """Whether code jumps to it."""
+
+
+_BRANCHES = ("POP_JUMP", "JUMP_IF")
+_OF_OPERANDS = (
+    *_BRANCHES, "JUMP_FORWARD", "LOAD_CONST", "LOAD_SMALL_INT", "FORMAT_", "CONVERT_VALUE", "BUILD_STRING",
+    "BUILD_TUPLE", "BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "UNARY_", "TO_BOOL", "COPY",
+    "POP_TOP", "NOP", "NOT_TAKEN",
+)  # fmt: skip
+"""How instructions begin that give the same for the same operands, however often they run."""
+
+_CALLING = ("PUSH_NULL", "PRECALL", "KW_NAMES", "CALL", "CALL_KW")
+"""Instructions of a call, besides what names the callee."""
+
+_PURE_METHODS = frozenset({
+    "strip", "lstrip", "rstrip", "lower", "upper", "title", "casefold", "removeprefix", "removesuffix", "replace",
+    "encode", "decode",
+})  # fmt: skip
+"""Of texts; no `join`, as a set has another order in each process."""
+
+_PURE_FUNCTIONS = frozenset({
+    "str", "int", "float", "bool", "bytes", "len", "abs", "round", "Path", "PurePath", "Decimal",
+})  # fmt: skip
+
+_ENDS = {
+    "RESUME", "STORE_ATTR", "DELETE_ATTR", "DELETE_FAST", "STORE_SUBSCR", "STORE_GLOBAL", "STORE_DEREF",
+    "RAISE_VARARGS", "RETURN_VALUE", "RETURN_CONST", "COPY_FREE_VARS", "MAKE_CELL",
+}  # fmt: skip
+"""Instructions that end a statement."""
+
+_LOCAL = re.compile("(?:LOAD|STORE)_FAST")
+
+
+def _steps(code: CodeType) -> Iterator[_Step]:
+    """The instructions of code; those that Python 3.13 joins, one by one."""
+    for step in dis.get_instructions(code):
+        if step.opname.count("_FAST") > 1:
+            for action, name in zip(_LOCAL.findall(step.opname), step.argval, strict=True):
+                yield _Step(action, name, step.offset, step.is_jump_target)
+        else:
+            yield _Step(step.opname, step.argval, step.offset, step.is_jump_target)

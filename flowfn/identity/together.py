@@ -1,0 +1,103 @@
+"""The functions of one name that were made together: without a run in between, by one thread.
+
+Rule: of two that were made apart, one may be an edited version of the other; of two that were made together, neither
+is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+from weakref import ref
+
+from flowfn.cached_property import cached_property
+from flowfn.identity.captured import function_of, is_local, kept_attributes
+
+__all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
+
+
+def told_by(function: Any, made_with: Mapping[str, Any]) -> bytes:
+    """The digest of what tells a function from others of its name with the same code; empty where nothing does."""
+    from flowfn.identity.digest import exact
+
+    told = {**made_with, **kept_attributes(function)}
+    return exact(told).exact if told else b""
+
+
+class Namesake:
+    """A function as those of its name know it, for as long as it lives: its code, and what it was made with."""
+
+    def __init__(self, function: Any, made_with: Mapping[str, Any]) -> None:
+        self._function = ref(function_of(function) or _nothing)
+        self._made_with = made_with
+
+    @property
+    def function(self) -> Any:
+        """The function, while it lives."""
+        return self._function()
+
+    @property
+    def lives(self) -> bool:
+        return self.function is not None
+
+    def is_other(self, function: Any) -> bool:
+        """Whether it is another function, which lives. One of a module that has other code is an older version."""
+        own, target = self._function(), function_of(function)
+        if own is None or target is None or own is target or own is _nothing:
+            return False
+        return is_local(own) or own.__code__ == target.__code__
+
+    def is_known(self, function: Any, named: frozenset[Any]) -> bool:
+        """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
+        return self._function() in named or function_of(function) not in named
+
+    @cached_property
+    def parts(self) -> tuple[str, bytes]:
+        """The fingerprint of its code, and the digest of what it was made with."""
+        from flowfn.identity.fingerprint import fingerprint
+
+        function = self._function()
+        code = "" if function is None else fingerprint(function).digest[:16]
+        return code, told_by(function, self._made_with)
+
+
+class Namesakes(list[Namesake]):
+    """The functions of one name that a thread made without a run in between; they don't travel."""
+
+    room = 64
+    """How many there may be before those that are gone are looked for."""
+
+    def forget(self) -> None:
+        """Forget those that are gone, so that a function which makes tasks for ever takes no more than they do."""
+        self[:] = [each for each in self if each.lives]
+        self.room = max(Namesakes.room, 2 * len(self))
+
+    def __reduce__(self) -> Any:
+        return tuple, ()
+
+
+def _nothing() -> None:
+    """Stands for what is no function of Python's."""
+
+
+class _Together(threading.local):
+    def __init__(self) -> None:
+        self.made: dict[str, Namesakes] = {}
+
+
+_together = _Together()
+
+
+def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
+    """Count a function among those of its name that this thread has made since it last began a run."""
+    made = _together.made.setdefault(name, Namesakes())
+    if len(made) >= made.room:
+        made.forget()
+    made.append(Namesake(function, made_with))
+    return made
+
+
+def part() -> None:
+    """A run begins: what is made from now on is made apart."""
+    _together.made = {}
