@@ -17,7 +17,7 @@ from flowfn.ports import Lease
 
 
 def statuses(flowfn: Any, *where: str) -> dict[str, str]:
-    return {row["id"]: row["status"] for row in json.loads(flowfn("ls", "--json", *where).out)}
+    return {row["thread"]: row["status"] for row in json.loads(flowfn("ls", "--json", *where).out)}
 
 
 def age_all(shop: Path) -> None:

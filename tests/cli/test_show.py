@@ -79,7 +79,7 @@ def test_the_page_is_plain_text(flowfn: Any, shop: Path) -> None:
 
 def test_a_prefix_of_an_id_will_do(flowfn: Any, shop: Path) -> None:
     """If it is unique; else those that it could be are listed."""
-    assert shown(flowfn, "bro")["id"] == "broke"
+    assert shown(flowfn, "bro")["thread"] == "broke"
     several = flowfn("show", "asks")
     assert several.code == 2
     assert "asks-2, asks-1" in several.err
