@@ -88,9 +88,16 @@ language than English is as one that doesn't answer."""
 def typed(error: Exception, name: str) -> SaverError:
     """A new error of flowfn's that says what happened to the database of this name, and what to do."""
     kind, remedy = _remedy(error)
-    result = kind(f"{name}: {str(error).strip().rstrip('.')}. {remedy}")
+    result = kind(f"{name}: {_said(error)} {remedy}")
     result.__cause__ = error
     return result
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, as one sentence: libpq tells of several addresses and asks a question, the server quotes SQL."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    words = " ".join((said or str(error)).split())
+    return words if words.endswith((".", "?")) else f"{words}."
 
 
 def _remedy(error: Exception) -> Remedy:

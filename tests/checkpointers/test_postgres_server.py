@@ -577,6 +577,8 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
         open_saver(f"postgresql://me:secret@/runs?host={tmp_path}")
     assert str(caught.value).startswith(f"postgresql://me@{tmp_path}/runs: ")
     assert "secret" not in str(caught.value)
+    assert "?." not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_database_that_is_not_there_is_named(postgres_server: str) -> None:
