@@ -233,7 +233,7 @@ def test_a_session_that_ended_as_its_transaction_idled_is_replaced(database: Dat
         if len(sessions) == 1:
             db.execute("SET idle_in_transaction_session_timeout = 1")
             db.execute("BEGIN")
-            while database.execute("SELECT FROM pg_stat_activity WHERE pid = %s", sessions[0]):
+            while database.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", sessions[0]):
                 pass
         return db.execute("SELECT 'done'").fetchall()
 
