@@ -134,6 +134,17 @@ def test_a_refusal_shows_function_and_value(world: World) -> None:
     """The message names the function, its parameters and the value that was passed."""
     with pytest.raises(InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3"):
         world.invoke(world.entrypoint(two), 3)
+    with pytest.raises(InvalidInput, match=r"two\(x: ?'?int'?, .* can't be called with \(y='b'\): missing"):
+        world.invoke(world.entrypoint(two), {"y": "b"})
+
+
+def test_an_input_of_what_takes_none_is_refused(world: World) -> None:
+    """It says so, and not that a mapping of no parameters is missing."""
+
+    async def nothing() -> None: ...
+
+    with pytest.raises(InvalidInput, match="'nothing' takes no input, and got 3: leave it out"):
+        world.invoke(world.entrypoint(nothing), 3)
 
 
 def test_inputs_become_their_annotated_types(world: World) -> None:
