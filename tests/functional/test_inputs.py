@@ -195,6 +195,8 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, thread_id="\udce9t\xe9")
     with pytest.raises(InvalidInput, match="has a lone surrogate"):
         wf.thread("\udce9t\xe9")
+    with pytest.raises(InvalidInput, match="names no thread: pass thread_id='t', or config="):
+        world.invoke(wf, 1, {"thread_id": "t"})
     with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):
         world.invoke(wf, 1, {"recursion_limit": 0})
     with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):
