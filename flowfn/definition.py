@@ -181,7 +181,7 @@ class Definition:
             bound = self.signature.bind(*args, **kwargs, **lent).arguments
         except TypeError as error:
             raise InvalidInput(
-                f"{self.name}{self.signature} can't be called so: {error}; got {_shown(args, kwargs)}"
+                f"{self.name}{self.signature} can't be called with {_shown(args, kwargs)}: {error}"
             ) from None
         return {name: value for name, value in bound.items() if name not in lent}
 
@@ -352,6 +352,8 @@ def check_options(definition: Definition) -> None:
         TypeError, InvalidInput: says which, and what to write.
     """
     _check_names(definition)
+    if not isinstance(definition.cache, CachePolicy | None):
+        raise TypeError(f"cache_policy={definition.cache!r}: write CachePolicy(), or CachePolicy(ttl=3600)")
     check_option("on_code_change", definition.on_code_change, OnCodeChange)
     check_option("on_divergence", definition.on_divergence, OnDivergence)
     if not callable(definition.in_doubt):

@@ -259,10 +259,15 @@ def timeout_seconds(value: float | timedelta | None, name: str = "timeout") -> f
     return _positive_seconds(name, value)
 
 
+def seconds_of(duration: Any) -> Any:
+    """A `timedelta` in seconds; anything else as it is."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
 def _positive_seconds(name: str, value: float | timedelta | None) -> float | None:
     if value is None:
         return None
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    seconds = seconds_of(value)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"{name} must be seconds or a timedelta, not {value!r}; write {name}=30")
     if not seconds > 0:

@@ -29,12 +29,12 @@ class RunControl:
 
     @property
     def drain_requested(self) -> bool:
-        """Whether it was asked to."""
+        """Whether the run was asked to stop."""
         return self._reason is not None
 
     @property
     def drain_reason(self) -> str | None:
-        """Why; None if it wasn't."""
+        """Why the run was asked to stop; None if it wasn't."""
         return self._reason
 
 

@@ -134,7 +134,7 @@ class Thread(Generic[P, R]):
         return None if row is None else row.status
 
     def get_graph(self, *, xray: int | bool = False) -> Graph:
-        """The way that the thread's last run took: a node for each place in the code that called, with how it stands.
+        """The path of the thread's last run: a node for each place in the code that made calls, and how these stand.
 
         Args:
             xray: draw the calls that calls made too: all, or so many levels of them.
@@ -188,15 +188,15 @@ class Thread(Generic[P, R]):
     ) -> Thread[P, R]:
         """A new thread that starts with a copy of this one's head, or of the checkpoint given.
 
-        What was recorded under the checkpoint is copied with it, so that an unfinished run can be gone on
-        with (`fork.resume()`) without running its finished tasks again. What it waits for is asked of the fork as well,
-        under another id: `thread.fork().resume("no")` answers that, and nothing else. What nested graphs remember
-        is copied as it was then. A fork of a run that somebody is at, or that was killed, shows `cancelled`.
+        What was recorded under the checkpoint is copied with it, so that `fork.resume()` continues an unfinished run
+        without running its finished tasks again. Open questions are open in the fork too, under ids of their own:
+        `thread.fork().resume("no")` answers the fork's, and leaves this thread's open. What nested graphs remember is
+        copied as it was then. A fork of a run that is under way, or that was killed, has the status `cancelled`.
 
         Args:
-            before: a call of the last run: its id, its name, or `name#2` for the second of that name. The new thread
-                is where the run was before it: the call, and all that was called after it had ended, run anew. What
-                ran beside it is kept.
+            before: a call of the last run: its id, its name, or `name#2` for the second call of that name. The new
+                thread stands where the run stood before it: this call runs anew, and so does all that was called after
+                it had ended. What ran beside it is kept.
 
         Raises:
             UnknownCheckpoint: there is none of that id.
@@ -211,10 +211,10 @@ class Thread(Generic[P, R]):
         return fork
 
     def cancel(self) -> None:
-        """Stop the thread's run, wherever it goes on: it can write no more, and stops at its next task.
+        """Stop the thread's run, in whichever process it is: it can write nothing more, and stops at its next task.
 
-        The thread keeps what was recorded, and `resume()` goes on with it. On a thread that nobody runs this
-        only changes its status.
+        The thread keeps what was recorded, and `resume()` continues from there. If nobody runs the thread, only its
+        status changes.
 
         Raises:
             UnknownThread: nobody has used the thread.

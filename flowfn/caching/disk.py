@@ -22,7 +22,7 @@ from flowfn.cached_property import cached_property
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
 from flowfn.forking import Stillness, each_around_fork, leave_alone
-from flowfn.sqlite.file import INHERITED, inherit, is_inherited
+from flowfn.sqlite.file import inherit, refusal
 
 T = TypeVar("T")
 
@@ -214,8 +214,8 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
 def _connected(path: str) -> sqlite3.Connection:
     """The one connection that all threads use, in turn: diskcache's own, one for each, are closed by nobody."""
     file = _file(path)
-    if is_inherited(file):
-        raise CacheError(f"the cache in {path} can't be used: {INHERITED}")
+    if why := refusal(file):
+        raise CacheError(f"the cache in {path} can't be used: {why}")
     return sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
 
 

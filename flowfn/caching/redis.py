@@ -33,10 +33,12 @@ class RedisCache:
     """Keeps encoded results in the Redis server at `url`, such as `redis://host:6379/0` (extra `redis`).
 
     Args:
-        url: what `redis.Redis.from_url` takes: `redis://`, `rediss://` (TLS) or `unix://`.
+        url: what `redis.Redis.from_url` takes: `redis://`, `rediss://` (TLS) or `unix://`. Its own options come first:
+            `redis://host:6379/0?socket_timeout=30`.
         prefix: how every key begins, so that others may use the server.
         max_age: seconds, or a `timedelta`, that an entry is kept at most. Default: no bound.
         lease: seconds after which somebody else may compute what a killed process was computing.
+        timeout: seconds to wait for a connection, and for each answer; a call whose lookup gets none is computed.
     """
 
     inline: frozenset[str] = frozenset()
@@ -48,11 +50,13 @@ class RedisCache:
         prefix: str = "flowfn:",
         max_age: float | timedelta | None = None,
         lease: float = 10.0,
+        timeout: float = 5.0,
     ) -> None:
         self.url = url
         self.prefix = prefix
         self.max_age = seconds_budget(max_age)
         self.lease = lease
+        self.timeout = timeout
 
     @cached_property
     def _client(self) -> Any:
@@ -61,7 +65,8 @@ class RedisCache:
             from redis import Redis
         except ModuleNotFoundError as error:
             raise ImportError("a Redis cache needs redis: pip install 'flowfn-durable[redis]'") from error
-        return Redis.from_url(self.url)
+        # Before version 8 it would wait for ever by itself.
+        return Redis.from_url(self.url, socket_timeout=self.timeout, socket_connect_timeout=self.timeout)
 
     def get(self, key: str) -> bytes | None:
         """The bytes kept under `key`, or None. Raises `CacheError`."""
@@ -121,14 +126,14 @@ class RedisCache:
             raise CacheError(f"the Redis cache {self.prefix!r} can't be used: {error!r}") from error
 
     def __reduce__(self) -> Any:
-        return _opened, (self.url, self.prefix, self.max_age, self.lease)
+        return _opened, (self.url, self.prefix, self.max_age, self.lease, self.timeout)
 
     def __repr__(self) -> str:
         return f"RedisCache({self.prefix!r})"
 
 
-def _opened(url: str, prefix: str, max_age: float | None, lease: float) -> RedisCache:
-    return RedisCache(url, prefix=prefix, max_age=max_age, lease=lease)
+def _opened(url: str, prefix: str, max_age: float | None, lease: float, timeout: float) -> RedisCache:
+    return RedisCache(url, prefix=prefix, max_age=max_age, lease=lease, timeout=timeout)
 
 
 def _milliseconds(seconds: float) -> int:

@@ -16,7 +16,16 @@ from flowfn.values import Interrupt
 def listed(row: ThreadRow, questions: Sequence[Interrupt] | Unreadable) -> dict[str, Any]:
     """A thread in a listing; `questions` counts them, and is None where they can't be read here."""
     count = None if isinstance(questions, Unreadable) else len(questions)
-    return {**row._asdict(), "status": status_of(row), "questions": count}
+    return {
+        "thread": row.id,
+        "workflow": row.workflow,
+        "call": row.call,
+        "status": status_of(row),
+        "owner": row.owner,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "questions": count,
+    }
 
 
 def page(view: ThreadView) -> dict[str, Any]:

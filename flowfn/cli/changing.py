@@ -23,7 +23,8 @@ def fork(
         typer.Option(metavar="CALL", help="Where the run was before this call: its name, NAME#2, or its id."),
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Copy the checkpoint of this id, or how it begins. Default: the last.")
+        str | None,
+        typer.Option(help="Copy the checkpoint of this id, or how that begins or ends. Default: the last."),
     ] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="NEW", help="The new thread's id.")] = None,
     db: Db = None,

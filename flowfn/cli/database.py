@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -136,35 +136,43 @@ def _saver(path: Path, address: str, stack: ExitStack) -> SqliteSaver:
         return SqliteSaver(copy)
 
 
-def find_thread(saver: Saver, prefix: str) -> ThreadRow:
-    """The thread of this id, or the only one whose id begins so.
+def find_thread(saver: Saver, part: str) -> ThreadRow:
+    """The thread of this id, or the only one whose id begins so, or ends so.
 
     Raises:
         Usage: there is none, or several.
     """
-    exact = saver.thread(prefix)
+    exact = saver.thread(part)
     if exact is not None:
         return exact
-    found = [row for row in saver.threads() if prefix and row.id.startswith(prefix)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise Usage(f"no thread's id is, or begins with, {prefix!r}: `flowfn ls` lists them")
-    listed = ", ".join(row.id for row in found[:5]) + (", …" if len(found) > 5 else "")
-    raise Usage(f"{len(found)} threads begin with {prefix!r}: {listed}; write more of the id")
+    rows = {row.id: row for row in saver.threads()}
+    return rows[_meant(rows, part, "thread", "flowfn ls")]
 
 
-def find_checkpoint(saver: Saver, thread: str, prefix: str, namespace: str = "") -> str:
-    """The checkpoint of this id, or the only one whose id begins so.
+def find_checkpoint(saver: Saver, thread: str, part: str, namespace: str = "") -> str:
+    """The checkpoint of this id, or the only one whose id begins so, or ends so.
 
     Raises:
         Usage: there is none, or several.
     """
     assert isinstance(saver, CheckpointSaver)
-    meant = [id for where, id in saver.places(thread) if where == namespace and id.startswith(prefix)]
-    if prefix in meant:
-        return prefix
-    if len(meant) == 1:
-        return meant[0]
-    problem = f"{len(meant)} checkpoints begin with" if meant else "no checkpoint's id is, or begins with,"
-    raise Usage(f"thread {thread!r}: {problem} {prefix!r}: `flowfn history {thread}` lists them")
+    ids = [id for where, id in saver.places(thread) if where == namespace]
+    return _meant(ids, part, "checkpoint", f"flowfn history {thread}")
+
+
+def _meant(ids: Iterable[str], part: str, noun: str, listing: str) -> str:
+    """The id that a part of it means.
+
+    Those that were made one after the other begin alike, by the time, and end in what is random. Where some begin so,
+    none is looked for that ends so: `t1` never means `list1`.
+    """
+    ids = list(ids) if part else []
+    if part in ids:
+        return part
+    found = [id for id in ids if id.startswith(part)] or [id for id in ids if id.endswith(part)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Usage(f"no {noun}'s id is {part!r}, or begins or ends so: `{listing}` lists them")
+    some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+    raise Usage(f"{part!r} may be {len(found)} {noun}s: {some}; write more of the id, or its last characters")

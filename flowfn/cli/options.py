@@ -21,7 +21,9 @@ Db = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ThreadId = Annotated[
     str,
-    typer.Argument(metavar="THREAD", help="The thread's id, or how it begins.", autocompletion=thread_ids),
+    typer.Argument(
+        metavar="THREAD", help="The thread's id, or how it begins or ends.", autocompletion=thread_ids
+    ),
 ]
 Script = Annotated[
     str,

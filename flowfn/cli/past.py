@@ -24,7 +24,9 @@ def state(
     thread: ThreadId,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", help="The checkpoint's id, or how it begins. Default: the last."),
+        typer.Option(
+            "--checkpoint", help="The checkpoint's id, or how it begins or ends. Default: the last."
+        ),
     ] = None,
     namespace: Namespace = "",
     db: Db = None,

@@ -49,6 +49,25 @@ NO_VALUES: Mapping[str, Any] = {}
 class Run:
     """What the tasks of one invocation of a program share."""
 
+    thread: str = ""
+    made: bool = False
+    """Whether it made the checkpoint that it stands at itself, so that only it can have recorded anything there."""
+    step: int = -2
+    stop: int = 0
+    tasks: Sequence[Task] = ()
+    """Of the superstep under way; those that have finished have their writes."""
+    breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
+    """Which kind of breakpoint it stopped at."""
+    post: Callable[[Event], None] | None = None
+    """Told of what happens, where somebody watches this run or one around it."""
+    readers: tuple[Reader, ...] = ()
+    """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
+    pause: Callable[[], Any] | None = None
+    """Waits between supersteps until whoever watches has caught up."""
+    _managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
+    _metadata: dict[str, Any] | None = None
+    """What the caller gave to be kept with each checkpoint, once one was made."""
+
     def __init__(
         self,
         program: Program,
@@ -73,44 +92,32 @@ class Run:
         self.parent = parent
         self.frame = frame
         """The attempt that a nested run is part of."""
-        self.root: Root = Root(self.host) if parent is None else parent.root
-        if parent is None and journal is not None:
-            journal.ends = self.root.end
-        if self.root.rehearsal is not None:
-            self.root.rehearsal.runs.append(self)
         self.namespace = namespace
         self.remembers = remembers
         """Whether, nested, it goes on from where its program was when it last ran on the thread."""
         self.call: str | None = frame.call.id if remembers and frame is not None else None
         """Which call one that remembers is part of; the others have a namespace of their own for each."""
-        self.thread: str = "" if journal is None else journal.thread
-        if parent is not None:
-            self.thread = parent.thread
         self.checkpoint: Checkpoint = Checkpoint("")
         self.ledger: Ledger = Ledger()
-        self.made = False
-        """Whether it made the checkpoint that it stands at itself, so that only it can have recorded anything there."""
-        self.step = -2
-        self.stop = 0
-        self.tasks: Sequence[Task] = ()
-        """Of the superstep under way; those that have finished have their writes."""
         self.newcomers: list[Call] = []
         """Calls that ran while recorded ones of their name were left."""
         self.callers: dict[str, Definition] = {}
         """Of a resumed run: the functions that were called again, by the scope of what they call."""
         self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
         self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
-        self.breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
-        """Which kind of breakpoint it stopped at."""
-        self.post: Callable[[Event], None] | None = None if parent is None else parent.post
-        """Told of what happens, where somebody watches this run or one around it."""
-        self.readers: tuple[Reader, ...] = () if parent is None else parent.readers
-        """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
-        self.pause: Callable[[], Any] | None = None
-        """Waits between supersteps until whoever watches has caught up."""
-        self._managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
-        self._metadata: dict[str, Any] | None = None
-        """What the caller gave to be kept with each checkpoint, once one was made."""
+        self.root = self._joined(parent)
+        if self.root.rehearsal is not None:
+            self.root.rehearsal.runs.append(self)
+
+    def _joined(self, parent: Run | None) -> Root:
+        """What it shares with the runs around it, if it is nested; else it is the root itself."""
+        if parent is not None:
+            self.thread, self.post, self.readers = parent.thread, parent.post, parent.readers
+            return parent.root
+        root = Root(self.host)
+        if self.journal is not None:
+            self.thread, self.journal.ends = self.journal.thread, root.end
+        return root
 
     spawn = staticmethod(spawn)
 

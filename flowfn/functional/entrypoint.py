@@ -32,10 +32,10 @@ R = TypeVar("R")
 class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     """A workflow that is called as its function is. Made by `@entrypoint`.
 
-    A direct call runs to the end and returns the result. With a checkpointer, an unfinished run of the
-    very same direct call that nobody alive holds is continued (one log line says so); else a new thread starts.
-    Of a method, it is the same call only on an object that was made with the same; so it is with what a factory made.
-    A run on a thread that has a past, or is a fork, is continued by calls on that thread only.
+    A direct call runs to the end and returns the result. With a checkpointer it continues an unfinished run of the
+    very same call, if no live process holds one (one log line says so), and else starts a new thread. The call of a
+    method is the same only if its object was made with the same arguments, and so it is with a function that a factory
+    made. A run on a thread that had runs before, or that is a fork, is continued only by calls that name the thread.
     Inside another run the call is a part of that run.
     """
 
@@ -163,25 +163,25 @@ class entrypoint:
     where the function names them.
 
     Args:
-        checkpointer: where runs are kept: a saver, of flowfn's or any of LangGraph's, a path (SQLite), or a URL;
-            None keeps nothing. What a path or a URL names is opened by the first call, and stays open while the
-            workflow lives.
-        store: long-term memory, which tasks see as `store`: one of `flowfn.stores` or your own object, a path
-            (SQLite), or a URL.
+        checkpointer: where runs are kept: a saver of flowfn's or of LangGraph's, a path (SQLite), or a URL.
+            None keeps nothing. A path or a URL is opened by the first call, and stays open as long as the
+            workflow exists.
+        store: long-term memory, which functions get as their parameter `store`: a store of `flowfn.stores`, a
+            path (SQLite), a URL, or an object of your own.
         cache: where tasks with a cache policy keep results: a cache of `flowfn.caching`, the path of a folder, or a
             URL. Default: what FLOWFN_CACHE names, else this process's memory.
-        context_schema: the type of `context`; a mapping given as context is made into it.
+        context_schema: the type of `context=`; a mapping that is given as context is converted to it.
         cache_policy: reuse whole results of this workflow, called directly or inside another run.
-        retry_policy: for the workflow and for each task without its own; a task's retries are within the
-            workflow's.
+        retry_policy: for the workflow, and for each task that has none of its own. A task that has used up its
+            attempts fails the workflow's attempt, which may then be retried in turn.
         timeout: seconds (or a `timedelta`) for one attempt at the whole function.
-        executor: where tasks run that name none themselves: a `concurrent.futures.Executor`, "processes",
-            "dask://host:port" or "ray://host:port". Default: "threads", or the event loop. A run's config may name
-            another: `{"executor": …}`.
+        executor: where tasks run that have no `executor=` of their own: a `concurrent.futures.Executor`,
+            "processes", "dask://host:port" or "ray://host:port". Default: "threads", or the event loop. The config
+            of a run may name another: `{"executor": …}`.
         durability: when an outcome is committed: "sync" before anybody sees it, "async" in the background,
             "exit" when the run ends, fails or waits.
-        on_busy: what a second caller on a busy thread does: "wait", "reject" (`ThreadBusy`), or "cancel" the
-            first.
+        on_busy: what a second caller on a busy thread does: wait ("wait"), raise `ThreadBusy` ("reject"), or
+            cancel the first one's run and take over ("cancel").
         on_divergence: what to do with a call that differs from its record only in something random: refuse
             ("doubt"), run it ("rerun"), or take the record by position ("reuse"); "error" refuses every new
             call while a recorded one of its name is left.
@@ -190,7 +190,7 @@ class entrypoint:
         name: the name in records; default: module and qualified name.
 
     Raises:
-        TypeError: what is decorated is no function.
+        TypeError: what is decorated is no function, or `checkpointer=` can't be one.
         InvalidInput: `cache=` is no cache, or `executor=` no executor.
     """
 

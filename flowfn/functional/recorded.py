@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from flowfn.context import current_frame, site_of
 from flowfn.engine.drive import drive
 from flowfn.event_loop import running_loop
-from flowfn.policies import timeout_seconds
+from flowfn.policies import seconds_of, timeout_seconds
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
@@ -114,34 +115,53 @@ def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, A
     return seconds, default
 
 
-def sleep(seconds: float) -> Any:
+def sleep(seconds: float | timedelta) -> Any:
     """Wait; inside a run the time of waking is recorded, so that a resumed run waits for the rest only.
 
-    In a coroutine write `await sleep(seconds)`; elsewhere `sleep(seconds)` blocks.
+    In a coroutine write `await sleep(seconds)`; elsewhere `sleep(seconds)` blocks. What is zero or less has passed, and
+    nobody waits: `sleep(deadline - time.time())` is right for a run that is resumed after its deadline, too.
+
+    Args:
+        seconds: a number, or a `timedelta`.
 
     Raises:
-        TypeError: `seconds` is no number. Nothing is recorded.
+        TypeError: `seconds` is no duration.
+        ValueError: it is infinite, or no number (NaN). Nothing is recorded in either case.
     """
-    if not hasattr(seconds, "__float__"):
-        raise TypeError(f"sleep() takes seconds, not {seconds!r}; write sleep(30)")
-    until = _once("flowfn.sleep", lambda: _clock() + seconds)
+    length = _duration(seconds)
+    until = _once("flowfn.sleep", lambda: _clock() + length)
     frame = current_frame.get()
     if frame is not None and frame.run.root.rehearsal is not None and until > frame.run.host.now():
         frame.run.root.rehearsal.stop(frame, "it sleeps")
     if frame is not None and frame.call.definition.is_async:
         host = frame.run.hosts.loop
         assert host is not None
-        return host.sleep(_left(until, seconds, host.now()))
+        return host.sleep(_left(until, length, host.now()))
     if frame is not None:
         threads = frame.run.hosts.threads
-        drive(threads.sleep(_left(until, seconds, threads.now())))
+        drive(threads.sleep(_left(until, length, threads.now())))
     elif running_loop() is not None:
         import asyncio
 
-        return asyncio.sleep(seconds)
+        return asyncio.sleep(length)
     else:
-        time.sleep(seconds)
+        time.sleep(max(0.0, length))
     return None
+
+
+def _duration(given: float | timedelta) -> float:
+    """How long to sleep, in seconds."""
+    seconds = seconds_of(given)
+    if not hasattr(seconds, "__float__"):
+        raise TypeError(
+            f"sleep() takes seconds or a timedelta, not {given!r}; write sleep(30) or sleep(timedelta(days=3))"
+        )
+    length = float(seconds)
+    if not math.isfinite(length):
+        raise ValueError(
+            f"sleep({given!r}) would never wake up; pass a finite number, or wait for an answer with interrupt()"
+        )
+    return length
 
 
 def _left(until: float, seconds: float, now: float) -> float:

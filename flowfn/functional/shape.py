@@ -77,7 +77,11 @@ class Shape:
         if lone:
             return self.checked({cast(str, self.lone): given})
         if not isinstance(given, Mapping):
-            names = ", ".join(p.name for p in self.parameters) or "none"
+            if not self.parameters:
+                raise InvalidInput(
+                    f"{self.definition.name!r} takes no input, and got {given!r}: leave it out"
+                )
+            names = ", ".join(p.name for p in self.parameters)
             raise InvalidInput(
                 f"{self.definition.name!r} takes {len(self.parameters)} parameters ({names}), so its input is a "
                 f"mapping of them, not {given!r}"

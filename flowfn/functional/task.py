@@ -65,7 +65,7 @@ class Task(Wrapper[P, R]):
         return _cache_of(self._self_definition)
 
     def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
-        """Call the task once per item (of several iterables: per row, the shortest decides)."""
+        """Call the task once per item; of several iterables, once per row, until the shortest ends."""
         site = sys._getframe().f_back
         return [call_task(self._self_definition, row, kwargs, site) for row in zip(*iterables, strict=False)]
 
@@ -141,7 +141,7 @@ class BoundTask(BoundWrapper[P, R]):
         return call_task(self._self_definition, self._bound(args), kwargs, sys._getframe().f_back)
 
     def map(self, /, *iterables: Iterable[Any], **kwargs: Any) -> list[Future[R]]:
-        """Call the method once per item (of several iterables: per row, the shortest decides)."""
+        """Call the method once per item; of several iterables, once per row, until the shortest ends."""
         site = sys._getframe().f_back
         rows = zip(*iterables, strict=False)
         return [call_task(self._self_definition, self._bound(row), kwargs, site) for row in rows]
@@ -154,7 +154,7 @@ class BoundTask(BoundWrapper[P, R]):
 
     @property
     def cache(self) -> TaskCache:
-        """What is kept of the method's results; `explain` and `clear(...)` are asked about this instance's."""
+        """What is kept of the method's results; `explain(...)` and `clear(...)` are about those of this instance."""
         return _cache_of(self._self_definition, self._bound(()))
 
     @property
@@ -262,35 +262,38 @@ def task(
 ) -> Any:
     """Make a function's calls durable: `@task`, `@task(...)`, or `task(function)`.
 
-    A method's object is an argument like any other. A pydantic model takes such a method where its `model_config` has
-    `"ignored_types": (flowfn.Task,)`. With `@classmethod` or `@staticmethod` it stands above: since Python 3.13 a
-    classmethod binds no wrapper that it is around.
+    A method's object is an argument like any other. Write `@task` above `@classmethod` or `@staticmethod`: since Python
+    3.13 a classmethod doesn't bind a wrapper inside it. A pydantic model accepts tasks as methods if its `model_config`
+    has `"ignored_types": (flowfn.Task,)`.
 
     Args:
         name: the name in records and streams; default: module and qualified name. A given name lets the
             function be renamed or moved without losing its records.
-        retry_policy: when and how often to try again; a list is searched for the first that fits.
+        retry_policy: when and how often to try again. Of a list, the first policy that matches the error decides.
         cache_policy: reuse results across runs, threads and processes.
-        cache: where they are kept, and then there is a policy: a cache of `flowfn.caching`, the path of a folder, or a
-            URL. Default: the entrypoint's `cache=`, else what FLOWFN_CACHE names, else this process's memory.
-        timeout: seconds (or a `timedelta`) per attempt; sync functions are left behind on their thread, and
-            worker processes killed. `TimeoutPolicy(idle_timeout=30)` is for one that shows that it is alive, by
-            `current().heartbeat()`; not on an executor.
+        cache: where results are kept: a cache of `flowfn.caching`, the path of a folder, or a URL. Without
+            `cache_policy=` it implies `CachePolicy()`. Default: the entrypoint's `cache=`, else what FLOWFN_CACHE
+            names, else this process's memory.
+        timeout: seconds (or a `timedelta`) for each attempt. When they have passed, an async function is cancelled and
+            a worker process killed; a sync function can't be stopped, and is left behind on its thread.
+            `TimeoutPolicy(idle_timeout=30)` is for one that shows that it is alive, by `current().heartbeat()`; not on
+            an executor.
         executor: where it runs: a `concurrent.futures.Executor`, "threads", "processes", "dask://host:port" or
             "ray://host:port". Default: the entrypoint's `executor=`, else threads, or the event loop.
         key: what identifies a call instead of all its arguments: a parameter, several, or a function of the
             arguments.
-        ignore: parameters that don't count in a call's identity.
-        version: stands for the function's code; a recorded result is of the same code while it is the same.
+        ignore: parameters that don't count in a call's identity: a connection, a logger, a token.
+        version: counts in place of the function's code: as long as it stays the same, the code counts as unchanged.
         on_code_change: what to do with a recorded result whose code has changed since: "reuse" (default,
             reported), "rerun" or "error".
         on_divergence: overrides the entrypoint's for calls of this task.
         in_doubt: what to do with a call that had started and not finished when the process died: it runs again
-            ("rerun", default), a human is asked ("ask"), or a function says: it gets an `InDoubt`, and returns
-            `Done(value)` or `NotDone()`. Under the last two a call's start costs a commit of its own.
+            ("rerun", default), a human is asked ("ask"), or a function decides: it gets an `InDoubt`, and returns
+            `Done(value)` or `NotDone()`. Under the last two the start of each call costs a commit of its own.
         transaction: the database that the function writes to: a path (SQLite), a URL (Postgres too), or a function
-            that opens a connection of sqlite3 or psycopg. The parameter `transaction` gets the connection, in a
-            transaction; what is written and that the call is done are committed together, exactly once.
+            that opens a connection of sqlite3 or psycopg. The parameter `transaction` gets the connection, with a
+            transaction begun. What the function writes and the fact that the call is done are committed together,
+            exactly once.
 
     Raises:
         TypeError: an option doesn't fit the function.

@@ -111,12 +111,14 @@ async def _once(opener: Opener, call: Callable[..., Awaitable[Any]]) -> Any:
                 )
             transaction.check()
             if key is not None:
-                await transaction.keep(key, serde.dumps(value))
-                kept = True
+                result, kept = serde.dumps(value), True
+                await transaction.keep(key, result)
     except Exception:
+        # The answer to COMMIT may be lost, and not the commit; or another attempt was done first, which this one
+        # didn't see, as transactions that are isolated by more than READ COMMITTED don't.
         if not kept or (done := await _found(opener, str(key))) is None:
             raise
-        return serde.loads(done)  # the answer to COMMIT was lost, and not the commit
+        return serde.loads(done)
     return value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.config import Durability, OnBusy
+from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.engine.entering import Fresh, Resume
@@ -15,7 +15,7 @@ from flowfn.engine.journal import Journal
 from flowfn.engine.lead import Ending
 from flowfn.engine.leasing import asked_by_now, give_back, take_lease
 from flowfn.engine.run import Run
-from flowfn.errors import FlowError, UnknownThread
+from flowfn.errors import FlowError, InvalidInput, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.identity.together import part
 from flowfn.invocation.asking import answers, asked, continued
@@ -161,11 +161,22 @@ async def _look(saver: Saver, host: Host, thread: str, known: list[frozenset[str
     known.append(await asked_by_now(saver, host, thread))
 
 
+def _check_that_none_is_misplaced(config: RunConfig) -> None:
+    """Refuse a thread's id at the top of a config: that is another library's key, and a new thread would start."""
+    if config.thread_id is None and "thread_id" in config.rest:
+        id = config.rest["thread_id"]
+        raise InvalidInput(
+            f"config={{'thread_id': {id!r}}} names no thread: pass thread_id={id!r}, or "
+            f"config={{'configurable': {{'thread_id': {id!r}}}}}"
+        )
+
+
 async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resume, host: Host) -> Journal:
     """The journal of the thread that the call names, or of a new one, once its lease is taken.
 
     Raises:
         UnknownThread: it goes on, and doesn't say with which.
+        InvalidInput: it names a thread where none is looked for, and would begin another.
         ThreadBusy: another run holds it, and the call doesn't wait for that.
     """
     lease = order.lease
@@ -175,6 +186,7 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
             "no thread is named to go on with: pass thread_id='…', or an input to start a new one"
         )
     if lease is None:
+        _check_that_none_is_misplaced(order.config)
         thread = order.config.thread_id or host.new_id()
         look = partial(_look, saver, host, thread, known) if answers(given) else None
         order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy, look)

@@ -33,6 +33,11 @@ _DAMAGED: Remedy = (
     NotADatabase,
     "Tables of flowfn's are missing or changed. Restore them, or name another database.",
 )
+_TOO_SLOW: Remedy = (
+    SaverError,
+    "This process was held up, or the commit is large. Have the server's idle_in_transaction_session_timeout and"
+    " transaction_timeout raised for this user.",
+)
 
 _KNOWN: dict[str, Remedy] = {
     "42501": (
@@ -40,7 +45,10 @@ _KNOWN: dict[str, Remedy] = {
         "Let its owner GRANT this user CREATE on the database, or USAGE on flowfn's schemas"
         " and ALL on their tables and sequences.",
     ),
-    "25006": (DatabaseReadOnly, "It cannot be written to: name the primary server, not a standby."),
+    "25006": (
+        DatabaseReadOnly,
+        "It cannot be written to: name the primary server, not a standby, and have default_transaction_read_only off.",
+    ),
     "53100": (DatabaseFull, "The server's disk is full. Free some space, and try again."),
     "40001": _LOCKED,
     "40P01": _LOCKED,
@@ -50,6 +58,8 @@ _KNOWN: dict[str, Remedy] = {
         "Somebody cancelled the statement, or it took longer than the server's statement_timeout. Try again, or have"
         " that raised for this user.",
     ),
+    "25P03": _TOO_SLOW,
+    "25P04": _TOO_SLOW,
     "42P01": _DAMAGED,
     "42703": _DAMAGED,
     "3F000": _DAMAGED,
@@ -78,9 +88,16 @@ language than English is as one that doesn't answer."""
 def typed(error: Exception, name: str) -> SaverError:
     """A new error of flowfn's that says what happened to the database of this name, and what to do."""
     kind, remedy = _remedy(error)
-    result = kind(f"{name}: {str(error).strip().rstrip('.')}. {remedy}")
+    result = kind(f"{name}: {_said(error)} {remedy}")
     result.__cause__ = error
     return result
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, as one sentence: libpq tells of several addresses and asks a question, the server quotes SQL."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    words = " ".join((said or str(error)).split())
+    return words if words.endswith((".", "?")) else f"{words}."
 
 
 def _remedy(error: Exception) -> Remedy:
@@ -101,7 +118,12 @@ def is_lost(error: Exception) -> bool:
 
 def is_there(error: Exception) -> bool:
     """Whether a server that does answer ended the connection, or has none to give now, as one does that starts."""
-    return _state(error).startswith(_LOST)
+    return _state(error).startswith(_LOST) or _ended_session(error)
+
+
+def _ended_session(error: Exception) -> bool:
+    """Whether the server ended the session with this error, for whatever reason: of its timeouts there are four."""
+    return isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
 def is_beaten(error: Exception) -> bool:

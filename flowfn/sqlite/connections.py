@@ -3,18 +3,23 @@
 Rule: one writes, another reads, so that no reader waits for a writer, and a third checkpoints (`wal`). A file that was
 deleted or replaced while it was open is neither used nor closed: what goes there is lost, and SQLite would delete the
 log of the file that has its name now.
+
+So may its log be, by who takes it for rubbish, or by another process of flowfn's: SQLite there deletes it as the last
+one that has the file open, if code in this process has opened and closed the file by itself, to copy it, since all
+locks of this process went with that. SQLite here would write on, to a log that nobody finds.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable
 from typing import Literal
 
 from flowfn.forking import leave_alone
 from flowfn.sqlite.errors import cut_off
-from flowfn.sqlite.file import identity_of
+from flowfn.sqlite.file import identity_of, is_still, refuse
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -51,16 +56,44 @@ class Connections:
         self.log = WriteAheadLog(file, connect, log) if file else None
         self._connect = connect
         self._reader: sqlite3.Connection | None = None
+        self._left = self._version_now()
+        _open.add(self)
+
+    def are_whole(self) -> bool:
+        """Whether all is well, as of one look: the file and its log are those that were opened."""
+        if self.log is None:
+            return True
+        try:
+            found, log = os.stat(self.file), os.stat(self.log.path)
+        except OSError:
+            return not self.are_cut_off() and self.log.is_there
+        if (found.st_dev, found.st_ino) != self.identity or (log.st_dev, log.st_ino) != self.log.identity:
+            return False
+        self._left = _version(found)
+        return True
 
     def are_cut_off(self) -> bool:
         """Whether the file was deleted, or another one has its name."""
+        return bool(self.file) and not is_still(self.file, self.identity)
+
+    def know_file(self) -> None:
+        """Note how the file is, as it was written to from here."""
+        self._left = self._version_now()
+
+    def _version_now(self) -> Version | None:
         try:
-            found = os.stat(self.file) if self.file else None
-        except FileNotFoundError:
-            return True
-        except OSError:  # no reason to think so: a folder that may not be looked into any more
-            return False
-        return found is not None and (found.st_dev, found.st_ino) != self.identity
+            return _version(os.stat(self.file))
+        except OSError:
+            return None
+
+    def _may_move_log(self) -> bool:
+        """Whether nobody has written to the file or to another log since, and nobody else here has them open."""
+        return (
+            self.log is not None
+            and not self.log.was_replaced
+            and self._version_now() == self._left
+            and all(other.identity != self.identity for other in _open)
+        )
 
     def reader(self) -> sqlite3.Cursor:
         """A cursor for reading; of the writing connection where the database lives in that alone.
@@ -77,8 +110,18 @@ class Connections:
         return self._reader.cursor()
 
     def close(self) -> None:
-        """Close them all, unless the file is another one."""
+        """Close them all, unless the file is another one: SQLite moves what is left in the log into it.
+
+        If the log is gone from its place, that is right only while nobody has written to the file since. Else they
+        stay open, and the file isn't opened again in this process, where SQLite would take the former log's index for
+        that of the new one.
+        """
+        _open.discard(self)
         if self.are_cut_off():
+            leave_alone(self)
+            return
+        if not (self.are_whole() or self._may_move_log()):
+            refuse(self.file, f"{LOG_LOST} Start this process again to go on. {LEAVE_LOG}")
             leave_alone(self)
             return
         if self._reader is not None:
@@ -86,6 +129,29 @@ class Connections:
         if self.log is not None:
             self.log.close()
         self.writer.close()
+
+
+Version = tuple[int, int]
+"""What changes when somebody writes to a file: its time, and its size."""
+
+
+def _version(found: os.stat_result) -> Version:
+    return found.st_mtime_ns, found.st_size
+
+
+_open: weakref.WeakSet[Connections] = weakref.WeakSet()
+"""Those of this process that aren't closed."""
+
+LOG_LOST = (
+    "its log, the file beside it that ends in -wal, was deleted while it was open, and what was committed last may be "
+    "gone with it."
+)
+
+LEAVE_LOG = (
+    "Leave both files in their place while anybody uses them, and copy them by SQLite alone (`sqlite3 FILE '.backup "
+    "COPY'`): a process that has the file open and opens it otherwise, if only to read it, gives up its locks, and the "
+    "next one to close it deletes the log."
+)
 
 
 # -- opening ----------------------------------------------------------------------------------------

@@ -20,7 +20,9 @@ from flowfn.errors import FlowError, InvalidInput, SaverError
 from flowfn.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.connections import (
     FSYNC,
+    LEAVE_LOG,
     LOG,
+    LOG_LOST,
     Connections,
     CutOff,
     Fsync,
@@ -66,7 +68,8 @@ class Database:
         self._file, target = absolute(path)
         self._connect = partial(connect, target, fsync, timeout)
         self.closed = False
-        self._lost = False
+        self._loss = ""
+        """Why nobody can use what was open any more, if so."""
         self._next_look = 0.0
         self._renew_locks()
         self._connections: Connections | None = None
@@ -92,8 +95,8 @@ class Database:
         if look or (now := time.monotonic()) > self._next_look:
             if not look:
                 self._next_look = now + _LOOK
-            if connections.are_cut_off():
-                raise self._given_up()
+            if not connections.are_whole():
+                raise self._given_up() if connections.are_cut_off() else self._given_up_without_log()
         cursor = connections.cursor
         if connections.writer.in_transaction:  # a signal got between a transaction and its end
             self.undo()
@@ -111,8 +114,8 @@ class Database:
         """Make durable what was written."""
         connections = self._connections or self._connected()
         connections.cursor.execute("COMMIT")
-        if connections.log is not None:
-            connections.log.grew(connections.writer)
+        if connections.log is not None and connections.log.grew(connections.writer):
+            connections.know_file()
 
     def undo(self) -> None:
         """Forget what was written; SQLite itself may have done so already."""
@@ -165,12 +168,12 @@ class Database:
     def gone(self) -> bool:
         """Whether the file was deleted or replaced since it was opened."""
         connections = self._connections
-        return self._lost or (connections is not None and connections.are_cut_off())
+        return bool(self._loss) or (connections is not None and connections.are_cut_off())
 
     def _connected(self) -> Connections:
         with self._opening:  # writers and readers have no lock in common
-            if self._lost:
-                raise _lost(self.path, self._owner)
+            if self._loss:
+                raise SaverError(self._loss)
             if self.closed:
                 raise SaverError(
                     f"This {self._owner} of {self.path} is closed. Open it again: `{self._owner}(path)`."
@@ -194,12 +197,27 @@ class Database:
     def _given_up(self) -> SaverError:
         """The error for a file that isn't there any more; nobody uses its connections from now on."""
         with self._opening:
-            self._lost = self.closed = True
+            self._loss = _lost(self.path, self._owner)
+            self.closed = True
             if self._connections is not None:
                 self._finalizer.detach()
                 leave_alone(self._connections)
                 self._connections = None
-        return _lost(self.path, self._owner)
+        return SaverError(self._loss)
+
+    def _given_up_without_log(self) -> SaverError:
+        """The error for a file whose log isn't there any more; the caller holds `lock`.
+
+        What is in the log goes into the file as that is closed, if it can.
+        """
+        with self._reading_lock, self._opening:
+            self._loss = f"{self.path}: {LOG_LOST} Call again to go on. {LEAVE_LOG}"
+            self.closed = True
+            if self._connections is not None:
+                self._finalizer.detach()
+                self._connections.close()
+                self._connections = None
+        return SaverError(self._loss)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Try until the database is free, for `timeout` seconds."""
@@ -279,8 +297,8 @@ def _close_at_end(connections: Connections, *locks: threading.Lock) -> None:
             lock.release()
 
 
-def _lost(path: str, owner: str) -> SaverError:
-    return SaverError(
+def _lost(path: str, owner: str) -> str:
+    return (
         f"{path}: the file was deleted or replaced while it was open, and what was committed to it is gone with it. "
         f"Leave it in its place while anybody uses it. To go on with the file that is there now, or with a new one, "
         f"open it again: `{owner}(path)`."

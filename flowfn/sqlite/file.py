@@ -1,7 +1,8 @@
 """The file that a database is in: which one a name means, and whether this process may open it.
 
-Rule: nothing but SQLite opens the file, but to create it. POSIX drops all locks that a process has on a file as it
-closes any descriptor of it, and the next process to close the file would delete the log that this one writes to.
+Rule: nothing of flowfn's but SQLite opens the file, but to create it. POSIX drops all locks that a process has on a
+file as it closes any descriptor of it, and the next process to close the file would delete the log that this one writes
+to. A user's code may do it all the same, as one does that copies all files of a folder: see `Connections`.
 """
 
 from __future__ import annotations
@@ -46,6 +47,17 @@ def identity_of(file: str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
+def is_still(file: str, identity: Identity | None) -> bool:
+    """Whether a name still leads to the file that it led to, if to any. One that may not be looked at any more does."""
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return identity is None
+    except OSError:
+        return True
+    return (found.st_dev, found.st_ino) == identity
+
+
 def prepare(path: str, file: str) -> None:
     """See to it that there is a folder, and in it a file that only its owner can read.
 
@@ -53,8 +65,8 @@ def prepare(path: str, file: str) -> None:
         InvalidInput: the path is a URL.
         SaverError: there is none, or the file can't be opened in this process.
     """
-    if file and is_inherited(file):
-        raise SaverError(f"{path}: {INHERITED}")
+    if file and (why := refusal(file)):
+        raise SaverError(f"{path}: {why}")
     if not file or path.startswith("file:"):
         return
     folder = os.path.dirname(file)
@@ -69,25 +81,31 @@ def prepare(path: str, file: str) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-INHERITED = (
+_INHERITED = (
     "this process was forked while its parent was in the middle of a transaction on the file, so that SQLite can't "
     "tell its locks from the parent's. Fork before the first run, or start processes with `spawn`."
 )
 
 
-def is_inherited(file: str) -> bool:
-    """Whether a file is one that `inherit` names."""
-    return bool(_inherited) and identity_of(file) in _inherited
+def refusal(file: str) -> str | None:
+    """Why a file can't be opened in this process, if it can't."""
+    found = identity_of(file) if _refused else None
+    return None if found is None else _refused.get(found)
+
+
+def refuse(file: str, why: str) -> None:
+    """Have a file refused from now on: SQLite here would take what it remembers of it for true."""
+    if (found := identity_of(file)) is not None:
+        _refused[found] = why
 
 
 def inherit(file: str) -> None:
-    """Have a file refused from now on: a connection to it has crossed a fork, and can't be closed here."""
-    if (found := identity_of(file)) is not None:
-        _inherited.add(found)
+    """Have a file refused to which this process has a connection of its parent's, which can't be closed here."""
+    refuse(file, _INHERITED)
 
 
-_inherited: set[Identity] = set()
-"""Files to which this process has a connection of its parent's."""
+_refused: dict[Identity, str] = {}
+"""Files that this process can't open, with the reason."""
 
 
 def _renew_creating() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from flowfn.errors import InvalidInput, SaverError
-from flowfn.sqlite.file import INHERITED, is_inherited
+from flowfn.sqlite.file import refusal
 from flowfn.sqlite.schema import APPLICATION_ID
 
 TIMEOUT = 5.0
@@ -34,8 +34,8 @@ def connect(path: str) -> sqlite3.Connection:
     Raises:
         SaverError: the file can't be opened in this process.
     """
-    if is_inherited(path):
-        raise SaverError(f"{path}: {INHERITED}")
+    if why := refusal(path):
+        raise SaverError(f"{path}: {why}")
     connection = sqlite3.connect(path, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()

@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 
+from flowfn.sqlite.file import identity_of, is_still
+
 PAGE = 2048
 """Bytes of a page, by one of which a small transaction makes the log longer.
 
@@ -33,17 +35,29 @@ class WriteAheadLog:
     def __init__(self, path: str, connect: Callable[[], sqlite3.Connection], transactions: int) -> None:
         self._limit = transactions
         self._size = transactions * PAGE
-        self._path = path + "-wal"
+        self.path = path + "-wal"
+        self.identity = identity_of(self.path)
         self._connect = connect
         self._second: sqlite3.Connection | None = None
         self._transactions = 0
         self._known = self._size
 
-    def grew(self, writer: sqlite3.Connection) -> None:
-        """Count a transaction, and checkpoint where the log has become long."""
+    @property
+    def is_there(self) -> bool:
+        """Whether the log that SQLite has open here is the one that others would open."""
+        return is_still(self.path, self.identity)
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether another log has its name."""
+        return identity_of(self.path) not in (None, self.identity)
+
+    def grew(self, writer: sqlite3.Connection) -> bool:
+        """Count a transaction, and checkpoint where the log has become long; whether it did."""
         self._transactions += 1
         if self._transactions % _LOOK == 0 and (self._transactions >= self._limit or self._is_long()):
-            self.checkpoint(writer)
+            return self.checkpoint(writer)
+        return False
 
     def _is_long(self) -> bool:
         """Whether the log grew by its size since it was last checkpointed, or last started anew."""
@@ -54,12 +68,17 @@ class WriteAheadLog:
     def size(self) -> int:
         """Bytes of the log; 0 where there is none."""
         try:
-            return os.stat(self._path).st_size
+            return os.stat(self.path).st_size
         except OSError:
             return 0
 
-    def checkpoint(self, writer: sqlite3.Connection) -> None:
-        """Move what can be moved without waiting. What can't be stays in the log, where it is safe."""
+    def checkpoint(self, writer: sqlite3.Connection) -> bool:
+        """Move what can be moved without waiting. What can't be stays in the log, where it is safe.
+
+        False, and nothing is moved, where the log isn't there any more: others may have written to the file since.
+        """
+        if not self.is_there:
+            return False
         self._transactions = 0
         self._known = max(self._size, self.size())
         with suppress(sqlite3.Error):
@@ -70,6 +89,7 @@ class WriteAheadLog:
                 self._second.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             finally:
                 writer.execute("ROLLBACK")
+        return True
 
     def close(self) -> None:
         if self._second is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from flowfn.errors import CacheError
 from flowfn.forking import Stillness, each_around_fork, leave_alone
-from flowfn.sqlite.file import INHERITED, inherit, is_inherited
+from flowfn.sqlite.file import inherit, refusal
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 
 __all__ = ["SqliteCache"]
@@ -52,8 +52,8 @@ class SqliteCache(BaseCache[ValueT]):
     def _connection(self) -> sqlite3.Connection:
         """The one of this process, opened where there is none."""
         if self._opened is None:
-            if self._file and is_inherited(self._file):
-                raise CacheError(f"the cache in {self._file} can't be used: {INHERITED}")
+            if self._file and (why := refusal(self._file)):
+                raise CacheError(f"the cache in {self._file} can't be used: {why}")
             self._opened = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         return self._opened
 

@@ -1,6 +1,7 @@
 """What every cache does: bytes by key, for a time, and claims among those that share it."""
 
 import pickle
+import socket
 import sys
 import time
 from datetime import timedelta
@@ -277,3 +278,14 @@ def test_a_server_that_is_down() -> None:
     with pytest.raises(CacheError, match="can't be used"):
         cache.get("k")
     cache.close()
+
+
+@pytest.mark.parametrize("options", ["", "?socket_timeout=0.01"])
+def test_a_server_that_never_answers(options: str) -> None:
+    """Nobody waits for longer than `timeout`, or than the URL says: it is as one that is down."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0{options}"
+        cache = RedisCache(url, timeout=60 if options else 0.01)
+        with pytest.raises(CacheError, match="can't be used"):
+            cache.get("k")
+        cache.close()

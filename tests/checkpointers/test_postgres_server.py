@@ -224,6 +224,24 @@ def test_a_session_that_is_ended_is_replaced(database: Database) -> None:
             assert saver.load("t") is not None
 
 
+def test_a_session_that_ended_as_its_transaction_idled_is_replaced(database: Database) -> None:
+    """As of a process that was stopped in the middle of a commit; the work on it is done again."""
+    sessions = []
+
+    def stopped_at_first(db: Connection) -> list[tuple[Any, ...]]:
+        sessions.append(db.info.backend_pid)
+        if len(sessions) == 1:
+            db.execute("SET idle_in_transaction_session_timeout = 1")
+            db.execute("BEGIN")
+            while database.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", sessions[0]):
+                pass
+        return db.execute("SELECT 'done'").fetchall()
+
+    with open_saver(database.url) as saver:
+        assert saver._database.run(stopped_at_first) == [("done",)]
+    assert len(sessions) == 2
+
+
 def holds(other: PostgresSaver) -> None:
     """Another run has taken the thread."""
     assert isinstance(other.claim("t"), Lease)
@@ -559,6 +577,8 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
         open_saver(f"postgresql://me:secret@/runs?host={tmp_path}")
     assert str(caught.value).startswith(f"postgresql://me@{tmp_path}/runs: ")
     assert "secret" not in str(caught.value)
+    assert "?." not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_database_that_is_not_there_is_named(postgres_server: str) -> None:

@@ -1,9 +1,11 @@
-"""A file that is deleted or replaced while it is open: nobody is told that what goes there was kept (G1)."""
+"""A file, or its log, that is deleted or replaced while it is open: what goes there counts as lost (G1)."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,3 +119,82 @@ def test_a_folder_that_may_not_be_looked_into_is_no_loss(
             patched.setattr("flowfn.sqlite.connections.os.stat", denied)
             put(saver, checkpoint("c2", parent="c1"))
         assert loaded(saver).checkpoint.id == "c2"
+
+
+# -- the log alone ----------------------------------------------------------------------------------
+
+WRITER = """
+import os, sys
+from checkpointers import SqliteSaver
+from checkpointers.conformance.rows import PlainSerde, checkpoint, put
+saver = SqliteSaver(sys.argv[1], serde=PlainSerde())
+put(saver, checkpoint("c1"), thread=sys.argv[2])
+if sys.argv[3] == "is killed":
+    os._exit(0)
+saver.close()
+"""
+
+READER = """
+import sys
+from checkpointers import SqliteSaver
+with SqliteSaver(sys.argv[1]) as saver:
+    print(sorted(row.id for row in saver.threads()))
+"""
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def test_a_run_whose_log_is_deleted_does_not_end_well(tmp_path: Path) -> None:
+    """G1: SQLite goes on writing to it, where nobody finds it. What it holds is moved into the file, and not lost."""
+    path, ran = tmp_path / "runs.db", []
+
+    @task
+    def step(number: int) -> int:
+        ran.append(number)
+        if ran == [1, 2]:
+            log_of(path).unlink()
+        return number
+
+    @entrypoint(checkpointer=path)
+    def flow() -> int:
+        return step(1).result() + step(2).result()
+
+    with pytest.raises(SaverError, match="ends in -wal, was deleted while it was open"):
+        flow.invoke(thread_id="t")
+    assert flow.invoke(None, thread_id="t") == 3
+    assert ran.count(1) == 1
+
+
+def test_what_others_wrote_once_the_log_was_gone_is_let_alone(tmp_path: Path, run_python: Any) -> None:
+    """G2, G4: a copy of the file gives up the locks of its process, and the next one to close it deletes the log.
+
+    What this process has yet to move into the file is older than what others have written there since.
+    """
+    path = tmp_path / "runs.db"
+    first = opened(path)
+    put(first, checkpoint("c1"), thread="first")
+    shutil.copy(path, tmp_path / "copy.db")
+    for other in ("second", "third"):
+        assert run_python("-c", WRITER, path, other, "closes").stderr == ""
+    with pytest.raises(SaverError, match="was deleted while it was open"):
+        first.claim("fourth")
+    first.close()
+    with pytest.raises(SaverError, match="Start this process again to go on"):
+        opened(path)
+    assert run_python("-c", READER, path).stdout == "['first', 'second', 'third']\n"
+
+
+def test_another_log_in_its_place_is_let_alone(tmp_path: Path, run_python: Any) -> None:
+    """G4: to close the file would delete the log that another process has left there."""
+    path = tmp_path / "runs.db"
+    with opened(path) as first:
+        put(first, checkpoint("c1"), thread="first")
+    first = opened(path)
+    assert first.thread("first") is not None
+    log_of(path).unlink()
+    path.with_name(f"{path.name}-shm").unlink()
+    assert run_python("-c", WRITER, path, "second", "is killed").stderr == ""
+    first.close()
+    assert run_python("-c", READER, path).stdout == "['first', 'second']\n"

@@ -128,7 +128,7 @@ def test_rm(flowfn: Flowfn, kept: Path) -> None:
         (("rm", "shop.nothing", "--cache", "kept"), "nothing is kept under 'shop.nothing:'"),
         (("explain", "shop.py", "x"), "names no task"),
         (("explain", "shop.py:SCRIPT"), "it has label, price"),
-        (("explain", "shop.py:price", "a", "1", "2"), "can't be called so"),
+        (("explain", "shop.py:price", "a", "1", "2"), "can't be called with"),
     ],
 )
 def test_what_cannot_be_asked(flowfn: Flowfn, kept: Path, words: tuple[str, ...], message: str) -> None:

@@ -53,4 +53,4 @@ def test_an_encrypted_thread_needs_its_key(
     assert "result: <encrypted>" in flowfn("state", "t").out
     ran = flowfn("fork", "t", "--to", "copy")
     assert (ran.code, "set FLOWFN_KEY" in ran.err) == (2, True)
-    assert [row["id"] for row in json.loads(flowfn("ls", "--json").out)] == ["t"]
+    assert [row["thread"] for row in json.loads(flowfn("ls", "--json").out)] == ["t"]

@@ -17,7 +17,7 @@ from flowfn.ports import Lease
 
 
 def statuses(flowfn: Any, *where: str) -> dict[str, str]:
-    return {row["id"]: row["status"] for row in json.loads(flowfn("ls", "--json", *where).out)}
+    return {row["thread"]: row["status"] for row in json.loads(flowfn("ls", "--json", *where).out)}
 
 
 def age_all(shop: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_imported(flowfn: Any, shop: Path) -> None:
     """No file, and another one."""
     assert "there is no file 'nobody.flow'" in flowfn("import", "nobody.flow").err
     assert "no file that `flowfn export` wrote" in flowfn("import", "app.py").err
-    assert "begins with, 'nobody'" in flowfn("export", "nobody", "-o", "x").err
+    assert "no thread's id is 'nobody'" in flowfn("export", "nobody", "-o", "x").err
 
 
 def test_encrypted_threads_travel_in_the_clear(

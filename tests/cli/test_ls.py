@@ -22,7 +22,7 @@ def contents(folder: Path) -> dict[str, str]:
 def test_threads_are_listed_newest_first(flowfn: Any, shop: Path) -> None:
     """Each with workflow, status and open questions; a running one that nobody runs was killed."""
     found = json.loads(flowfn("ls", "--json").out)
-    assert [(row["id"], row["workflow"], row["status"], row["questions"]) for row in found] == [
+    assert [(row["thread"], row["workflow"], row["status"], row["questions"]) for row in found] == [
         ("dead", "app.doomed", "killed", 0),
         ("broke", "app.buy", "failed", 0),
         ("paid", "app.buy", "done", 0),
@@ -47,7 +47,7 @@ def test_the_table_says_the_same(flowfn: Any, shop: Path) -> None:
 def test_status_picks(flowfn: Any, shop: Path) -> None:
     """`--status` may be given several times; an unknown one is refused."""
     found = json.loads(flowfn("ls", "--json", "--status", "killed", "--status", "done").out)
-    assert [row["id"] for row in found] == ["dead", "paid"]
+    assert [row["thread"] for row in found] == ["dead", "paid"]
     refused = flowfn("ls", "--status", "dead")
     assert refused.code == 2
     assert "'dead' is none of running, killed" in refused.err
@@ -86,7 +86,7 @@ def test_a_database_of_an_older_format_is_read_and_left_as_it_is(flowfn: Any, tm
     """What a new flowfn would make of open runs is looked at before any of its workflows has opened the file."""
     shutil.copyfile(GOLDEN / "0.1.0-format3.sqlite", tmp_path / "old.db")
     before = contents(tmp_path)
-    listed = [row["id"] for row in json.loads(flowfn("ls", "--json", "--db", tmp_path / "old.db").out)]
+    listed = [row["thread"] for row in json.loads(flowfn("ls", "--json", "--db", tmp_path / "old.db").out)]
     assert {"chat", "graph", "sequence"} <= set(listed)
     assert contents(tmp_path) == before
 

@@ -67,7 +67,7 @@ def empty(postgres_server: str) -> Iterator[Database]:
 def test_threads_are_listed_and_shown(flowfn: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `--db URL`, or `FLOWFN_DB`."""
     found = json.loads(flowfn("ls", "--json", "--db", url).out)
-    assert [(row["id"], row["status"], row["questions"]) for row in found] == [
+    assert [(row["thread"], row["status"], row["questions"]) for row in found] == [
         ("broke", "failed", 0),
         ("asks", "interrupted", 1),
     ]

@@ -125,7 +125,7 @@ def test_a_run_that_failed_is_gone_on_with(flowfn: Any, jobs: Path) -> None:
     again = json.loads(flowfn("run", "jobs.py:flaky", "there", "--json").out)
     assert (again["status"], again["result"]) == ("done", 5)
     (thread,) = json.loads(flowfn("ls", "--json").out)
-    assert thread["id"] == again["thread"]
+    assert thread["thread"] == again["thread"]
     assert json.loads(flowfn("show", again["thread"], "--json").out)["report"]["reused"] == 1
 
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def shown(flowfn: Any, thread: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(flowfn("show", thread, "--json").out)
@@ -77,15 +79,25 @@ def test_the_page_is_plain_text(flowfn: Any, shop: Path) -> None:
     assert 'question: {"approve": 6} (id ' in ran.out
 
 
-def test_a_prefix_of_an_id_will_do(flowfn: Any, shop: Path) -> None:
-    """If it is unique; else those that it could be are listed."""
-    assert shown(flowfn, "bro")["id"] == "broke"
+@pytest.mark.parametrize("part", ["broke", "bro", "oke"])
+def test_a_part_of_an_id_will_do(flowfn: Any, shop: Path, part: str) -> None:
+    """How it begins, or how it ends: ids that were made one after the other begin alike."""
+    assert shown(flowfn, part)["thread"] == "broke"
+
+
+def test_a_part_of_several_ids_is_refused(flowfn: Any, shop: Path) -> None:
+    """Those that it could be are listed."""
     several = flowfn("show", "asks")
     assert several.code == 2
-    assert "asks-2, asks-1" in several.err
-    none = flowfn("show", "nobody")
+    assert "'asks' may be 2 threads: asks-2, asks-1; write more of the id" in several.err
+
+
+@pytest.mark.parametrize("part", ["nobody", ""])
+def test_a_part_of_no_id_is_refused(flowfn: Any, shop: Path, part: str) -> None:
+    """It says what lists them."""
+    none = flowfn("show", part)
     assert none.code == 2
-    assert "no thread's id is, or begins with, 'nobody'" in none.err
+    assert f"no thread's id is {part!r}, or begins or ends so: `flowfn ls` lists them" in none.err
 
 
 def test_only_the_last_run_is_shown(flowfn: Any, tmp_path: Path) -> None:

@@ -286,3 +286,10 @@ def test_a_cache_that_is_none() -> None:
         task(cache=3)
     with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
         entrypoint(cache=3)
+
+
+@pytest.mark.parametrize("decorated", [task, entrypoint])
+def test_a_policy_of_another_type_is_refused(decorated: Any) -> None:
+    """Where it is given, and not by the first call."""
+    with pytest.raises(TypeError, match=r"cache_policy=True: write CachePolicy\(\)"):
+        decorated(cache_policy=True)(len)

@@ -134,6 +134,17 @@ def test_a_refusal_shows_function_and_value(world: World) -> None:
     """The message names the function, its parameters and the value that was passed."""
     with pytest.raises(InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3"):
         world.invoke(world.entrypoint(two), 3)
+    with pytest.raises(InvalidInput, match=r"two\(x: ?'?int'?, .* can't be called with \(y='b'\): missing"):
+        world.invoke(world.entrypoint(two), {"y": "b"})
+
+
+def test_an_input_of_what_takes_none_is_refused(world: World) -> None:
+    """It says so, and not that a mapping of no parameters is missing."""
+
+    async def nothing() -> None: ...
+
+    with pytest.raises(InvalidInput, match="'nothing' takes no input, and got 3: leave it out"):
+        world.invoke(world.entrypoint(nothing), 3)
 
 
 def test_inputs_become_their_annotated_types(world: World) -> None:
@@ -184,6 +195,8 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, thread_id="\udce9t\xe9")
     with pytest.raises(InvalidInput, match="has a lone surrogate"):
         wf.thread("\udce9t\xe9")
+    with pytest.raises(InvalidInput, match="names no thread: pass thread_id='t', or config="):
+        world.invoke(wf, 1, {"thread_id": "t"})
     with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):
         world.invoke(wf, 1, {"recursion_limit": 0})
     with pytest.raises(InvalidInput, match="max_concurrency must be at least 1, got 0"):

@@ -1,7 +1,9 @@
 """`now`, `uuid4`, `random` and `sleep` are recorded once, and the same when the run goes on (section 3)."""
 
+import math
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -153,7 +155,7 @@ def test_a_recorded_value_matches_calls_made_from_it(world: World) -> None:
     assert len(world.ran) == 1
 
 
-def sleeping(world: World, seconds: float) -> Any:
+def sleeping(world: World, seconds: float | timedelta) -> Any:
     """A workflow that sleeps in the world's colour, and then asks."""
 
     @world.entrypoint
@@ -166,9 +168,10 @@ def sleeping(world: World, seconds: float) -> Any:
     return wf
 
 
-def test_sleep_is_not_slept_again(world: World) -> None:
+@pytest.mark.parametrize("seconds", [0.05, timedelta(milliseconds=50)], ids=["float", "timedelta"])
+def test_sleep_is_not_slept_again(world: World, seconds: float | timedelta) -> None:
     """An attempt that goes on after the time of waking doesn't sleep."""
-    wf = sleeping(world, 0.05)
+    wf = sleeping(world, seconds)
     started = time.monotonic()
     world.invoke(wf, thread_id="t")
     assert time.monotonic() - started >= 0.05
@@ -176,11 +179,36 @@ def test_sleep_is_not_slept_again(world: World) -> None:
 
 
 def test_a_sleep_takes_seconds(world: World) -> None:
-    """What is no number is told as such, inside a run and outside."""
-    with pytest.raises(TypeError, match=r"sleep\(\) takes seconds, not '1'; write sleep\(30\)"):
+    """What is no duration is told as such, inside a run and outside."""
+    with pytest.raises(
+        TypeError, match=r"sleep\(\) takes seconds or a timedelta, not '1'; write sleep\(30\)"
+    ):
         world.invoke(sleeping(world, "1"), thread_id="t")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="takes seconds, not None"):
+    with pytest.raises(TypeError, match="takes seconds or a timedelta, not None"):
         flowfn.sleep(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan])
+def test_a_sleep_that_never_ends_is_refused(world: World, seconds: float) -> None:
+    """Nothing is recorded, and it says what waits for somebody."""
+    with pytest.raises(ValueError, match=r"would never wake up; .* interrupt\(\)"):
+        world.invoke(sleeping(world, seconds), thread_id="t")
+
+
+@pytest.mark.parametrize("passed", [-1, 0, timedelta(days=-1), Decimal("-0.5")])
+def test_a_sleep_until_what_has_passed(world: World, passed: Any) -> None:
+    """Nobody waits, inside a run and outside: a deadline may pass while a run is down."""
+    wf = sleeping(world, passed)
+    world.invoke(wf, thread_id="t")
+    assert world.resume(wf, "yes", "t") == "yes"
+
+    async def outside() -> None:
+        await flowfn.sleep(passed)
+
+    if world.asyncio:
+        world.call(outside)
+    else:
+        assert flowfn.sleep(passed) is None
 
 
 def test_a_short_sleep_outside_a_run(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from psycopg_pool import ConnectionPool
 
 from checkpointers import MemorySaver
 from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, task
+from flowfn.engine.drive import drive
+from flowfn.postgres.transacting import PostgresTransaction
+from flowfn.serde import DEFAULT
 from flowfn.testing import crash_everywhere
 from flowfn.testing.processes import Crash
 
@@ -317,6 +321,51 @@ def test_a_commit_whose_answer_is_lost(tmp_path: Path) -> None:
 
     assert order("ada") == "booked"
     assert ledger.booked == [("ada", 1)]
+
+
+def test_an_attempt_that_another_was_faster_than(postgres_database: Database) -> None:
+    """It gets that one's result, also where its transaction began before and doesn't see it; it is booked once.
+
+    The other is that of a process which was taken over while it only was slow.
+    """
+    url, keys, watched = postgres_database.url, [], postgres_database.execute
+
+    def isolated() -> psycopg.Connection[Any]:
+        connection = psycopg.connect(url)
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        return connection
+
+    @task(transaction=isolated)
+    def book(customer: str, *, transaction: Any) -> str:
+        keys.append(current().idempotency_key)
+        transaction.execute("INSERT INTO ledger VALUES (%s, 1, '')", (customer,))
+        if len(keys) == 1:
+            raise ConnectionError("the first attempt learns the key")
+        return "the slower one's"
+
+    @entrypoint(checkpointer="memory://")
+    def order(customer: str) -> str:
+        return book(customer).result()
+
+    try:
+        ledger = Ledger(url)
+        with pytest.raises(ConnectionError):
+            order("ada")
+        with psycopg.connect(url) as faster, ThreadPoolExecutor(1) as pool:
+            other = PostgresTransaction(faster)
+            drive(other.begin())
+            assert drive(other.find(keys[0])) is None
+            slower = pool.submit(order, "ada")
+            waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while not (slower.done() or watched(waiting)):
+                pass
+            faster.execute("INSERT INTO ledger VALUES ('ada', 1, '')")
+            drive(other.keep(keys[0], DEFAULT.dumps("the faster one's")))
+            drive(other.end())
+            assert slower.result() == "the faster one's"
+        assert ledger.booked == [("ada", 1)]
+    finally:
+        watched("DROP TABLE IF EXISTS ledger, flowfn_done")
 
 
 def test_in_the_file_of_the_runs(world: World, tmp_path: Path) -> None:
