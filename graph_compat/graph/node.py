@@ -117,10 +117,11 @@ class Step:
 
     def _led(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """The writes, with those of where the branches lead."""
-        for branch in self.branches:
+        for place, branch in enumerate(self.branches, len(self.edges)):
             path, seen = branch.path, self._seen_by(branch, value, writes)
-            assert path.blocking is not None
-            found = path.blocking(seen) if watched is None else watched.asked(path.name, path.blocking, seen)
+            ask = path.blocking
+            assert ask is not None
+            found = ask(seen) if watched is None else watched.asked(path.told, ask, seen, place)
             writes += branch.writes(found)
         return writes
 
@@ -152,10 +153,11 @@ class Step:
 
     async def _led_on_loop(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """`_led` for asyncio."""
-        for branch in self.branches:
+        for place, branch in enumerate(self.branches, len(self.edges)):
             path, seen = branch.path, self._seen_by(branch, value, writes)
-            asked = partial(awaited, path)
-            found = await (asked(seen) if watched is None else watched.asked_on_loop(path.name, asked, seen))
+            ask = partial(awaited, path)
+            asked = ask(seen) if watched is None else watched.asked_on_loop(path.told, ask, seen, place)
+            found = await asked
             writes += branch.writes(found)
         return writes
 

@@ -10,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
+from langgraph.utils.runnable import RunnableCallable
 
 from ..parts import ONE, State, edges, nodes
 from ..trace import Trace
@@ -141,3 +142,37 @@ async def what_metadata_repeat(t: Trace) -> None:
         await t.invoke(graph, given, {**config, "callbacks": [told]})
         t.note("told", told.seen)
     t.note("seen", seen)
+
+
+async def routers_that_are_runnables(t: Trace) -> None:
+    """A runnable that is a router tells of its runs itself, under its own name, or not at all."""
+
+    def to_b(state: Any) -> str:
+        return "b"
+
+    routers = (
+        RunnableLambda(to_b),
+        RunnableLambda(to_b).with_config(run_name="named", tags=["tagged"]),
+        RunnableLambda(len) | RunnableLambda(to_b),
+        RunnableCallable(to_b, trace=False),
+    )
+    for router in routers:
+        for source in ("__start__", "a"):
+            builder = nodes(t, StateGraph(State), "a", "b").add_conditional_edges(source, router, ["b"])
+            told = Told()
+            graph = builder.set_entry_point("a").compile()
+            await t.invoke(graph, {"x": []}, {"callbacks": [told], "max_concurrency": 1})
+            t.note("told", told.seen)
+
+
+async def the_integration_that_metadata_name(t: Trace) -> None:
+    """A graph's run is of LangGraph's integration, unless metadata say of which."""
+    graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile()
+    for config in ({}, {"metadata": {"ls_integration": "mine"}}):
+        told = Told()
+        await t.invoke(graph, {"x": []}, {**config, "callbacks": [told]})
+        t.note("told", told.seen)
+    told = Told()
+    bound = graph.with_config(metadata={"ls_integration": "bound"})
+    await t.invoke(bound, {"x": []}, {"callbacks": [told]})
+    t.note("told", told.seen)
