@@ -78,7 +78,8 @@ def send(writes: Iterable[tuple[str, Any]]) -> None:
 def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     """The value of a key of the state, None where it has none; for several keys a dict of those that have one.
 
-    It is the state at the start of the superstep; `fresh` adds what the running node has pushed.
+    It is the state at the start of the superstep; where it is `fresh`, the one after it, with what the running node has
+    pushed and nobody else's writes.
 
     Raises:
         RuntimeError: no node is running here.
@@ -87,7 +88,8 @@ def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     if frame is None or running is None:
         raise RuntimeError(f"{select!r} can't be read: no node of a graph is running here")
     run = frame.run
-    state = peek(run.program, run.checkpoint, running.pushed if fresh else (), run.managed)
+    look = partial(peek, writes=running.pushed) if fresh else view
+    state = look(run.program, run.checkpoint, managed=run.managed)
     return state.get(select) if isinstance(select, str) else state.pick(select)
 
 

@@ -136,8 +136,11 @@ def peek(
     writes: Sequence[Write],
     managed: Mapping[str, Any] = _NO_VERSIONS,
 ) -> View:
-    """The values as a task sees them after its own writes and before everybody else's."""
-    changed = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
+    """The values as a task sees them after its own writes and before everybody else's: as if it ran alone.
+
+    What lasts for one superstep is gone, but for what the task wrote itself.
+    """
+    changed = apply(program, checkpoint, [Batch(INPUT, writes, triggers=(INTERRUPT,))]).cells
     cells = {**checkpoint.values, **changed}
     _forget_emptied(changed, cells)
     return View(program.channels, cells, managed, program.direct)
