@@ -87,9 +87,12 @@ def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     frame, running = current_frame.get(), _running.get()
     if frame is None or running is None:
         raise RuntimeError(f"{select!r} can't be read: no node of a graph is running here")
-    run = frame.run
-    look = partial(peek, writes=running.pushed) if fresh else view
-    state = look(run.program, run.checkpoint, managed=run.managed)
+    run, task = frame.run, frame.call.node_task
+    if fresh:
+        whose = () if task is None else (task.name, task.path)
+        state = peek(run.program, run.checkpoint, running.pushed, run.managed, *whose)
+    else:
+        state = view(run.program, run.checkpoint, run.managed)
     return state.get(select) if isinstance(select, str) else state.pick(select)
 
 

@@ -54,7 +54,7 @@ class Reducer(Channel):
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         value, overwritten = cell, False
         for write in writes:
-            if _is_overwrite(write):
+            if is_overwrite(write):
                 if overwritten:
                     raise InvalidUpdateError(
                         "Can receive only one Overwrite value per super-step. "
@@ -66,7 +66,7 @@ class Reducer(Channel):
         return UNCHANGED if value is MISSING else value
 
 
-def _is_overwrite(write: Any) -> bool:
+def is_overwrite(write: Any) -> bool:
     """One of `Overwrite(v)`, `{"__overwrite__": v}` and `{"type": "__overwrite__", "value": v}`."""
     if isinstance(write, dict):
         return (len(write) == 1 and _MARK in write) or (write.get("type") == _MARK and "value" in write)

@@ -69,7 +69,7 @@ def _added(left: Any, right: Any, place: str, format: Format) -> list[Any]:
 
 def _reducer(format: Format) -> Callable[[Any, Any], Any]:
     made = partial(add_messages, format=format)
-    vars(made)["at_place"] = partial(_at_place, format=format)
+    vars(made)["at_place"], vars(made)["named"] = partial(_at_place, format=format), _named
     return made
 
 
@@ -78,7 +78,17 @@ def _at_place(place: str, format: Format = None) -> Callable[[Any, Any], Any]:
     return lambda left, right: _added(left, right, place, format)
 
 
-vars(add_messages)["at_place"] = _at_place
+def _named(given: Any, place: str, taken: set[str | None]) -> Any:
+    """What somebody adds, with ids of a place, none of which is taken."""
+    if given is None:
+        return None
+    messages = coerced(given)
+    for message in messages:
+        taken.add(identify(message, taken, place))
+    return messages
+
+
+vars(add_messages)["at_place"], vars(add_messages)["named"] = _at_place, _named
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:

@@ -169,12 +169,12 @@ class Step:
         written += self.edges
         return written
 
-    def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
-        """The writes of a value that somebody says the node returned at a checkpoint."""
+    def written(self, value: Any, program: Program, checkpoint: Checkpoint, name: str) -> list[Write]:
+        """The writes of a value that somebody says the node of this name returned at a checkpoint."""
         writes = self._writes([], value)
         managed = program.managed_at(Steps(checkpoint.step, checkpoint.step + _STEPS_LEFT))
         for branch in self.branches:
-            state = self._shown(branch, value, peek(program, checkpoint, writes, managed))
+            state = self._shown(branch, value, peek(program, checkpoint, writes, managed, name))
             if branch.path.blocking is None:
                 assert branch.path.awaited is not None
                 writes += branch.writes(_awaited_here(branch.path.awaited(state)))
@@ -186,8 +186,10 @@ class Step:
         """The state that a branch decides on: after this node's writes, before everybody else's."""
         frame = current_frame.get()
         assert frame is not None
-        run = frame.run
-        return self._shown(branch, value, peek(run.program, run.checkpoint, writes, run.managed))
+        run, task = frame.run, frame.call.node_task
+        assert task is not None
+        fresh = peek(run.program, run.checkpoint, writes, run.managed, task.name, task.path)
+        return self._shown(branch, value, fresh)
 
     def _shown(self, branch: BranchSpec, value: Any, fresh: View) -> Any:
         schema = branch.input_schema or self.schema

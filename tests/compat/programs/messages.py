@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, push_message
 from langgraph.graph.ui import ui_message_reducer
+from langgraph.types import Send
 
 from ..trace import differs
 
@@ -175,6 +176,28 @@ async def pushed_messages_without_an_id(t):
     builder.add_node("push", t.node(push))
     builder.add_edge(START, "push")
     await t.invoke(builder.compile(), {"messages": []})
+
+
+async def equal_messages_of_nodes_that_are_routed(t):
+    """Tasks side by side that return the same text without an id are two messages, though a router has seen each."""
+
+    def two(state):
+        return [Send("tool", {"messages": []}), Send("tool", {"messages": []})]
+
+    def says(state):
+        return {"messages": [ToolMessage("done", tool_call_id="1")]}
+
+    def seen(state):
+        t.note("seen", len(state["messages"]))
+        return "end"
+
+    builder = StateGraph(MessagesState).add_node("tool", t.node(says))
+    builder.add_node("end", t.node(lambda state: {"messages": "over"}))
+    builder.add_conditional_edges(START, t.node(two), ["tool"])
+    builder.add_conditional_edges("tool", t.node(seen), ["end"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"messages": []}, {**THREAD, "max_concurrency": 1})
+    await t.state(graph, THREAD)
 
 
 async def no_message(t):
