@@ -24,6 +24,7 @@ from graph_compat.constants import START
 from graph_compat.errors import told_to_callbacks
 from graph_compat.injection import config_of, gone_back_to, known_by
 from graph_compat.langchain import (
+    INTEGRATION,
     MESSAGES,
     callbacks_here,
     config_around,
@@ -95,7 +96,7 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=full["callbacks"],
         inheritable_tags=full["tags"],
-        inheritable_metadata={"ls_integration": "langgraph", **full["metadata"]},
+        inheritable_metadata={**dict([INTEGRATION]), **full["metadata"]},
     )
     if are_wanted(config):
         for handler in listeners(config, list(manager.handlers)):

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
@@ -166,13 +166,25 @@ async def routers_that_are_runnables(t: Trace) -> None:
 
 
 async def the_integration_that_metadata_name(t: Trace) -> None:
-    """A graph's run is of LangGraph's integration, unless metadata say of which."""
-    graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile()
-    for config in ({}, {"metadata": {"ls_integration": "mine"}}):
-        told = Told()
-        await t.invoke(graph, {"x": []}, {**config, "callbacks": [told]})
-        t.note("told", told.seen)
-    told = Told()
-    bound = graph.with_config(metadata={"ls_integration": "bound"})
-    await t.invoke(bound, {"x": []}, {"callbacks": [told]})
-    t.note("told", told.seen)
+    """A graph's run is of LangGraph's integration, unless metadata say of which; a nested one's may be of another."""
+    seen: list[Any] = []
+
+    def says(state: State, config: Any) -> None:
+        seen.append(config["metadata"].get("ls_integration"))
+
+    says.__annotations__["config"] = RunnableConfig
+    plain = edges(nodes(t, StateGraph(State), says=says), ". says .").compile()
+    bound = plain.with_config(metadata={"ls_integration": "bound"})
+    for graph in (plain, bound):
+        for config in ({}, {"metadata": {"ls_integration": "mine"}}):
+
+            async def calls(state: State, graph: Any = graph) -> None:
+                await t.call(graph, "invoke", state)
+
+            around = nodes(t, StateGraph(State), calls=calls).add_node("is", graph)
+            for each in (graph, edges(around, ". is calls .").compile()):
+                told = Told()
+                await t.invoke(each, {"x": []}, config)
+                await t.invoke(each, {"x": []}, {**config, "callbacks": [told]})
+                t.note("told", told.seen)
+    t.note("seen", seen)
