@@ -60,7 +60,7 @@ class Reducer(Channel):
                         "Can receive only one Overwrite value per super-step. "
                         f"Key '{name}' received several: let one node of the step write it."
                     )
-                value, overwritten = _unwrapped(write), True
+                value, overwritten = unwrapped(write), True
             elif not overwritten:
                 value = write if value is MISSING else self.operator(value, write)
         return UNCHANGED if value is MISSING else value
@@ -73,7 +73,8 @@ def is_overwrite(write: Any) -> bool:
     return isinstance(write, Overwrite)
 
 
-def _unwrapped(write: Any) -> Any:
+def unwrapped(write: Any) -> Any:
+    """What an `Overwrite` puts in the value's place."""
     if isinstance(write, dict):
         return write["value"] if "value" in write else write[_MARK]
     return write.value

@@ -146,7 +146,10 @@ def _formatted(messages: list[Any], format: Format) -> list[Any]:
 
 
 def _messages_delta_reducer(state: Sequence[Any], writes: Sequence[Any]) -> list[Any]:
-    """Merge a superstep's writes at once, for a `DeltaChannel`; makes no ids, and ignores unknown removals."""
+    """Merge a superstep's writes at once, for a `DeltaChannel`; makes no ids, and ignores unknown removals.
+
+    What is written to the channel has ids by then.
+    """
     merged: dict[Any, Any] = {}
     right = [message for write in writes for message in coerced(write)]
     for message in (*coerced(list(state)), *right):
@@ -156,6 +159,9 @@ def _messages_delta_reducer(state: Sequence[Any], writes: Sequence[Any]) -> list
         else:
             merged[id(message) if name is None else name] = message
     return list(merged.values())
+
+
+vars(_messages_delta_reducer)["coerces"] = True
 
 
 class MessagesState(TypedDict):

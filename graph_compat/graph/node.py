@@ -27,7 +27,7 @@ from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer
+from graph_compat.graph.writes import Writer, with_ids
 from graph_compat.langchain.runs import NodeRun, node_run, node_run_on_loop
 from graph_compat.pushing import pushes
 
@@ -166,6 +166,8 @@ class Step:
         written = self.writer.writes(value)
         if pushed:
             written = self.writer.pushed(pushed) + written
+        if self.writer.identifying:
+            written = with_ids(written, self.writer.identifying)
         written += self.edges
         return written
 
