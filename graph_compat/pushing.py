@@ -78,7 +78,8 @@ def send(writes: Iterable[tuple[str, Any]]) -> None:
 def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     """The value of a key of the state, None where it has none; for several keys a dict of those that have one.
 
-    It is the state at the start of the superstep; `fresh` adds what the running node has pushed.
+    It is the state at the start of the superstep; where it is `fresh`, the one after it, with what the running node has
+    pushed and nobody else's writes.
 
     Raises:
         RuntimeError: no node is running here.
@@ -86,8 +87,12 @@ def read(select: str | Sequence[str], fresh: bool = False) -> Any:
     frame, running = current_frame.get(), _running.get()
     if frame is None or running is None:
         raise RuntimeError(f"{select!r} can't be read: no node of a graph is running here")
-    run = frame.run
-    state = peek(run.program, run.checkpoint, running.pushed if fresh else (), run.managed)
+    run, task = frame.run, frame.call.node_task
+    if fresh:
+        whose = () if task is None else (task.name, task.path)
+        state = peek(run.program, run.checkpoint, running.pushed, run.managed, *whose)
+    else:
+        state = view(run.program, run.checkpoint, run.managed)
     return state.get(select) if isinstance(select, str) else state.pick(select)
 
 

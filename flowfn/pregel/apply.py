@@ -135,9 +135,14 @@ def peek(
     checkpoint: Checkpoint,
     writes: Sequence[Write],
     managed: Mapping[str, Any] = _NO_VERSIONS,
+    name: str = INPUT,
+    path: tuple[Any, ...] = (),
 ) -> View:
-    """The values as a task sees them after its own writes and before everybody else's."""
-    changed = apply(program, checkpoint, [Batch(INPUT, writes)]).cells
+    """The values as a task sees them after its own writes and before everybody else's: as if it ran alone.
+
+    What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's.
+    """
+    changed = apply(program, checkpoint, [Batch(name, writes, path, (INTERRUPT,))]).cells
     cells = {**checkpoint.values, **changed}
     _forget_emptied(changed, cells)
     return View(program.channels, cells, managed, program.direct)
@@ -177,6 +182,13 @@ def _forget_emptied(cells: Mapping[str, Any], *held: dict[str, Any]) -> None:
         if cell is MISSING:
             for mapping in held:
                 del mapping[name]
+
+
+def _writers(tasks: Sequence[Written], channel: str) -> list[str]:
+    """Whose each write to a channel is, in their order."""
+    return [
+        f"{task.name}:{task.path}" for task in tasks for write in task.writes or () if write[0] == channel
+    ]
 
 
 def _seen(checkpoint: Checkpoint, changes: Changes) -> dict[str, dict[str, int]]:
@@ -225,6 +237,7 @@ class _Superstep:
         if len(tasks) == 1 and len(writes := tasks[0].writes or ()) >= MANY and self._replace(writes):
             return
         replaced, cells = self.program.replaced, self.cells
+        placed = self.program.placed if self.before.id else ()
         for name, writes in self._grouped(tasks).items():
             if name in replaced and len(writes) == 1:  # as almost always
                 (cells[name],) = writes
@@ -232,8 +245,8 @@ class _Superstep:
                     self.updated.add(name)
                 continue
             channel = self.channels[name]
-            if name in self.program.placed and self.before.id:
-                channel = channel.at(f"{self.before.id}:{name}")
+            if name in placed:
+                channel = channel.at(f"{self.before.id}:{name}", _writers(tasks, name))
             self._put_and_note(name, channel, channel.update(name, self._cell(name), writes))
 
     def _replace(self, writes: Sequence[Write]) -> bool:

@@ -51,11 +51,12 @@ class Channel:
         """
         raise NotImplementedError
 
-    def at(self, place: str) -> Channel:
+    def at(self, place: str, writers: Sequence[str]) -> Channel:
         """The channel as it merges writes at a place: the checkpoint that they come on top of, and its own name.
 
-        For a channel that makes names: derived from the place, they are the same when a superstep is
-        applied again, be it to show where a run stands or after a crash.
+        For a channel that makes names: derived from the place and the writer of each write, they are the same when a
+        superstep is applied again, be it to show where a run stands or after a crash, and when a task looks at what it
+        has written alone.
         """
         return self
 

@@ -54,26 +54,27 @@ class Reducer(Channel):
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         value, overwritten = cell, False
         for write in writes:
-            if _is_overwrite(write):
+            if is_overwrite(write):
                 if overwritten:
                     raise InvalidUpdateError(
                         "Can receive only one Overwrite value per super-step. "
                         f"Key '{name}' received several: let one node of the step write it."
                     )
-                value, overwritten = _unwrapped(write), True
+                value, overwritten = unwrapped(write), True
             elif not overwritten:
                 value = write if value is MISSING else self.operator(value, write)
         return UNCHANGED if value is MISSING else value
 
 
-def _is_overwrite(write: Any) -> bool:
+def is_overwrite(write: Any) -> bool:
     """One of `Overwrite(v)`, `{"__overwrite__": v}` and `{"type": "__overwrite__", "value": v}`."""
     if isinstance(write, dict):
         return (len(write) == 1 and _MARK in write) or (write.get("type") == _MARK and "value" in write)
     return isinstance(write, Overwrite)
 
 
-def _unwrapped(write: Any) -> Any:
+def unwrapped(write: Any) -> Any:
+    """What an `Overwrite` puts in the value's place."""
     if isinstance(write, dict):
         return write["value"] if "value" in write else write[_MARK]
     return write.value

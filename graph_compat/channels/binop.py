@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flowfn import pregel
 from flowfn.lazy import lazily
-from flowfn.pregel import Channel
+from flowfn.pregel import Channel, is_overwrite
+from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["BinaryOperatorAggregate"]
@@ -54,8 +55,32 @@ def _is_lambda(operator: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Naming(pregel.Reducer):
-    """The rule of a reducer that makes ids: `operator.at_place(place)` is one that makes the same each time."""
+    """The rule of a reducer that makes ids, which are the same each time.
 
-    def at(self, place: str) -> Channel:
-        operator: Any = self.operator
-        return self.with_operator(operator.at_place(place))
+    `operator.named(write, place, taken)` is a write with ids of a place, none of which is taken, and
+    `operator.at_place(place)` the reducer that makes those that are missing in what was there before.
+    """
+
+    def at(self, place: str, writers: Sequence[str]) -> Channel:
+        return _Placed(self, place, writers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed(Channel):
+    """A naming rule at a place, for so many writes."""
+
+    rule: Naming
+    place: str
+    writers: Sequence[str]
+
+    def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
+        operator: Any = self.rule.operator
+        taken: set[str | None] = set()
+        given = [
+            # what a value begins with, or is replaced by, stays as it is
+            write
+            if is_overwrite(write) or (nth == 0 and cell is MISSING)
+            else operator.named(write, f"{self.place}:{self.writers[nth]}", taken)
+            for nth, write in enumerate(writes)
+        ]
+        return self.rule.with_operator(operator.at_place(self.place)).update(name, cell, given)

@@ -8,8 +8,8 @@ from typing import Any
 
 from flowfn import pregel
 from flowfn.lazy import lazily
-from flowfn.pregel import Channel
-from flowfn.values import MISSING, Overwrite
+from flowfn.pregel import Channel, is_overwrite, unwrapped
+from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 from graph_compat.errors import InvalidUpdateError
 
@@ -81,14 +81,14 @@ class Batched(Channel):
         return _empty(self.typ)
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        replaced = [write for write in writes if isinstance(write, Overwrite)]
+        replaced = [write for write in writes if is_overwrite(write)]
         if len(replaced) > 1:
             raise InvalidUpdateError(
                 "Can receive only one Overwrite value per super-step. "
                 f"Key '{name}' received several: let one node of the step write it."
             )
         if replaced:
-            return replaced[0].value
+            return unwrapped(replaced[0])
         return self.reducer(self.initial() if cell is MISSING else cell, list(writes))
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from flowfn.cached_property import cached_property
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, invoked, steps_of
+from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked, steps_of
 from graph_compat.runtime import Runtime
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -44,6 +44,11 @@ class Action:
         in itself.
         """
         return next(named_graphs(self.source), None)
+
+    @property
+    def told(self) -> str | None:
+        """The name by which callbacks are told of a branch; None for a runnable, which tells of itself, or doesn't."""
+        return None if _is_runnable(self.source) else self.name
 
     @property
     def nested(self) -> Literal["anew", "remembering"] | None:
@@ -73,7 +78,7 @@ def action_of(source: Any, name: str) -> Action:
     """
     if isinstance(source, Workflow) and isinstance(source, Nested):
         return Action(source, name, source.as_node, source.as_node_on_loop)
-    if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
+    if _is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
     if isinstance(source, dict) and source and all(map(callable, source.values())):
         parts = {key: action_of(part, key) for key, part in source.items()}
@@ -94,6 +99,17 @@ def action_of(source: Any, name: str) -> Action:
     return Action(source, name, call, None)
 
 
+def router_of(source: Any, name: str) -> Action:
+    """An action of a conditional edge; as a runnable it is a run of its own, a sequence too.
+
+    Raises:
+        TypeError: it can be neither called nor invoked.
+    """
+    if _is_runnable(source) and not isinstance(source, Workflow):
+        return Action(source, name, partial(_ask, source), partial(_aask, source))
+    return action_of(source, name)
+
+
 def immediate(source: Any, name: str, function: Form) -> Action:
     """An action that takes no time: on an event loop it is called there, which spares it a thread."""
 
@@ -109,6 +125,18 @@ def name_of(source: Any) -> str | None:
         return str(source.get_name())
     name = getattr(source, "__name__", None)
     return str(name) if name is not None else type(source).__name__ if callable(source) else None
+
+
+def _is_runnable(source: Any) -> bool:
+    return hasattr(source, "invoke") and hasattr(source, "ainvoke")
+
+
+def _ask(source: Any, state: Any) -> Any:
+    return source.invoke(state, config_here())
+
+
+async def _aask(source: Any, state: Any) -> Any:
+    return await source.ainvoke(state, config_here())
 
 
 def _invoke(source: Any, state: Any) -> Any:

@@ -262,7 +262,7 @@ class CompiledGraph(Nested):
     def _written(self, node: str, values: Any, checkpoint: Checkpoint) -> list[Write]:
         """What a node writes that returns `values` at a checkpoint."""
         step: Step = self._program.nodes[node].run.function.__self__  # type: ignore[attr-defined]
-        return step.written(values, self._program, checkpoint)
+        return step.written(values, self._program, checkpoint, node)
 
     def _part(self, node: str, around: Sequence[CompiledGraph] = ()) -> Setup | None:
         """The setup of the graph nested in a node."""

@@ -14,7 +14,7 @@ from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
 from graph_compat.graph.lowering import replaced
 from graph_compat.graph.shown import Shape, ShownNode, shown_channels, shown_nodes
-from graph_compat.graph.writes import Writer, goto
+from graph_compat.graph.writes import Writer, goto, with_ids
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
         return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
-        return [*goto(command.goto), *self._writer.of_update(command.update)]
+        writer = self._writer
+        return [*goto(command.goto), *with_ids(writer.of_update(command.update), writer.identifying)]
 
     # -- what it takes and gives ------------------------------------------------------------------
 

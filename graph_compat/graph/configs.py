@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph_compat.langchain import config_around
+from graph_compat.langchain import INTEGRATION, config_around
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
@@ -32,7 +32,7 @@ KEYS = frozenset(
 _COORDINATES = frozenset(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"])
 """The keys of its `configurable` that say where a call belongs."""
 
-_OF_A_NODE = ("langgraph_", "ls_integration", "checkpoint_ns", "checkpoint_id", "thread_id")
+_OF_A_NODE = ("langgraph_", "checkpoint_ns", "checkpoint_id", "thread_id")
 """What keys of metadata begin with that say in which node running code is, and nothing of what it calls."""
 
 
@@ -70,16 +70,26 @@ def full_config(
 
     A call that says where it belongs, by a thread or a checkpoint, has nothing of the `configurable` around it.
     """
-    found = merged_config(with_own_keys(bound), with_own_keys(given))
-    if around := config_around():
+    found = merged_config(with_own_keys(bound), _left_by_node(with_own_keys(given)))
+    if around := _left_by_node(config_around()):
         configurable = found.get("configurable") or {}
         if thread_id is not None or not _COORDINATES.isdisjoint(configurable):
             around = {**around, "configurable": {}}
         found = merged_config(around, found)
-    metadata = found.get("metadata") or {}
-    if "langgraph_node" in metadata:
-        found["metadata"] = {key: value for key, value in metadata.items() if not key.startswith(_OF_A_NODE)}
     return found
+
+
+def _left_by_node(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A configuration whose metadata say nothing of the node that it is of."""
+    metadata = (config or {}).get("metadata") or {}
+    if config is None or "langgraph_node" not in metadata:
+        return config
+    of_caller = {
+        key: value
+        for key, value in metadata.items()
+        if not key.startswith(_OF_A_NODE) and (key, value) != INTEGRATION
+    }
+    return {**config, "metadata": of_caller}
 
 
 def config_within(frame: Frame) -> RunConfig:

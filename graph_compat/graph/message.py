@@ -69,7 +69,7 @@ def _added(left: Any, right: Any, place: str, format: Format) -> list[Any]:
 
 def _reducer(format: Format) -> Callable[[Any, Any], Any]:
     made = partial(add_messages, format=format)
-    vars(made)["at_place"] = partial(_at_place, format=format)
+    vars(made)["at_place"], vars(made)["named"] = partial(_at_place, format=format), _named
     return made
 
 
@@ -78,7 +78,17 @@ def _at_place(place: str, format: Format = None) -> Callable[[Any, Any], Any]:
     return lambda left, right: _added(left, right, place, format)
 
 
-vars(add_messages)["at_place"] = _at_place
+def _named(given: Any, place: str, taken: set[str | None]) -> Any:
+    """What somebody adds, with ids of a place, none of which is taken."""
+    if given is None:
+        return None
+    messages = coerced(given)
+    for message in messages:
+        taken.add(identify(message, taken, place))
+    return messages
+
+
+vars(add_messages)["at_place"], vars(add_messages)["named"] = _at_place, _named
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
@@ -136,7 +146,10 @@ def _formatted(messages: list[Any], format: Format) -> list[Any]:
 
 
 def _messages_delta_reducer(state: Sequence[Any], writes: Sequence[Any]) -> list[Any]:
-    """Merge a superstep's writes at once, for a `DeltaChannel`; makes no ids, and ignores unknown removals."""
+    """Merge a superstep's writes at once, for a `DeltaChannel`; makes no ids, and ignores unknown removals.
+
+    What is written to the channel has ids by then.
+    """
     merged: dict[Any, Any] = {}
     right = [message for write in writes for message in coerced(write)]
     for message in (*coerced(list(state)), *right):
@@ -146,6 +159,9 @@ def _messages_delta_reducer(state: Sequence[Any], writes: Sequence[Any]) -> list
         else:
             merged[id(message) if name is None else name] = message
     return list(merged.values())
+
+
+vars(_messages_delta_reducer)["coerces"] = True
 
 
 class MessagesState(TypedDict):

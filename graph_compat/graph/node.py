@@ -27,7 +27,7 @@ from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
-from graph_compat.graph.writes import Writer
+from graph_compat.graph.writes import Writer, with_ids
 from graph_compat.langchain.runs import NodeRun, node_run, node_run_on_loop
 from graph_compat.pushing import pushes
 from graph_compat.typing import ContextT, NodeInputT
@@ -118,10 +118,11 @@ class Step:
 
     def _led(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """The writes, with those of where the branches lead."""
-        for branch in self.branches:
+        for place, branch in enumerate(self.branches, len(self.edges)):
             path, seen = branch.path, self._seen_by(branch, value, writes)
-            assert path.blocking is not None
-            found = path.blocking(seen) if watched is None else watched.asked(path.name, path.blocking, seen)
+            ask = path.blocking
+            assert ask is not None
+            found = ask(seen) if watched is None else watched.asked(path.told, ask, seen, place)
             writes += branch.writes(found)
         return writes
 
@@ -153,10 +154,11 @@ class Step:
 
     async def _led_on_loop(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """`_led` for asyncio."""
-        for branch in self.branches:
+        for place, branch in enumerate(self.branches, len(self.edges)):
             path, seen = branch.path, self._seen_by(branch, value, writes)
-            asked = partial(awaited, path)
-            found = await (asked(seen) if watched is None else watched.asked_on_loop(path.name, asked, seen))
+            ask = partial(awaited, path)
+            asked = ask(seen) if watched is None else watched.asked_on_loop(path.told, ask, seen, place)
+            found = await asked
             writes += branch.writes(found)
         return writes
 
@@ -165,15 +167,17 @@ class Step:
         written = self.writer.writes(value)
         if pushed:
             written = self.writer.pushed(pushed) + written
+        if self.writer.identifying:
+            written = with_ids(written, self.writer.identifying)
         written += self.edges
         return written
 
-    def written(self, value: Any, program: Program, checkpoint: Checkpoint) -> list[Write]:
-        """The writes of a value that somebody says the node returned at a checkpoint."""
+    def written(self, value: Any, program: Program, checkpoint: Checkpoint, name: str) -> list[Write]:
+        """The writes of a value that somebody says the node of this name returned at a checkpoint."""
         writes = self._writes([], value)
         managed = program.managed_at(Steps(checkpoint.step, checkpoint.step + _STEPS_LEFT))
         for branch in self.branches:
-            state = self._shown(branch, value, peek(program, checkpoint, writes, managed))
+            state = self._shown(branch, value, peek(program, checkpoint, writes, managed, name))
             if branch.path.blocking is None:
                 assert branch.path.awaited is not None
                 writes += branch.writes(_awaited_here(branch.path.awaited(state)))
@@ -185,8 +189,10 @@ class Step:
         """The state that a branch decides on: after this node's writes, before everybody else's."""
         frame = current_frame.get()
         assert frame is not None
-        run = frame.run
-        return self._shown(branch, value, peek(run.program, run.checkpoint, writes, run.managed))
+        run, task = frame.run, frame.call.node_task
+        assert task is not None
+        fresh = peek(run.program, run.checkpoint, writes, run.managed, task.name, task.path)
+        return self._shown(branch, value, fresh)
 
     def _shown(self, branch: BranchSpec, value: Any, fresh: View) -> Any:
         schema = branch.input_schema or self.schema

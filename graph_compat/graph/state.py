@@ -12,7 +12,7 @@ from typing import Any, Generic
 from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from graph_compat.constants import END, START
-from graph_compat.graph.action import action_of, name_of
+from graph_compat.graph.action import action_of, name_of, router_of
 from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
 from graph_compat.graph.checking import check_graph, check_name
 from graph_compat.graph.compiled_state import CompiledStateGraph
@@ -298,7 +298,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         name = "condition" if getattr(path, "__name__", "") == "<lambda>" else name_of(path) or "condition"
         if name in self.branches.get(source, ()):
             raise ValueError(f"Branch with name `{name}` already exists for node `{source}`")
-        action, schema = action_of(path, name), inferred_schema(path)
+        action, schema = router_of(path, name), inferred_schema(path)
         read = self._keys.add(schema) if schema is not None else None
         self.branches[source][name] = BranchSpec(action, ends_of(path, path_map), read)
         return self

@@ -13,9 +13,14 @@ from typing import Any
 from flowfn.cached_property import cached_property
 from flowfn.pregel.ways import edge
 from flowfn.values import Command, Send, Write
+from graph_compat.channels import DeltaChannel
 from graph_compat.constants import END, ROOT, SENDS
 from graph_compat.errors import ErrorCode, InvalidUpdateError, ParentCommand, create_error_message
 from graph_compat.graph.schema import fields_of
+from graph_compat.langchain.messages import identified
+
+Identifying = Mapping[str, Callable[[Any], Any]]
+"""By channel, what a write becomes there."""
 
 _write: Callable[[tuple[str, Any]], Write] = partial(tuple.__new__, Write)
 """Makes a write of a key and a value, without a step in Python."""
@@ -31,6 +36,11 @@ class Writer:
     def is_root(self) -> bool:
         """Whether the state is one value, and has no keys beside it."""
         return self.keys.keys() == {ROOT}
+
+    @cached_property
+    def identifying(self) -> Identifying:
+        """What gives ids to the messages that are written to some keys."""
+        return identifying(self.keys)
 
     def writes(self, value: Any) -> list[Write]:
         """The writes of what a node returned.
@@ -87,6 +97,20 @@ class Writer:
                 )
             )
         return [Write(key, item) for key, item in found if key in self.keys]
+
+
+def identifying(channels: Mapping[str, Any]) -> Identifying:
+    """What gives ids to messages, for each channel whose reducer makes none: a `DeltaChannel`."""
+    return {
+        key: partial(identified, coerces=getattr(channel.reducer, "coerces", False))
+        for key, channel in channels.items()
+        if isinstance(channel, DeltaChannel)
+    }
+
+
+def with_ids(writes: Iterable[Write], found: Identifying) -> list[Write]:
+    """The writes, whose messages have the ids that the state will know them by."""
+    return [Write(key, found[key](value)) if key in found else Write(key, value) for key, value in writes]
 
 
 def _is_pair(item: Any) -> bool:

@@ -26,6 +26,9 @@ from uuid import UUID
 MESSAGES: Final = "__messages__"
 """Where a run's configuration holds what a `messages` stream has shown; there is nothing where nobody listens."""
 
+INTEGRATION: Final = ("ls_integration", "langgraph")
+"""What metadata tell callbacks of a graph whose caller names no integration of its own."""
+
 TOOLS: Final = "__tools__"
 """Where it says that a `tools` stream listens."""
 

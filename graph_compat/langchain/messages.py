@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from flowfn.context import current_frame
-from flowfn.values import Command
+from flowfn.pregel import is_overwrite, unwrapped
+from flowfn.values import Command, Overwrite
 from graph_compat.langchain import is_installed
 
 _NAMES = UUID("8f0e9a52-6a0c-4a4e-9a53-0a3f0d5f2c11")
 _ROLES = {"human": "user", "ai": "assistant"}
+_KINDS = frozenset(["user", "human", "assistant", "ai", "system", "tool", "function", "remove"])
 
 
 def load_classes() -> None:
@@ -111,6 +114,40 @@ def _fresh(message: Any, taken: Container[str | None], place: str) -> str:
     while (made := str(uuid5(_NAMES, f"{place}:{content!r}:{number}"))) in taken:
         number += 1
     return made
+
+
+def identified(write: Any, *, coerces: bool = False) -> Any:
+    """What somebody writes, in which each message has an id: messages themselves, and dicts that spell some.
+
+    A dict in a list becomes a message; others stay dicts. With `coerces` all that stands for a message becomes one.
+
+    Raises:
+        NotImplementedError, ValueError: something stands for no message.
+    """
+    if is_overwrite(write):
+        value = _identified_whole(unwrapped(write), coerces)
+        return replace(write, value=value) if isinstance(write, Overwrite) else {"__overwrite__": value}
+    if coerces or is_message(write):
+        return _identified_whole(write, coerces)
+    if isinstance(write, list):
+        return [_with_id(coerced(item)[0]) if is_message(item) or _spells(item) else item for item in write]
+    return _with_id({**write}) if _spells(write) else write
+
+
+def _identified_whole(value: Any, coerces: bool) -> Any:
+    found = coerced(value) if coerces else value if isinstance(value, list) else [value]
+    found = [_with_id(item) if is_message(item) else item for item in found]
+    return found if isinstance(value, list) else found[0]
+
+
+def _with_id(message: Any) -> Any:
+    identify(message, ())
+    return message
+
+
+def _spells(item: Any) -> bool:
+    """Whether it is a dict that says which kind of message it is."""
+    return isinstance(item, dict) and item.get("role", item.get("type")) in _KINDS
 
 
 def is_removal(message: Any) -> bool:

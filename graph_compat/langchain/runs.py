@@ -24,6 +24,7 @@ from graph_compat.constants import START
 from graph_compat.errors import told_to_callbacks
 from graph_compat.injection import config_of, gone_back_to, known_by
 from graph_compat.langchain import (
+    INTEGRATION,
     MESSAGES,
     callbacks_here,
     config_around,
@@ -95,7 +96,7 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
     manager = _manager_class(on_loop).configure(
         inheritable_callbacks=full["callbacks"],
         inheritable_tags=full["tags"],
-        inheritable_metadata={**full["metadata"], "ls_integration": "langgraph"},
+        inheritable_metadata={**dict([INTEGRATION]), **full["metadata"]},
     )
     if are_wanted(config):
         for handler in listeners(config, list(manager.handlers)):
@@ -176,11 +177,16 @@ class NodeRun:
     def show(self) -> None:
         """Show the messages that the node returned to a `messages` stream."""
 
-    def asked(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
-        """What one of its branches says."""
+    def asked(self, name: str | None, path: Callable[[Any], Any], state: Any, place: int) -> Any:
+        """What one of its branches says; `place` is the number of edges and branches before it.
+
+        `name` is None for a runnable, which tells of its runs itself, or doesn't.
+        """
         return path(state)
 
-    async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
+    async def asked_on_loop(
+        self, name: str | None, path: Callable[[Any], Any], state: Any, place: int
+    ) -> Any:
         """`asked` for asyncio."""
         return await path(state)
 
@@ -206,8 +212,11 @@ class Watched(NodeRun):
         self._given = given
         self._chain = chain
 
-    def asked(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
-        manager = self._branch()
+    def asked(self, name: str | None, path: Callable[[Any], Any], state: Any, place: int) -> Any:
+        if name is None:
+            with self._runnable(place):
+                return path(state)
+        manager = self._branch(place)
         if manager is None:
             return path(state)
         with Chain(self._chain.config, manager.on_chain_start(None, state, name=name)) as chain:
@@ -219,8 +228,13 @@ class Watched(NodeRun):
             chain.ended(value)
             return value
 
-    async def asked_on_loop(self, name: str, path: Callable[[Any], Any], state: Any) -> Any:
-        manager = self._branch()
+    async def asked_on_loop(
+        self, name: str | None, path: Callable[[Any], Any], state: Any, place: int
+    ) -> Any:
+        if name is None:
+            with self._runnable(place):
+                return await path(state)
+        manager = self._branch(place)
         if manager is None:
             return await path(state)
         with Chain(self._chain.config, await manager.on_chain_start(None, state, name=name)) as chain:
@@ -232,14 +246,21 @@ class Watched(NodeRun):
             await _settled(chain.ended(value))
             return value
 
-    def _branch(self) -> Any:
+    def _branch(self, place: int) -> Any:
         if self._chain.run is None:
             return None
-        # before that of the input's branch there is no code of the author's
-        nth = 2 if self._frame.call.definition.name == START else 3
-        manager = self._chain.run.get_child(f"seq:step:{nth}")
+        manager = self._chain.run.get_child(self._tag(place))
         manager.add_tags([*manager.inheritable_tags])
         return manager
+
+    def _runnable(self, place: int) -> Chain:
+        """What a branch that is a runnable finds around it."""
+        return Chain(self._chain.config, self._chain.run, self._tag(place))
+
+    def _tag(self, place: int) -> str:
+        """That of a branch: one of the steps after the author's code, which the input's has none of, and the writes."""
+        before = 2 if self._frame.call.definition.name == START else 3
+        return f"seq:step:{before + place}"
 
     def show(self) -> None:
         shown = shown_by(self._frame)

@@ -16,6 +16,7 @@ from graph_compat.constants import SENDS
 from graph_compat.errors import EmptyInputError
 from graph_compat.graph.action import Action, action_of, awaited, called, name_of
 from graph_compat.graph.node import Step, definition_of
+from graph_compat.graph.writes import Identifying, identifying
 from graph_compat.managed import ManagedValue
 from graph_compat.pregel.builder import PregelNode
 
@@ -49,8 +50,9 @@ class Description:
 class Writes:
     """Turns a node's value into what it writes."""
 
-    def __init__(self, writes: Sequence[tuple[str, Callable[[Any], Any]]]) -> None:
+    def __init__(self, writes: Sequence[tuple[str, Callable[[Any], Any]]], identifying: Identifying) -> None:
         self._writes = writes
+        self.identifying = identifying
 
     def pushed(self, pushed: Sequence[Write]) -> Sequence[Write]:
         """What the node's code pushed while it ran."""
@@ -141,7 +143,7 @@ def no_input(channels: Names, why: object) -> EmptyInputError:
 
 
 def _node(given: Description, name: str, node: PregelNode) -> Node:
-    step: Any = Step(chain(node.actions, name), Writes(node.writes), None)  # type: ignore[arg-type]
+    step: Any = Step(chain(node.actions, name), Writes(node.writes, identifying(given.channels)), None)  # type: ignore[arg-type]
     cache = node.cache_policy if node.cache_policy is not None else given.cache_policy
     definition = definition_of(step, retry=tuple(node.retry_policy), cache=cache, timeout=node.timeout)
     return Node(

@@ -148,7 +148,7 @@ INSTEAD = {
     ): "invoke: {'x': ['i', 'i', 's1', 'edited', '!']}",
     Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",
-    Name("humans", "a_failure_after_an_answer"): "open: ()",
+    Name("humans", "a_failure_after_an_answer"): "open: ()\nstream: None\nstream raised",
     Name(
         "humans", "raising_several_interrupts_that_are_answered_in_turn"
     ): "open: ['question 1']\nopen: ['question 1']",

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph_compat.checkpoint.memory import InMemorySaver
-from graph_compat.graph import START, MessagesState, StateGraph, add_messages
+from graph_compat.graph import END, START, MessagesState, StateGraph, add_messages
 from graph_compat.graph.message import push_message
 from graph_compat.graph.ui import delete_ui_message, push_ui_message, ui_message_reducer
 from graph_compat.types import Command, Send, interrupt
@@ -100,13 +100,31 @@ def test_a_branch_sees_the_ids_that_the_state_will_have() -> None:
     assert sent == [found["messages"][-1].id]
 
 
+def test_branches_of_equal_texts_see_the_ids_that_the_state_will_have() -> None:
+    """Tasks side by side that answer the same are told apart, for their branches as for the state."""
+    seen = []
+
+    def route(state: Any) -> str:
+        seen.append(state["messages"][-1].id)
+        return END
+
+    builder = StateGraph(MessagesState)
+    builder.add_node(answering)
+    builder.add_conditional_edges(START, lambda state: [Send("answering", state)] * 3, ["answering"])
+    builder.add_conditional_edges("answering", route)
+    found = builder.compile().invoke({"messages": []})
+
+    assert sorted(seen) == sorted(ids(found)[1::2])  # the last one of each task's two
+    assert len({*ids(found)}) == 6
+
+
 def test_a_killed_superstep_makes_the_same_ids_again(run_python: Any, tmp_path: Path) -> None:
     """A node's message that was shown before the process died has the same id after it, in the next process (G1)."""
     script = tmp_path / "chat.py"
     script.write_text(
         """
 import os, sys
-from graph_compat.graph import START, MessagesState, StateGraph
+from graph_compat.graph import END, START, MessagesState, StateGraph
 THREAD = {"configurable": {"thread_id": "1"}}
 
 def says(state):
@@ -203,7 +221,7 @@ WITHOUT = "import sys; sys.modules['langchain_core'] = None\n"
 def test_without_langchain_messages_are_dicts(run_python: Any) -> None:
     """Where langchain-core isn't installed, dicts of role and content merge by id, stream, and are removed."""
     code = """
-from graph_compat.graph import START, MessagesState, StateGraph, add_messages
+from graph_compat.graph import END, START, MessagesState, StateGraph, add_messages
 from graph_compat.graph.message import REMOVE_ALL_MESSAGES, push_message
 
 def answer(state):
@@ -240,7 +258,7 @@ def test_importing_graphs_imports_no_langchain(run_python: Any) -> None:
     """`import graph_compat.graph`, and a run without messages, load nothing of LangChain."""
     code = """
 import sys
-from graph_compat.graph import START, MessagesState, StateGraph
+from graph_compat.graph import END, START, MessagesState, StateGraph
 def add(state: int): return state + 1
 builder = StateGraph(int)
 builder.add_node(add)

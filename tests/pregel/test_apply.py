@@ -27,6 +27,7 @@ from flowfn.pregel import (
     plan,
     resumed,
     stops,
+    view,
 )
 from flowfn.values import MISSING, Checkpoint, Send, Write
 
@@ -233,7 +234,16 @@ def test_a_task_can_peek_at_its_own_writes():
     """A router sees the state after its node's writes, and the checkpoint doesn't."""
     p = program([node("a", ["go"])], X)
     before = checkpoint(p, go=1, x=[0])
-    assert (dict(peek(p, before, [Write("x", [1])])), before.values["x"]) == ({"go": 1, "x": [0, 1]}, [0])
+    assert (peek(p, before, [Write("x", [1])])["x"], before.values["x"]) == ([0, 1], [0])
+
+
+@pytest.mark.parametrize("writes", [[], [Write("x", [1])], [Write("jump", 2)]], ids=str)
+def test_a_task_that_peeks_sees_what_the_next_one_would(writes: list[Write]):
+    """What lasted for its own superstep is gone, unless it wrote that itself."""
+    p = program([node("a", ["go"])], X | {"jump": EphemeralValue(), "news": Topic(), "old": Topic(True)})
+    before = checkpoint(p, go=1, x=[0], jump=1, news=["n"], old=["o"])
+    after = advance(before, apply(p, before, finished(plan(p, before), a=writes)))
+    assert dict(peek(p, before, writes)) == dict(view(p, after))
 
 
 @pytest.mark.parametrize(

@@ -725,8 +725,8 @@ async def a_question_beside_a_failure(t: Trace) -> None:
 
 @differs("an answered question is closed")
 async def a_failure_after_an_answer(t: Trace) -> None:
-    """A node that failed with its answer has an error; when it is tried again it gets the answer."""
-    failing = [True, False]
+    """A node that failed with its answer has an error, and hasn't ended; when it is tried again it gets the answer."""
+    failing = [True, True, False]
 
     def ask(state: State) -> Any:
         answer = interrupt("?")
@@ -738,6 +738,7 @@ async def a_failure_after_an_answer(t: Trace) -> None:
     await t.invoke(graph, {"x": []}, ONE)
     await t.invoke(graph, Command(resume="A"), ONE)
     t.note("open", (await t.state(graph, ONE)).interrupts)
+    await t.stream(graph, None, ONE, stream_mode="updates")
     await t.invoke(graph, None, ONE)
 
 

@@ -10,10 +10,12 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, push_message
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer, push_message
 from langgraph.graph.ui import ui_message_reducer
+from langgraph.types import Command, Overwrite, Send
 
 from ..trace import differs
 
@@ -175,6 +177,70 @@ async def pushed_messages_without_an_id(t):
     builder.add_node("push", t.node(push))
     builder.add_edge(START, "push")
     await t.invoke(builder.compile(), {"messages": []})
+
+
+async def equal_messages_of_nodes_that_are_routed(t):
+    """Tasks side by side that return the same text without an id are two messages, though a router has seen each."""
+
+    def two(state):
+        return [Send("tool", {"messages": []}), Send("tool", {"messages": []})]
+
+    def says(state):
+        return {"messages": [ToolMessage("done", tool_call_id="1")]}
+
+    def seen(state):
+        t.note("seen", len(state["messages"]))
+        return "end"
+
+    builder = StateGraph(MessagesState).add_node("tool", t.node(says))
+    builder.add_node("end", t.node(lambda state: {"messages": "over"}))
+    builder.add_conditional_edges(START, t.node(two), ["tool"])
+    builder.add_conditional_edges("tool", t.node(seen), ["end"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"messages": []}, {**THREAD, "max_concurrency": 1})
+    await t.state(graph, THREAD)
+
+
+def joined(state, writes):
+    """A reducer that makes no ids."""
+    return [
+        *(state or []),
+        *(each for write in writes for each in (write if isinstance(write, list) else [write])),
+    ]
+
+
+async def messages_of_delta_channels_get_ids(t):
+    """What is written to a DeltaChannel has ids, as its reducer makes none: messages, and dicts that spell them."""
+    spelled = {"role": "user", "content": "spelled"}
+    answers = (
+        [AIMessage("first"), dict(spelled), {"some": "data"}, {"role": "stranger", "content": "kept"}],
+        AIMessage("alone"),
+        dict(spelled),
+        Overwrite([HumanMessage("over")]),
+        {"__overwrite__": [HumanMessage("over")]},
+        [HumanMessage("known", id="1"), RemoveMessage(id="1")],
+    )
+    for reducer in (joined, _messages_delta_reducer):
+
+        class Schema(TypedDict):
+            messages: Annotated[list, DeltaChannel(reducer)]
+
+        for answer in answers[: None if reducer is joined else 1]:
+            if reducer is not joined:
+                answer = [AIMessage("first"), ("ai", "a pair"), dict(spelled), "a text"]
+            graph = answers_of(t, answer, Schema)
+            given = [HumanMessage("hi"), dict(spelled)]
+            await t.stream(graph, {"messages": given}, THREAD, stream_mode=["updates", "values", "tasks"])
+            t.note("stored", (await t.call(graph, "get_state", THREAD)).values)
+        await t.update(graph, THREAD, {"messages": [AIMessage("outside")]}, as_node="answer")
+        await t.invoke(graph, Command(update={"messages": [AIMessage("commanded")]}, goto="answer"), THREAD)
+        t.note("stored", (await t.call(graph, "get_state", THREAD)).values)
+
+
+def answers_of(t, answer, schema):
+    """A graph of one node that returns this."""
+    builder = StateGraph(schema).add_node("answer", t.node(lambda state: {"messages": answer}))
+    return builder.add_edge(START, "answer").compile(checkpointer=InMemorySaver())
 
 
 async def no_message(t):

@@ -391,6 +391,31 @@ async def channels_in_annotations(t: Trace) -> None:
     await t.invoke(_run(t, Channels, n0, n1), given)
 
 
+async def what_routers_see_of_channels(t: Trace) -> None:
+    """A router sees of the keys that last for one superstep what its own node has written, in updates as well."""
+
+    class Channels(TypedDict):
+        x: Annotated[list, operator.add]
+        once: Annotated[int, EphemeralValue]
+        topic: Annotated[list, Topic(str)]
+        every: Annotated[list, Topic(str, accumulate=True)]
+        untracked: Annotated[int, UntrackedValue]
+
+    first = {"x": ["a"], "once": 1, "topic": "a", "every": "a", "untracked": 1}
+
+    def route(state: Any) -> str:
+        t.note("routed by", dict(state))
+        return "c"
+
+    for update in (None, {}, {"x": ["b"]}, {"once": 2}, {"topic": "b"}, {"every": "b"}):
+        builder = nodes(t, StateGraph(Channels), "c", a=lambda state: first, b=lambda state, u=update: u)
+        builder.add_conditional_edges("b", t.node(route))
+        graph = edges(builder, ". a b").compile(checkpointer=InMemorySaver())
+        await t.invoke(graph, {"x": []}, ONE)
+        before = next(each for each in await t.history(graph, ONE) if each.next == ("b",))
+        await t.update(graph, before.config, update, as_node="b")
+
+
 async def an_untracked_value_is_not_stored(t: Trace) -> None:
     """A key in an UntrackedValue channel is seen while the run lasts and is gone in the thread's state."""
 

@@ -4,12 +4,13 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
+from langgraph.utils.runnable import RunnableCallable
 
 from ..parts import ONE, State, edges, nodes
 from ..trace import Trace
@@ -140,4 +141,50 @@ async def what_metadata_repeat(t: Trace) -> None:
         told = Told()
         await t.invoke(graph, given, {**config, "callbacks": [told]})
         t.note("told", told.seen)
+    t.note("seen", seen)
+
+
+async def routers_that_are_runnables(t: Trace) -> None:
+    """A runnable that is a router tells of its runs itself, under its own name, or not at all."""
+
+    def to_b(state: Any) -> str:
+        return "b"
+
+    routers = (
+        RunnableLambda(to_b),
+        RunnableLambda(to_b).with_config(run_name="named", tags=["tagged"]),
+        RunnableLambda(len) | RunnableLambda(to_b),
+        RunnableCallable(to_b, trace=False),
+    )
+    for router in routers:
+        for source in ("__start__", "a"):
+            builder = nodes(t, StateGraph(State), "a", "b").add_conditional_edges(source, router, ["b"])
+            told = Told()
+            graph = builder.set_entry_point("a").compile()
+            await t.invoke(graph, {"x": []}, {"callbacks": [told], "max_concurrency": 1})
+            t.note("told", told.seen)
+
+
+async def the_integration_that_metadata_name(t: Trace) -> None:
+    """A graph's run is of LangGraph's integration, unless metadata say of which; a nested one's may be of another."""
+    seen: list[Any] = []
+
+    def says(state: State, config: Any) -> None:
+        seen.append(config["metadata"].get("ls_integration"))
+
+    says.__annotations__["config"] = RunnableConfig
+    plain = edges(nodes(t, StateGraph(State), says=says), ". says .").compile()
+    bound = plain.with_config(metadata={"ls_integration": "bound"})
+    for graph in (plain, bound):
+        for config in ({}, {"metadata": {"ls_integration": "mine"}}):
+
+            async def calls(state: State, graph: Any = graph) -> None:
+                await t.call(graph, "invoke", state)
+
+            around = nodes(t, StateGraph(State), calls=calls).add_node("is", graph)
+            for each in (graph, edges(around, ". is calls .").compile()):
+                told = Told()
+                await t.invoke(each, {"x": []}, config)
+                await t.invoke(each, {"x": []}, {**config, "callbacks": [told]})
+                t.note("told", told.seen)
     t.note("seen", seen)
