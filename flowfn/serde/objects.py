@@ -34,6 +34,8 @@ _ATTRS = "__attrs_attrs__"
 _CACHED_HASH = "_attrs_cached_hash"
 """Where attrs keeps a hash, which is another one in another process; None before it is asked for."""
 _TYPING_NOTE = "__orig_class__"
+_OF_SQLALCHEMY = "_sa_instance_state"
+"""What a model of SQLModel carries that is a table's: without it, it could be read and no more."""
 
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     object: lambda value: None,
@@ -335,10 +337,11 @@ def model_encoder(cls: Any) -> Encoder:
     known = tuple(cls.__pydantic_fields__)
 
     def encode(value: Any) -> list[Any]:
-        state = value.__dict__
-        stored = (
-            state if tuple(state) == known else {field: state[field] for field in known if field in state}
-        )
+        state = stored = value.__dict__
+        if tuple(state) != known:
+            stored = {field: state[field] for field in known if field in state}
+            if _OF_SQLALCHEMY in state:
+                raise Refused("it is a row of SQLAlchemy's. Store its model_dump(), or its key")
         private = value.__pydantic_private__
         return [
             _PYDANTIC,

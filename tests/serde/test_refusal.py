@@ -62,6 +62,13 @@ class Foreign(tzinfo):
         return None
 
 
+def _row_of_sqlalchemy() -> Holder:
+    """A model as SQLModel has it where it is a table's."""
+    holder = Holder()
+    holder.__dict__["_sa_instance_state"] = Bare()
+    return holder
+
+
 def _nested(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -86,6 +93,7 @@ def _refused(value: Any) -> SerializationError:
         (defaultdict(list, {"a": Bare()}), '["a"]'),
         ([b"x", (memoryview(b"x"),)], "[1][0]"),
         ({"rows": MagicMock()}, '["rows"]'),
+        ([_row_of_sqlalchemy()], "[0]._sa_instance_state"),
         ([Holds(threading.Lock())], "[0].thing"),
         ([Holds(ZipFile(io.BytesIO(), "w"))], "[0].thing"),
     ],
