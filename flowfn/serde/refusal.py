@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from enum import Enum
 from functools import partial
 from io import IOBase
 from reprlib import repr as short_repr
 from types import (
-    AsyncGeneratorType,
     BuiltinFunctionType,
     CoroutineType,
     FunctionType,
-    GeneratorType,
     MethodType,
     ModuleType,
 )
@@ -41,7 +39,6 @@ _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
         "code is never stored. Store a name, and look the function up by it",
     ),
     ((type,), "classes are never stored. Store its name, and look the class up by it"),
-    ((GeneratorType, AsyncGeneratorType), "it can be read only once. Make it a list"),
     ((Future,), "it stands for a value. Store that: its .result(), or what awaiting it gives"),
     ((CoroutineType,), "it has not run yet. Await it, and store its result"),
     ((IOBase,), "it belongs to this process. Store its path or its content"),
@@ -80,6 +77,8 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
         return "it belongs to this process. Make it inside the task that needs it"
     if cls.__module__ == _MOCKS:
         return "a mock is no data. Set return_value= to what the real one returns"
+    if issubclass(cls, Iterator | AsyncIterator):
+        return "it can be read only once. Make it a list"
     if module == "pandas":
         return (
             "flowfn stores pandas' own frames, series and indexes. Convert it to one, or store to_parquet()"
@@ -91,9 +90,12 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
         )
     if not is_plain(cls):
         return not_plain(cls)
+    register = f"flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
+    if not is_own(cls):
+        return f"flowfn does not know how to restore it. Register it, if its attributes are all of it: {register}"
     return (
         f"flowfn does not know how to restore it. Make {cls.__qualname__} a dataclass or a pydantic model, "
-        f"or register it: flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
+        f"or register it: {register}"
     )
 
 

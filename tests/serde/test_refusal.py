@@ -5,6 +5,7 @@ import io
 import re
 import socket
 import threading
+from argparse import Namespace
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -122,6 +123,8 @@ def test_private_state_of_a_model_is_named_too() -> None:
         (int, "Store its name"),
         (re, "Store its name"),
         ((n for n in "a"), "Make it a list"),
+        (map(str, "a"), "Make it a list"),
+        (Namespace(a=1), r"Register it, if its attributes are all of it: flowfn\.serde\.allow\(Namespace\)"),
         (io.StringIO(), "Store its path or its content"),
         (threading.Event(), "Make it inside the task"),
         (socket.socket, "Store its name"),
