@@ -24,6 +24,9 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 Status = Literal["running", "interrupted", "failed", "cancelled", "done"]
 """Of a thread's last run. `running` with no live owner means: it was killed."""
 
+Standing = Literal[Status, "killed"]
+"""A thread's status as people and programs are told it."""
+
 Place = tuple[str, str]
 """Where a checkpoint is within its thread: its namespace and its id."""
 
@@ -149,6 +152,11 @@ class ThreadRow(NamedTuple):
     owner: str | None
     created_at: str
     updated_at: str
+
+    @property
+    def standing(self) -> Standing:
+        """Its status; `killed` where it is running and nobody alive runs it."""
+        return "killed" if self.status == "running" and self.owner is None else self.status
 
 
 _ON_THREAD = "thread/"

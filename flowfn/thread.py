@@ -13,7 +13,7 @@ from flowfn.values import MISSING, Answers, Command, StateSnapshot
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
     from flowfn.drawing.timeline import Timeline
-    from flowfn.ports import Saver, ThreadRow
+    from flowfn.ports import Saver, Standing, ThreadRow
     from flowfn.workflow import Workflow
 
 P = ParamSpec("P")
@@ -128,10 +128,14 @@ class Thread(Generic[P, R]):
         return self.workflow.get_state_history(self.config, **options)
 
     @property
-    def status(self) -> str | None:
-        """`running`, `interrupted`, `failed`, `cancelled` or `done`; None for a thread that nobody has used."""
+    def status(self) -> Standing | None:
+        """`running`, `killed`, `interrupted`, `failed`, `cancelled` or `done`; None for a thread that nobody has used.
+
+        `killed` is a run that nobody runs any more: its process died, or who awaited it was cancelled. `resume()` goes
+        on with it.
+        """
         row = self._saver.thread(self.id)
-        return None if row is None else row.status
+        return None if row is None else row.standing
 
     def get_graph(self, *, xray: int | bool = False) -> Graph:
         """The path of the thread's last run: a node for each place in the code that made calls, and how these stand.

@@ -212,8 +212,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
-    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
-    | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
+    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts"}
+    | {
+        "flowfn.invocation",
+        "flowfn.options",
+        "flowfn.ports",
+        "flowfn.stateful",
+        "flowfn.streams",
+        "flowfn.thread",
+    },
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}

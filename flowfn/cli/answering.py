@@ -12,7 +12,7 @@ from flowfn.cli import typed
 from flowfn.cli.asking import filled
 from flowfn.cli.failures import Usage
 from flowfn.cli.showing import question_text, shown
-from flowfn.history.reading import Unreadable, status_of
+from flowfn.history.reading import Unreadable
 from flowfn.ports import ThreadRow
 from flowfn.values import Interrupt
 
@@ -75,7 +75,7 @@ def meant(answer: Answer, row: ThreadRow, questions: Sequence[Interrupt] | Unrea
         raise Usage(f"the questions of thread {row.id!r} can't be read: {questions.why}")
     if not questions:
         raise Usage(
-            f"thread {row.id!r} is {status_of(row)} and asks nothing: `flowfn show` says where it stands"
+            f"thread {row.id!r} is {row.standing} and asks nothing: `flowfn show` says where it stands"
         )
     if answer.id is not None and answer.key is not None:
         raise Usage("--id and --key both name the question: pass one of them")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from flowfn.history.reading import CallView, ThreadView, Unreadable, describe, status_of
+from flowfn.history.reading import CallView, ThreadView, Unreadable, describe
 from flowfn.history.within import folded
 from flowfn.ports import ThreadRow
 from flowfn.values import Interrupt
@@ -20,7 +20,7 @@ def listed(row: ThreadRow, questions: Sequence[Interrupt] | Unreadable) -> dict[
         "thread": row.id,
         "workflow": row.workflow,
         "call": row.call,
-        "status": status_of(row),
+        "status": row.standing,
         "owner": row.owner,
         "created_at": row.created_at,
         "updated_at": row.updated_at,

@@ -12,7 +12,6 @@ from flowfn.cli.terminal import in_line, output, print_json
 from flowfn.config import RunConfig
 from flowfn.history.changing import cancel as cancel_thread
 from flowfn.history.copying import copy_to
-from flowfn.history.reading import status_of
 from flowfn.hosts.ids import new_id
 
 
@@ -39,7 +38,7 @@ def fork(
         copy_to(saver, RunConfig(id, meant), name, before)
         row = saver.thread(name)
     if as_json:
-        print_json({"thread": name, "of": id, "status": None if row is None else status_of(row)})
+        print_json({"thread": name, "of": id, "status": None if row is None else row.standing})
     else:
         output().print(in_line(name))
 
@@ -53,6 +52,6 @@ def cancel(thread: ThreadId, db: Db = None, as_json: Json = False) -> None:
         row = saver.thread(id)
     assert row is not None
     if as_json:
-        print_json({"thread": id, "status": status_of(row)})
+        print_json({"thread": id, "status": row.standing})
     else:
-        output().print(in_line(f"{id}  {status_of(row)}"))
+        output().print(in_line(f"{id}  {row.standing}"))

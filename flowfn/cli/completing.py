@@ -12,7 +12,6 @@ import typer
 from flowfn.cli.database import VARIABLE, choose, reading
 from flowfn.cli.terminal import in_line
 from flowfn.errors import FlowError
-from flowfn.history.reading import status_of
 
 _MOST = 50
 
@@ -25,4 +24,4 @@ def thread_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
             rows = [row for row in saver.threads() if row.id.startswith(incomplete)][:_MOST]
     except FlowError:
         return []
-    return [(row.id, in_line(f"{row.workflow}, {status_of(row)}")) for row in rows if row.id.isprintable()]
+    return [(row.id, in_line(f"{row.workflow}, {row.standing}")) for row in rows if row.id.isprintable()]

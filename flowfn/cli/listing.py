@@ -20,7 +20,7 @@ from flowfn.cli.housekeeping import age
 from flowfn.cli.options import Db, Json
 from flowfn.cli.showing import Questions, now, thread_table
 from flowfn.cli.terminal import output, print_json
-from flowfn.history.reading import open_questions, status_of
+from flowfn.history.reading import open_questions
 from flowfn.ports import Saver, ThreadRow
 
 STATUSES = ("running", "killed", "interrupted", "failed", "cancelled", "done")
@@ -49,7 +49,7 @@ def command(
 
     def wanted(row: ThreadRow) -> bool:
         return (
-            (not status or status_of(row) in status)
+            (not status or row.standing in status)
             and (workflow is None or _is_of(row, workflow))
             and (oldest is None or now() - datetime.fromisoformat(row.updated_at) <= oldest)
         )

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, printable
-from flowfn.history.reading import ThreadView, Unreadable, describe, status_of
+from flowfn.history.reading import ThreadView, Unreadable, describe
 from flowfn.ports import ThreadRow
 from flowfn.report import Report
 from flowfn.values import Interrupt
@@ -29,7 +29,7 @@ def thread_table(threads: Sequence[tuple[ThreadRow, Questions]], now: datetime) 
     for row, questions in threads:
         count = "?" if isinstance(questions, Unreadable) else str(len(questions) or "")
         age = age_of(row, now)
-        table.add_row(_text(row.id), _text(row.workflow), status_text(status_of(row)), age, count)
+        table.add_row(_text(row.id), _text(row.workflow), status_text(row.standing), age, count)
     return table
 
 
@@ -87,7 +87,7 @@ def shown(value: Any) -> str:
 
 def thread_head(row: ThreadRow) -> Text:
     """A thread in a line: its id, its workflow, how it stands."""
-    status = status_text(status_of(row))
+    status = status_text(row.standing)
     return Text.assemble(in_line(row.id), "  ", in_line(row.workflow), "  ", status)
 
 

@@ -15,7 +15,7 @@ from flowfn.cli.failures import FAILED, WAITS
 from flowfn.cli.options import Db, Json, ThreadId
 from flowfn.cli.showing import thread_ending, thread_head, thread_page
 from flowfn.cli.terminal import output, print_json
-from flowfn.history.reading import CallView, ThreadView, status_of, view
+from flowfn.history.reading import CallView, ThreadView, view
 from flowfn.watching.tree import call_text
 
 CODES = {"done": 0, "interrupted": WAITS}
@@ -45,7 +45,7 @@ def command(
         last = _live(seen)
     else:
         last = _lines(seen)
-    raise typer.Exit(CODES.get(status_of(last.row), FAILED))
+    raise typer.Exit(CODES.get(last.row.standing, FAILED))
 
 
 def watched(look: Any, every: float, wait: Any = time.sleep) -> Iterator[ThreadView]:
@@ -53,7 +53,7 @@ def watched(look: Any, every: float, wait: Any = time.sleep) -> Iterator[ThreadV
     while True:
         seen: ThreadView = look()
         yield seen
-        if status_of(seen.row) != "running":
+        if seen.row.standing != "running":
             return
         wait(every)
 
@@ -71,11 +71,11 @@ def _lines(seen: Iterator[ThreadView]) -> ThreadView:
     first = ""
     for found in seen:
         if not first:
-            first = status_of(found.row)
+            first = found.row.standing
             console.print(thread_head(found.row), soft_wrap=True)
         for call in ended(found.calls, told):
             console.print(call_text(call), soft_wrap=True)
-    if status_of(found.row) != first:
+    if found.row.standing != first:
         console.print(thread_head(found.row), soft_wrap=True)
     for line in thread_ending(found):
         console.print(line, soft_wrap=True)

@@ -94,11 +94,6 @@ class ThreadView:
     report: Report = field(default_factory=Report)
 
 
-def status_of(row: ThreadRow) -> str:
-    """A thread's status; `killed` where it is running and nobody alive runs it."""
-    return "killed" if row.status == "running" and row.owner is None else row.status
-
-
 def open_questions(saver: Saver, row: ThreadRow) -> tuple[Interrupt, ...] | Unreadable:
     """What a thread waits to be told."""
     if row.status != "interrupted":

@@ -17,6 +17,7 @@ from flowfn import (
     gather,
     interrupt,
 )
+from flowfn.ports import Commit, Lease
 from graph_compat.graph import START, StateGraph
 
 from ..worlds import World, asked, questions
@@ -118,6 +119,48 @@ def test_a_handle_knows_its_status(world: World) -> None:
     world.do(thread, "invoke", 0)
     seen.append(thread.status)
     assert seen == [None, "interrupted", "cancelled", "failed", "done"]
+
+
+def left_behind(world: World, thread: str) -> None:
+    """Leave a thread as a process does that is killed in the middle of a run."""
+    lease = world.saver.claim(thread)
+    assert isinstance(lease, Lease)
+    assert world.saver.commit([Commit(thread, lease, status="running", release=True)]) == [None]
+
+
+def test_a_workflow_knows_its_threads(world: World) -> None:
+    """`threads` are those whose last run was of the workflow, the latest first; of one status, if that is said."""
+
+    @world.entrypoint
+    async def other() -> str:
+        return interrupt("and?")
+
+    wf = asking(world)
+    for thread in ("asks", "ends", "asks too"):
+        world.do(wf.thread(thread), "invoke", 1)
+    world.do(other.thread("other's"), "invoke")
+    world.do(wf.thread("ends"), "resume", "yes")
+
+    def ids(**options: Any) -> list[str]:
+        return [thread.id for thread in world.do(wf, "threads", **options)]
+
+    assert ids() == ["ends", "asks too", "asks"]
+    assert ids(status="interrupted") == ["asks too", "asks"]
+    assert ids(status="done") == ["ends"]
+    assert ids(status="killed") == []
+    with pytest.raises(InvalidInput, match=r"status='dead' is unknown: write one of 'running', .*'killed'"):
+        ids(status="dead")
+
+
+def test_what_was_killed_is_gone_on_with(world: World) -> None:
+    """A program that starts finds the runs that were left behind, and resumes them."""
+    wf = asking(world)
+    world.do(wf.thread("t"), "invoke", 1)
+    left_behind(world, "t")
+    assert wf.thread("t").status == "killed"
+    for thread in world.do(wf, "threads", status="killed"):
+        assert asked(world.do(thread, "resume")) == ["sure?"]
+    assert (wf.thread("t").status, world.ran) == ("interrupted", [1])
 
 
 def test_a_cancelled_thread_can_be_resumed(world: World) -> None:
