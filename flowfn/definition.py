@@ -19,9 +19,9 @@ from flowfn.errors import InvalidInput
 from flowfn.identity.captured import (
     captured,
     class_made_with,
-    is_local,
     kept_attributes,
 )
+from flowfn.identity.functions import is_local
 from flowfn.identity.names import qualified_name
 from flowfn.identity.together import Namesake, told_by
 from flowfn.options import check_option

@@ -10,8 +10,9 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.captured import class_made_with, function_attributes, given_to
+from flowfn.identity.captured import class_made_with, given_to
 from flowfn.identity.constant import is_constant
+from flowfn.identity.functions import attributes_of_function
 from flowfn.identity.leaves import LEAVES
 from flowfn.identity.names import qualified_name
 from flowfn.identity.notation import Field, Form, tagged
@@ -66,7 +67,7 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
     positional = [_constant(walk, each) for each in value.__defaults__ or ()]
     named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
-    attributes = {name: _constant(walk, each) for name, each in function_attributes(value)}
+    attributes = {name: _constant(walk, each) for name, each in attributes_of_function(value)}
     more = [attributes] if attributes else []
     defaults = [[positional, named, *more]] if positional or named or attributes else []
     return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)

@@ -9,23 +9,17 @@ they keep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from types import CodeType
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.assignments import (
-    How,
-    Maker,
-    all_names,
-    assigned_attributes,
-    assigns_by_name,
-    changes_items,
-)
-from flowfn.identity.fingerprint import function_of as unwrapped
+from flowfn.identity.assignments import How, Maker
+from flowfn.identity.codes import all_names, assigned_attributes, assigns_by_name, changes_items
 from flowfn.identity.project import is_own
+from flowfn.identity.unwrapping import code_of
 
-__all__ = ["Methods", "code_of", "methods_of"]
+__all__ = ["Methods", "methods_of"]
 
 
 class Methods(NamedTuple):
@@ -90,13 +84,3 @@ def _names_of_makers(named: list[tuple[str, CodeType]]) -> set[str]:
 
 def _is_handed(name: str, by: list[tuple[str, CodeType]], making: set[str]) -> bool:
     return all(caller in making and Maker(code).hands_on_to(name) for caller, code in by)
-
-
-def code_of(member: Any) -> Iterator[CodeType]:
-    """The code of a class's member: of a method of any kind and under any wrapper, of a property its functions'."""
-    faces: tuple[Any, ...] = (member,)
-    if isinstance(member, property):
-        faces = (member.fget, member.fset, member.fdel)
-    for function in map(unwrapped, faces):
-        if type(function) is FunctionType:
-            yield function.__code__
