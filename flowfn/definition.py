@@ -201,12 +201,6 @@ class Definition:
             bound.pop(name, None)
         return bound
 
-    def given_to_owner(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What tells the object that a method is called on from others of its class, where those have no digest."""
-        from flowfn.identity.captured import given_to_owner
-
-        return given_to_owner(self.author_function, arguments)
-
     @cached_property
     def _all_count(self) -> bool:
         """Whether the arguments tell one call from another, all of them and nothing else."""

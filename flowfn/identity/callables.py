@@ -10,7 +10,7 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.captured import class_made_with, given_to
+from flowfn.identity.captured import class_made_with
 from flowfn.identity.constant import is_constant
 from flowfn.identity.functions import attributes_of_function
 from flowfn.identity.leaves import LEAVES
@@ -41,13 +41,7 @@ def _partial(walk: Walk, value: partial[Any]) -> Any:
 
 
 def _method(walk: Walk, value: Any) -> Any:
-    """By name and object; one that counts by its type alone is told by what it was given, as that of a task is."""
-    weak, walk.weak = walk.weak, ""
-    parts = [walk.walk(value.__self__, Field(".__self__"))]
-    if walk.weak and (given := given_to(value.__self__)):
-        parts.append(walk.mapping(given))
-    walk.weak = walk.weak or weak
-    return tagged("method", qualified_name(value.__func__), *parts)
+    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -98,8 +92,7 @@ def _constant(walk: Walk, value: Any) -> Any:
         return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)
     if wraps_a_function(kind) or is_constant(value):
         return walk.walk(value, Field("()"))
-    given = given_to(value)
-    return tagged("given", walk.by_type(value), walk.mapping(given)) if given else walk.by_type(value)
+    return walk.by_type(value, is_part=True)
 
 
 def wraps_a_function(cls: type) -> bool:

@@ -34,7 +34,7 @@ __all__ = [
     "captured",
     "class_made_with",
     "given_to",
-    "given_to_owner",
+    "given_to_arguments",
     "kept_attributes",
     "untold",
 ]
@@ -224,32 +224,20 @@ def given_to(value: Any) -> dict[str, Any]:
         return {}
 
 
-def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
-
-    So of other arguments that are of this class.
-    """
-    from flowfn.identity.given import methods_of
-    from flowfn.identity.unwrapping import unwrapped
-
-    method = unwrapped(function)
-    if type(method) is not FunctionType:
-        return {}
-    given: dict[str, Any] = {}
-    for argument, value in arguments.items():
-        if method.__code__ in methods_of(type(value)).codes:
-            given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
-    return given
+def given_to_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells objects among arguments from others of their classes, by `argument.attribute`."""
+    given = ((name, given_to(value)) for name, value in arguments.items())
+    return {f"{name}.{attribute}": each for name, found in given for attribute, each in found.items()}
 
 
 def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that hold what an object was given."""
-    from flowfn.identity.given import methods_of
+    from flowfn.identity.given import given_by
 
-    methods = methods_of(type(value))
-    found = attributes_of(value) if methods.given or methods.others is not None else {}
+    known = given_by(type(value))
+    found = attributes_of(value) if known.given or known.others is not None else {}
     for name in sorted(found):
-        how, attribute = methods.how(name), found[name]
+        how, attribute = known.how(name), found[name]
         if how == "given" or (how == "made" and is_constant(attribute) and not _shows_an_object(attribute)):
             yield name, attribute
         elif how == "kept" and isinstance(attribute, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -12,10 +12,16 @@ __all__ = ["attributes_of_function", "default_values", "function_of", "is_local"
 
 
 def function_of(function: Any) -> FunctionType | None:
-    """The function behind partials and bound methods; None where that isn't one of Python's."""
-    while isinstance(function, partial | MethodType):
-        function = function.func if isinstance(function, partial) else function.__func__
+    """The function behind partials, bound methods and what a cache is around; None where that isn't one of Python's."""
+    while isinstance(function, partial | MethodType | _Cached):
+        if isinstance(function, partial):
+            function = function.func
+        else:
+            function = function.__func__ if isinstance(function, MethodType) else function.__wrapped__
     return function if type(function) is FunctionType else None
+
+
+_Cached = type(lru_cache(len))
 
 
 def is_local(function: Any) -> bool:
