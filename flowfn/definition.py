@@ -19,9 +19,9 @@ from flowfn.errors import InvalidInput
 from flowfn.identity.captured import (
     captured,
     class_made_with,
-    is_local,
     kept_attributes,
 )
+from flowfn.identity.functions import is_local
 from flowfn.identity.names import qualified_name
 from flowfn.identity.together import Namesake, told_by
 from flowfn.options import check_option
@@ -200,12 +200,6 @@ class Definition:
         for name in self.ignore:
             bound.pop(name, None)
         return bound
-
-    def given_to_owner(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What tells the object that a method is called on from others of its class, where those have no digest."""
-        from flowfn.identity.captured import given_to_owner
-
-        return given_to_owner(self.author_function, arguments)
 
     @cached_property
     def _all_count(self) -> bool:

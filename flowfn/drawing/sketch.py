@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from flowfn.drawing.graph import Edge, Graph, Node
 from flowfn.functional.recorded import interrupt
-from flowfn.identity.fingerprint import fingerprint, function_of, is_project_code, resolver
+from flowfn.identity.fingerprint import fingerprint, is_project_code, resolver
+from flowfn.identity.unwrapping import unwrapped
 
 __all__ = ["sketch"]
 
@@ -36,7 +37,7 @@ def sketch(workflow: Any, name: str, function: Callable[..., Any], xray: int | b
 
 
 def _sketch(workflow: Any, name: str, function: Any, xray: int | bool, outer: tuple[Any, ...]) -> Graph:
-    flow = _Flow(outer=(*outer, function_of(function)))
+    flow = _Flow(outer=(*outer, unwrapped(function)))
     flow.finish(flow.through(function, [_Way(START)]))
     graph = flow.graph
     if len(graph.nodes) == 2:
@@ -47,7 +48,7 @@ def _sketch(workflow: Any, name: str, function: Any, xray: int | bool, outer: tu
         left = xray if isinstance(xray, bool) else xray - 1
         for key, node in list(graph.nodes.items()):
             inner = getattr(node.data, "func", None)
-            if inner is not None and function_of(inner) not in flow.outer:
+            if inner is not None and unwrapped(inner) not in flow.outer:
                 within = _sketch(node.data, node.name, inner, left, flow.outer)
                 if within.nodes.keys() - {START, END} != {node.name}:
                     graph.expand(key, within)
@@ -90,7 +91,7 @@ class _Flow:
 
     def through(self, function: Callable[..., Any], ways: _Ways) -> _Ways:
         """Walk a function; the ways out of it."""
-        source, root = fingerprint(function).source, function_of(function)
+        source, root = fingerprint(function).source, unwrapped(function)
         if source is None or root in self._inside or not isinstance(root, FunctionType):
             return ways
         body = ast.parse(source).body[0]

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import function_of, untold
+from flowfn.identity.captured import untold
 from flowfn.identity.fingerprint import reached
+from flowfn.identity.functions import function_of
 from flowfn.identity.names import qualified_name
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from flowfn.engine.reader import told_again
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
+from flowfn.identity.captured import given_to_arguments
 from flowfn.identity.digest import digest
 from flowfn.report import CallSummary, Kind
 from flowfn.values import MISSING
@@ -91,7 +92,7 @@ def identify(call: Call, frame: Frame) -> None:
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
     call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
-    if digested.weak and (given := definition.given_to_owner(arguments)):
+    if digested.weak and (given := given_to_arguments(arguments)):
         call.arguments = arguments = {**arguments, **given}
         call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
     call.task, call.occurrence, call.branch = frame.identity(

@@ -1,4 +1,4 @@
-"""Which attributes code assigns, and of what they are made.
+"""Which attributes a method assigns that makes an object, and of what they are made.
 
 Rule: an attribute is *given* where it is a parameter as it is, and *made* where operators, conditions, f-strings and
 pure functions make it of parameters alone; a `**mapping` that is assigned as it is, is *kept*. All else (an id, a port,
@@ -15,51 +15,12 @@ from collections.abc import Set as AbstractSet
 from types import CodeType
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["How", "Maker", "all_names", "assigned_attributes", "assigns_by_name", "changes_items"]
+from flowfn.identity.codes import VARKEYWORDS, parameters_of
+
+__all__ = ["How", "Maker"]
 
 How = Literal["given", "made", "kept", ""]
 """What an attribute is assigned; empty: anything."""
-
-
-def assigned_attributes(code: CodeType) -> Iterator[str]:
-    """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-            yield step.argval
-    for each in _inside(code):
-        yield from assigned_attributes(each)
-
-
-def assigns_by_name(code: CodeType) -> bool:
-    """Whether it may assign attributes whose names it doesn't have, as `setattr` does."""
-    names = frozenset(code.co_names)
-    by_mapping = not names.isdisjoint({"__dict__", "vars"}) and ("update" in names or _stores_items(code))
-    return by_mapping or not names.isdisjoint({"setattr", "__setattr__"})
-
-
-def changes_items(code: CodeType) -> bool:
-    """Whether it, or code inside it, may change what some mapping holds."""
-    return (
-        not _MUTATING.isdisjoint(code.co_names)
-        or _stores_items(code)
-        or any(map(changes_items, _inside(code)))
-    )
-
-
-_MUTATING = frozenset({"update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"})
-
-
-def _stores_items(code: CodeType) -> bool:
-    return any(step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR") for step in dis.get_instructions(code))
-
-
-def all_names(code: CodeType) -> set[str]:
-    """The names of globals and attributes in code, and in code inside it."""
-    return {*code.co_names, *(name for each in _inside(code) for name in all_names(each))}
-
-
-def _inside(code: CodeType) -> Iterator[CodeType]:
-    return (each for each in code.co_consts if isinstance(each, CodeType))
 
 
 class Maker:
@@ -67,10 +28,10 @@ class Maker:
 
     def __init__(self, code: CodeType) -> None:
         self._steps = list(_steps(code))
-        self._me, *parameters = code.co_varnames[: _number_of_parameters(code)] or ("",)
+        self._me, *parameters = parameters_of(code) or [""]
         self._parameters = frozenset(parameters)
         self._catches = bool(code.co_exceptiontable)
-        self.takes_any = bool(code.co_flags & _VARKEYWORDS)
+        self.takes_any = bool(code.co_flags & VARKEYWORDS)
         """Whether it has a `**mapping`, which is its last parameter."""
         self._mapping = parameters[-1] if self.takes_any and parameters else ""
         self._known = self._made_of_parameters()
@@ -175,14 +136,6 @@ class Maker:
         if action.startswith(_BRANCHES):
             return bool(name > self._steps[end].offset)
         return action in _ENDS
-
-
-_VARARGS, _VARKEYWORDS = 0x04, 0x08
-
-
-def _number_of_parameters(code: CodeType) -> int:
-    variadic = bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
-    return code.co_argcount + code.co_kwonlyargcount + variadic
 
 
 class _Step(NamedTuple):

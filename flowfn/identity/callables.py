@@ -10,8 +10,9 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.captured import class_made_with, function_attributes, given_to
+from flowfn.identity.captured import class_made_with
 from flowfn.identity.constant import is_constant
+from flowfn.identity.functions import attributes_of_function
 from flowfn.identity.leaves import LEAVES
 from flowfn.identity.names import qualified_name
 from flowfn.identity.notation import Field, Form, tagged
@@ -40,13 +41,7 @@ def _partial(walk: Walk, value: partial[Any]) -> Any:
 
 
 def _method(walk: Walk, value: Any) -> Any:
-    """By name and object; one that counts by its type alone is told by what it was given, as that of a task is."""
-    weak, walk.weak = walk.weak, ""
-    parts = [walk.walk(value.__self__, Field(".__self__"))]
-    if walk.weak and (given := given_to(value.__self__)):
-        parts.append(walk.mapping(given))
-    walk.weak = walk.weak or weak
-    return tagged("method", qualified_name(value.__func__), *parts)
+    return tagged("method", qualified_name(value.__func__), walk.walk(value.__self__, Field(".__self__")))
 
 
 def _builtin(walk: Walk, value: Any) -> Any:
@@ -66,7 +61,7 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
     positional = [_constant(walk, each) for each in value.__defaults__ or ()]
     named = {name: _constant(walk, each) for name, each in (value.__kwdefaults__ or {}).items()}
-    attributes = {name: _constant(walk, each) for name, each in function_attributes(value)}
+    attributes = {name: _constant(walk, each) for name, each in attributes_of_function(value)}
     more = [attributes] if attributes else []
     defaults = [[positional, named, *more]] if positional or named or attributes else []
     return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)
@@ -97,8 +92,7 @@ def _constant(walk: Walk, value: Any) -> Any:
         return tagged("partial", *(_constant(walk, each) for each in (value.func, *value.args)), named)
     if wraps_a_function(kind) or is_constant(value):
         return walk.walk(value, Field("()"))
-    given = given_to(value)
-    return tagged("given", walk.by_type(value), walk.mapping(given)) if given else walk.by_type(value)
+    return walk.by_type(value, is_part=True)
 
 
 def wraps_a_function(cls: type) -> bool:

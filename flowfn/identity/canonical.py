@@ -25,7 +25,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.callables import CALLABLES, class_form, wrapper_form, wraps_a_function
-from flowfn.identity.captured import class_made_with
+from flowfn.identity.captured import class_made_with, given_to
 from flowfn.identity.containers import CONTAINERS
 from flowfn.identity.exceptions import exception_form
 from flowfn.identity.leaves import LEAVES, text_form
@@ -134,10 +134,14 @@ class Walk:
         self.suspect = True
         return form
 
-    def by_type(self, value: Any) -> Any:
-        """All that is known of a value without value semantics: a connection, a lock, a generator."""
+    def by_type(self, value: Any, *, is_part: bool = False) -> Any:
+        """All that is known of a value without value semantics: a connection, a lock, a generator.
+
+        Of one that is part of an argument, what it was given as well; of an argument itself that is one more argument.
+        """
         self.weak = name = qualified_name(type(value))
-        return tagged("object", name)
+        given = given_to(value) if is_part or len(self._active) > 1 else {}
+        return tagged("object", name, self.mapping(given)) if given else tagged("object", name)
 
 
 class _Met:

@@ -13,26 +13,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.attributes import attributes_of
+from flowfn.identity.classes import (
+    declares_fields,
+    defaults_of,
+    is_made_by_a_function,
+    members_of,
+    methods_of_body,
+)
 from flowfn.identity.constant import is_constant
+from flowfn.identity.functions import attributes_of_function, function_of, is_local, values_of
 from flowfn.identity.names import qualified_name
-from flowfn.project import is_own
 
 __all__ = [
     "captured",
     "class_made_with",
-    "declares_fields",
-    "function_attributes",
-    "function_of",
     "given_to",
-    "given_to_owner",
-    "is_local",
+    "given_to_arguments",
     "kept_attributes",
     "untold",
 ]
@@ -57,7 +59,7 @@ def captured(function: Any, ours: Iterable[str] = ()) -> dict[str, Any]:
     target = function_of(function)
     if target is None:
         return {}
-    return {name: _kept(value) for name, value in _values(target) if name not in ours}
+    return {name: _kept(value) for name, value in values_of(target) if name not in ours}
 
 
 def kept_attributes(function: Any) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def kept_attributes(function: Any) -> dict[str, Any]:
     target = function_of(function)
     if target is None or not vars(target):
         return {}
-    return {name: _kept(value) for name, value in function_attributes(target)}
+    return {name: _kept(value) for name, value in attributes_of_function(target)}
 
 
 def untold(function: Any) -> list[Any]:
@@ -75,52 +77,8 @@ def untold(function: Any) -> list[Any]:
     look = _Look()
     if target is not None:
         with suppress(_TooLarge):
-            look.by_name(dict(_values(target)))
+            look.by_name(dict(values_of(target)))
     return look.untold
-
-
-def is_local(function: Any) -> bool:
-    """Whether it is a lambda or was made inside another function, so that others may share its name."""
-    target = function_of(function)
-    return target is not None and "<" in target.__qualname__
-
-
-def _values(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The values of its closure but for itself, and its defaults."""
-    code = function.__code__
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-        with suppress(ValueError):  # not assigned yet
-            if name != function.__name__:
-                yield name, cell.cell_contents
-    positional = code.co_varnames[: code.co_argcount]
-    values = function.__defaults__ or ()
-    yield from zip(positional[len(positional) - len(values) :], values, strict=True)
-    yield from (function.__kwdefaults__ or {}).items()
-
-
-def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function inside another one was made with, and was given since."""
-    yield from _values(function)
-    yield from function_attributes(function)
-
-
-def function_attributes(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
-    attributes = vars(function)
-    if attributes:
-        from flowfn.identity.assignments import assigned_attributes
-
-        states = set(assigned_attributes(function.__code__))
-        for name, value in attributes.items():
-            if not (_is_special(name) or name in states):
-                yield f".{name}", value
-
-
-def function_of(function: Any) -> FunctionType | None:
-    """The function behind partials and bound methods; None where that isn't one of Python's."""
-    while isinstance(function, partial | MethodType):
-        function = function.func if isinstance(function, partial) else function.__func__
-    return function if type(function) is FunctionType else None
 
 
 def _kept(value: Any) -> Any:
@@ -128,6 +86,12 @@ def _kept(value: Any) -> Any:
         return _Look().at(value)
     except _TooLarge:
         return qualified_name(type(value))
+
+
+def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function inside another one was made with, and was given since."""
+    yield from values_of(function)
+    yield from attributes_of_function(function)
 
 
 class _Look:
@@ -230,12 +194,12 @@ class _Look:
             return found
         self._inside.append(cls)
         try:
-            for each in filter(_is_made_by_a_function, [*cls.__mro__, *type.mro(type(cls))]):
+            for each in filter(is_made_by_a_function, [*cls.__mro__, *type.mro(type(cls))]):
                 name = each.__qualname__
-                found.members.update(self._telling(_attributes(each), f"{name}."))
-                for method, function in _methods(each):
+                found.members.update(self._telling(members_of(each), f"{name}."))
+                for method, function in methods_of_body(each):
                     found.members.update(self._telling(_held_by(function), f"{name}.{method}."))
-                found.defaults.update(self._telling(_defaults(each), f"{name}."))
+                found.defaults.update(self._telling(defaults_of(each), f"{name}."))
         finally:
             self._inside.pop()
         return found
@@ -260,32 +224,20 @@ def given_to(value: Any) -> dict[str, Any]:
         return {}
 
 
-def given_to_owner(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the object that a method is called on from others of its class, by `self.name`; empty for all else.
-
-    So of other arguments that are of this class.
-    """
-    from flowfn.identity.fingerprint import function_of as unwrapped
-    from flowfn.identity.given import methods_of
-
-    method = unwrapped(function)
-    if type(method) is not FunctionType:
-        return {}
-    given: dict[str, Any] = {}
-    for argument, value in arguments.items():
-        if method.__code__ in methods_of(type(value)).codes:
-            given |= {f"{argument}.{name}": each for name, each in given_to(value).items()}
-    return given
+def given_to_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells objects among arguments from others of their classes, by `argument.attribute`."""
+    given = ((name, given_to(value)) for name, value in arguments.items())
+    return {f"{name}.{attribute}": each for name, found in given for attribute, each in found.items()}
 
 
 def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that hold what an object was given."""
-    from flowfn.identity.given import methods_of
+    from flowfn.identity.given import given_by
 
-    methods = methods_of(type(value))
-    found = attributes_of(value) if methods.given or methods.others is not None else {}
+    known = given_by(type(value))
+    found = attributes_of(value) if known.given or known.others is not None else {}
     for name in sorted(found):
-        how, attribute = methods.how(name), found[name]
+        how, attribute = known.how(name), found[name]
         if how == "given" or (how == "made" and is_constant(attribute) and not _shows_an_object(attribute)):
             yield name, attribute
         elif how == "kept" and isinstance(attribute, dict):
@@ -301,14 +253,6 @@ def _fields(value: Any) -> dict[str, Any]:
     """What an instance of a class that declares its fields holds, without running code of the class."""
     names = (*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ()))
     return {name: getattr(value, name, None) for name in names}
-
-
-_DECLARING = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
-
-
-def declares_fields(cls: type) -> bool:
-    """Whether instances are data: their class declares what they hold."""
-    return any(hasattr(cls, mark) for mark in _DECLARING)
 
 
 def _key(key: Any) -> str:
@@ -347,61 +291,3 @@ def _looked_at(cls: type) -> MadeWith:
         return _Look(contents=False).made_with(cls)
     except Exception:  # it is too large, or its author's code fails when it is looked at
         return MadeWith({}, {})
-
-
-def _is_made_by_a_function(cls: type) -> bool:
-    """Whether a class of the project's was made inside a function, so that others may share its name."""
-    return "<locals>" in cls.__qualname__ and is_own(cls)
-
-
-def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
-    """The functions in a class's body, by name; not those that a library made of its fields."""
-    from flowfn.identity.fingerprint import functions_of
-
-    declares = declares_fields(cls) or issubclass(cls, tuple)
-    for name, member in list(vars(cls).items()):
-        for function in functions_of(member):
-            is_generated = declares and function.__code__.co_filename.startswith("<") and _is_special(name)
-            if is_own(function) and not is_generated:
-                yield name, function
-
-
-def _attributes(cls: type) -> Iterator[tuple[str, Any]]:
-    """The other members of a class, without fields and what its methods assign; an enumeration's by their values."""
-    from flowfn.identity.assignments import assigned_attributes
-    from flowfn.identity.fingerprint import functions_of
-
-    if issubclass(cls, Enum):
-        yield from ((name, member._value_) for name, member in cls.__members__.items())
-        return
-    left_out = {*_NOTES, *(name for name, _ in _declared(cls))}
-    left_out.update(name for _, function in _methods(cls) for name in assigned_attributes(function.__code__))
-    for name, member in list(vars(cls).items()):
-        if not (_is_special(name) or name in left_out or any(functions_of(member))):
-            yield name, member
-
-
-_NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_field_defaults")
-"""What Python's own libraries leave in classes."""
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
-def _defaults(cls: type) -> Iterator[tuple[str, Any]]:
-    """What the fields are that a class declares, where nobody says it; None is as good as nothing."""
-    for name, field in _declared(cls):
-        for kind in ("default", "default_factory"):
-            value = getattr(field, kind, None)
-            if value is not None:
-                yield f"{name}.{kind}", value
-
-
-def _declared(cls: type) -> Iterator[tuple[str, Any]]:
-    """The fields that a class declares, by name."""
-    for mark in _DECLARING:
-        declared = vars(cls).get(mark, ())
-        yield from (
-            declared.items() if isinstance(declared, dict) else ((each.name, each) for each in declared)
-        )

@@ -8,16 +8,17 @@ counter is no input. They `hold` as long as the names mean the same objects; unt
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from operator import is_
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
+from flowfn.identity.codes import steps_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.fingerprint import read
+from flowfn.identity.functions import default_values
 from flowfn.identity.names import qualified_name
 
 __all__ = ["Dependencies"]
@@ -88,12 +89,7 @@ class Dependencies:
 
     def _count_defaults(self, function: FunctionType) -> None:
         """Count what a helper is given where its caller says nothing; the function's own are arguments."""
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        values = function.__defaults__ or ()
-        given = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (
-            function.__kwdefaults__ or {}
-        )
-        for name, value in given.items():
+        for name, value in default_values(function):
             self._count(f"{qualified_name(function)}({name})", value, False)
 
     def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> None:
@@ -112,7 +108,7 @@ def _assigned(scopes: list[_Named]) -> set[tuple[int, str]]:
     """The names that the code gives other values itself, by what holds them."""
     found: set[tuple[int, str]] = set()
     for _, scope, _ in scopes:
-        for instruction in _instructions(scope.code):
+        for instruction in steps_of(scope.code):
             name = instruction.argval
             if instruction.opname in _ASSIGNING and (holder := scope.holder(name)) is not None:
                 found.add((id(holder), name))
@@ -121,7 +117,7 @@ def _assigned(scopes: list[_Named]) -> set[tuple[int, str]]:
 
 def _stored(scopes: list[_Named]) -> set[str]:
     """The names of the attributes that the code gives other values itself."""
-    instructions = (each for _, scope, _ in scopes for each in _instructions(scope.code))
+    instructions = (each for _, scope, _ in scopes for each in steps_of(scope.code))
     return {each.argval for each in instructions if each.opname == "STORE_ATTR"}
 
 
@@ -149,11 +145,3 @@ def _contents(places: list[_Place]) -> Iterator[Any]:
                 yield None
         else:
             yield holder.get(name)
-
-
-def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
-    """The instructions of a function, and of those inside it."""
-    yield from dis.get_instructions(code)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _instructions(constant)

@@ -16,23 +16,23 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, lru_cache
-from types import CodeType, FunctionType, MemberDescriptorType, MethodType
+from functools import lru_cache
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from flowfn.began import BEGAN
-from flowfn.identity.assignments import assigned_attributes
-from flowfn.identity.captured import class_made_with, declares_fields, function_of, given_to, is_local
+from flowfn.identity.attributes import attributes_of
+from flowfn.identity.captured import class_made_with, given_to
+from flowfn.identity.classes import declares_fields
+from flowfn.identity.codes import all_code, assigned_attributes, code_inside, parameters_of
 from flowfn.identity.constant import is_constant
-from flowfn.identity.given import code_of
+from flowfn.identity.functions import function_of, is_local
 from flowfn.identity.names import qualified_name
+from flowfn.identity.unwrapping import code_of
 from flowfn.identity.volatile import Window, in_date, in_float
 from flowfn.values import MISSING
 
 __all__ = ["given_to_factory", "given_to_object"]
-
-_VARIADIC = 0x04 | 0x08
-"""The flags of code that takes `*args` or `**kwargs`."""
 
 _MAKING = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__setstate__")
 """The methods that make an object."""
@@ -51,7 +51,7 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     if target is None or not target.__closure__ or not is_local(target) or target in around:
         return {}
     makers = list(_makers(target))
-    if makers and not any(map(_takes_parameters, makers)):
+    if makers and not any(map(parameters_of, makers)):
         return {}
     code = makers[0] if makers else target.__code__
     states, assigned = set(_states(code)), frozenset(assigned_attributes(code))
@@ -82,7 +82,7 @@ def _given_to_captured(
         return _given_to_captured(wrapped, assigned, around)
     cls: Any = type(value)
     states = assigned | _states_of(cls) if declares_fields(cls) else frozenset()
-    found = _attributes_of(value) if declares_fields(cls) else given_to(value)
+    found = attributes_of(value) if declares_fields(cls) else given_to(value)
     given = _telling({f".{name}": part for name, part in sorted(found.items()) if name not in states})
     return given | _of_class(cls, class_made_with(cls).members)
 
@@ -90,7 +90,7 @@ def _given_to_captured(
 def _of_class(cls: type, made_with: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a class was made with, what tells it from others that a factory made."""
     makers = list(_makers(cls)) if made_with else []
-    if makers and not any(map(_takes_parameters, makers)):
+    if makers and not any(map(parameters_of, makers)):
         return {}
     return _telling(made_with)
 
@@ -111,22 +111,10 @@ def given_to_object(value: Any) -> dict[str, Any]:
     if is_constant(value):
         return {"value": value}
     cls: Any = type(value)
-    states, attributes = _states_of(cls), _attributes_of(value)
+    states, attributes = _states_of(cls), attributes_of(value)
     told = {name: _told(attributes[name], states) for name in sorted(attributes.keys() - states)}
     parts = {f".{name}": part for name, part in told.items() if part is not MISSING}
     return {"class": qualified_name(cls), **parts, **_of_class(cls, class_made_with(cls).members)}
-
-
-def _attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, in slots too; no code of its class is run."""
-    attributes = getattr(value, "__dict__", None)
-    found = dict(attributes) if isinstance(attributes, dict) else {}
-    for base in type(value).__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, MemberDescriptorType):
-                with suppress(AttributeError):  # not assigned yet
-                    found[name] = member.__get__(value)
-    return found
 
 
 def _told(part: Any, assigned: frozenset[str]) -> Any:
@@ -140,11 +128,9 @@ def _told(part: Any, assigned: frozenset[str]) -> Any:
 
 @lru_cache(maxsize=256)
 def _states_of(cls: Any) -> frozenset[str]:
-    """The names of attributes that its methods assign once it is made, or that they keep what they found in."""
+    """The names of attributes that its methods assign once it is made."""
     found: set[str] = set()
     for name, member in ((name, member) for base in cls.__mro__ for name, member in vars(base).items()):
-        if isinstance(member, cached_property):
-            found.add(name)
         if name not in _MAKING:
             found.update(name for code in code_of(member) for name in assigned_attributes(code))
     return frozenset(found)
@@ -174,21 +160,12 @@ def _makers(function: FunctionType | type) -> Iterator[CodeType]:
         if not inner:
             return
         name = inner.pop(0).rpartition(".")[2]
-        code = next((each for each in _inside(code) if each.co_name == name), None)
-
-
-def _takes_parameters(code: CodeType) -> bool:
-    return bool(code.co_argcount or code.co_kwonlyargcount or code.co_flags & _VARIADIC)
-
-
-def _inside(code: CodeType) -> Iterator[CodeType]:
-    return (each for each in code.co_consts if isinstance(each, CodeType))
+        code = next((each for each in code_inside(code) if each.co_name == name), None)
 
 
 def _states(code: CodeType) -> Iterator[str]:
     """The names that it, or a function inside it, assigns as another function's."""
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
-            yield step.argval
-    for each in _inside(code):
-        yield from _states(each)
+    for each in all_code(code):
+        for step in dis.get_instructions(each):
+            if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in each.co_freevars:
+                yield step.argval

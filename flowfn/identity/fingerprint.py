@@ -9,7 +9,7 @@ have versions of their own: they count by name. Libraries don't count: an upgrad
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial, partialmethod
+from functools import partial
 from hashlib import sha256
 from threading import RLock
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -18,6 +18,14 @@ from weakref import WeakKeyDictionary
 
 from flowfn.forking import let_go_by_fork
 from flowfn.identity.names import qualified_name
+from flowfn.identity.unwrapping import (
+    attribute,
+    definition_of,
+    functions_of,
+    is_definition,
+    layers_of,
+    unwrapped,
+)
 from flowfn.project import is_own, is_own_module
 from flowfn.script import namespace_of
 
@@ -27,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Fingerprint",
     "fingerprint",
-    "function_of",
-    "functions_of",
     "is_project_code",
     "reached",
     "read",
@@ -50,9 +56,6 @@ class Fingerprint(NamedTuple):
     units: tuple[tuple[str, str], ...] = ()
 
 
-_MAX_WRAPPERS = 100
-"""Around one function: whatever has more wraps itself."""
-
 _MAX_HELD = 1000
 """In a container that is looked through for functions: what holds more holds data."""
 
@@ -62,8 +65,8 @@ _lock = let_go_by_fork(RLock())
 
 def fingerprint(function: Callable[..., Any]) -> Fingerprint:
     """The fingerprint of any callable, computed once per function. Never raises."""
-    root = _definition(function)
-    if not _is_definition(root):
+    root = definition_of(function)
+    if not is_definition(root):
         return Fingerprint(_digest([qualified_name(root)]), None, ())
     known = _known.get(root)
     if known is None:
@@ -77,9 +80,9 @@ def read(function: Callable[..., Any]) -> tuple[_Walk, str]:
     """All code that a call runs, as it is now, and its digest: also that of the tasks and workflows that it names, and
     of the functions in containers."""
     with _lock:  # Python's cache of source lines is not for several threads at once
-        layers = list(_layers(_definition(function)))
+        layers = list(layers_of(definition_of(function)))
         walk = _Walk(opens=True)
-        if _is_definition(layers[-1]):
+        if is_definition(layers[-1]):
             walk.add(layers[-1])
         for wrapper in layers[:-1]:
             walk.follow(wrapper)
@@ -93,25 +96,11 @@ def reached(function: Callable[..., Any]) -> frozenset[Any]:
     return frozenset(walk.units)
 
 
-def function_of(function: Callable[..., Any]) -> Any:
-    """The function whose source a callable's fingerprint starts from; wrappers are taken off."""
-    *_, innermost = _layers(_definition(function))
-    return innermost
-
-
-def functions_of(member: Any) -> Iterator[FunctionType]:
-    """The functions of a class's member: of a method of any kind, and of a property all that it has."""
-    for face in (member.fget, member.fset, member.fdel) if type(member) is property else (member,):
-        found = _definition(_attribute(face, "func") or face)
-        if type(found) is FunctionType:
-            yield found
-
-
 def is_project_code(value: Any) -> bool:
     """Whether a value is a function of the project's, or wraps one."""
     if not _may_define(value):
         return False
-    function = function_of(value)
+    function = unwrapped(value)
     return type(function) is FunctionType and is_own(function)
 
 
@@ -124,48 +113,12 @@ def _digest(texts: list[str]) -> str:
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _definition(function: Any) -> Any:
-    """The function or class behind a partial, a bound method, an instance with `__call__` or a wrapper."""
-    for _ in range(_MAX_WRAPPERS):
-        inner = None if _is_definition(function) else _inner(function)
-        if inner is None:
-            break
-        function = inner
-    return function
-
-
-def _is_definition(value: Any) -> bool:
-    """Whether it is a function or a class itself, and no proxy that says so."""
-    return type(value) is FunctionType or issubclass(type(value), type)
-
-
-def _inner(function: Any) -> Any:
-    kind = type(function)
-    if issubclass(kind, partial | partialmethod):
-        return function.func
-    if kind in (MethodType, staticmethod, classmethod):
-        return function.__func__
-    wrapped = _attribute(function, "__wrapped__")
-    if wrapped is not None:
-        return wrapped
-    call = _attribute(kind, "__call__")
-    return call if type(call) is FunctionType else None
-
-
-def _attribute(value: Any, name: str) -> Any:
-    """An attribute, or None: objects of strangers may raise anything."""
-    try:
-        return getattr(value, name, None)
-    except Exception:
-        return None
-
-
 def _is_opaque(value: Any) -> bool:
-    return _attribute(value, "__flowfn__") in ("task", "workflow")
+    return attribute(value, "__flowfn__") in ("task", "workflow")
 
 
 def _compute(root: Any) -> Fingerprint:
-    *wrappers, innermost = layers = list(_layers(root))
+    *wrappers, innermost = layers = list(layers_of(root))
     walk = _Walk()
     walk.add(innermost)
     for wrapper in wrappers:
@@ -176,16 +129,6 @@ def _compute(root: Any) -> Fingerprint:
     helpers = {qualified_name(each) for each in walk.units if each not in layers}
     names = tuple(sorted(helpers | walk.opaque))
     return Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
-
-
-def _layers(root: Any) -> Iterator[Any]:
-    """The function and those that it wraps, the wrapped one last."""
-    for _ in range(_MAX_WRAPPERS):
-        yield root
-        wrapped = _attribute(root, "__wrapped__") if type(root) is FunctionType else None
-        if wrapped is None:
-            break
-        root = _definition(wrapped)
 
 
 class _Walk:
@@ -228,11 +171,11 @@ class _Walk:
         elif _is_opaque(value) and not self._enters(value):
             self.opaque.add(qualified_name(value))
         elif _may_define(value):
-            definition = _definition(value)
-            if _is_definition(definition) and is_own(definition):
+            definition = definition_of(value)
+            if is_definition(definition) and is_own(definition):
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
-                self.follow(_attribute(definition, "__wrapped__"))
+                self.follow(attribute(definition, "__wrapped__"))
 
     def _look_into(self, value: Any) -> None:
         """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
@@ -249,7 +192,7 @@ class _Walk:
 
     def _enters(self, value: Any) -> bool:
         """Whether a task's or workflow's own code counts: not if its author gave it a version."""
-        definition = _attribute(value, "_self_definition") if self._opens else None
+        definition = attribute(value, "_self_definition") if self._opens else None
         if definition is not None and definition.version is not None:
             self.opaque.add(f"{qualified_name(value)} version {definition.version}")
             return False
@@ -276,7 +219,7 @@ class _Walk:
             self.follow(scope.resolve(chain))
             for length in range(1, len(chain) + 1):
                 self._look_into(scope.resolve(chain[:length]))
-        self.follow(_attribute(function, "__wrapped__"))
+        self.follow(attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:
         from flowfn.identity.source import class_unit, code_unit
@@ -313,7 +256,7 @@ def _may_define(value: Any) -> bool:
     return (
         type(value) in (FunctionType, MethodType, staticmethod, classmethod)
         or isinstance(value, type | partial)
-        or _attribute(value, "__wrapped__") is not None
+        or attribute(value, "__wrapped__") is not None
     )
 
 
@@ -376,5 +319,5 @@ def _resolve(value: Any, attributes: Chain) -> Any:
 
 def _function_behind(value: Any) -> FunctionType | None:
     """A function of the project's, or the one that a task or another wrapper is around and has the attributes of."""
-    found = value if type(value) is FunctionType else _attribute(value, "__wrapped__")
+    found = value if type(value) is FunctionType else attribute(value, "__wrapped__")
     return found if type(found) is FunctionType and is_own(found) else None

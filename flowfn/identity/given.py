@@ -9,32 +9,25 @@ they keep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from types import CodeType
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.assignments import (
-    How,
-    Maker,
-    all_names,
-    assigned_attributes,
-    assigns_by_name,
-    changes_items,
-)
-from flowfn.identity.fingerprint import function_of as unwrapped
+from flowfn.identity.assignments import How, Maker
+from flowfn.identity.codes import all_names, assigned_attributes, assigns_by_name, changes_items
+from flowfn.identity.unwrapping import code_of
 from flowfn.project import is_own
 
-__all__ = ["Methods", "code_of", "methods_of"]
+__all__ = ["Given", "given_by"]
 
 
-class Methods(NamedTuple):
-    """What is read of a class's code: that of its methods, and which attributes of its instances were given, and how.
+class Given(NamedTuple):
+    """What is read of the code of a class's methods: which attributes of its instances were given, and how.
 
     `others` are the attributes besides those that were given by their names, where the class is one that sets such.
     """
 
-    codes: frozenset[CodeType]
     given: Mapping[str, How] = {}
     others: frozenset[str] | None = None
 
@@ -45,27 +38,26 @@ class Methods(NamedTuple):
         return "" if self.others is None or attribute in self.others else "given"
 
 
-_known: WeakKeyDictionary[type, Methods] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type, Given] = WeakKeyDictionary()
 
 
-def methods_of(cls: type) -> Methods:
+def given_by(cls: type) -> Given:
     """What is read of a class's code, once."""
     known = _known.get(cls)
     if known is None:
         members = [(name, member) for base in cls.__mro__ for name, member in vars(base).items()]
         named = [(name, code) for name, member in members for code in code_of(member)]
-        codes = frozenset(code for name, code in named if name != "__init__")
-        known = _known[cls] = _read(named, codes) if is_own(cls) else Methods(codes)
+        known = _known[cls] = _read(named) if is_own(cls) else Given()
     return known
 
 
-def _read(named: list[tuple[str, CodeType]], codes: frozenset[CodeType]) -> Methods:
+def _read(named: list[tuple[str, CodeType]]) -> Given:
     making = _names_of_makers(named)
     makers = {code: Maker(code) for name, code in named if name in making}
     others = [code for name, code in named if name not in making]
     by_name = [maker for code, maker in makers.items() if assigns_by_name(code)]
     if any(map(assigns_by_name, others)) or not all(maker.takes_any for maker in by_name):
-        return Methods(codes)
+        return Given()
     assigned = [each for maker in makers.values() for each in maker.assigned()]
     elsewhere = frozenset(name for code in others for name in assigned_attributes(code))
     strange = {
@@ -73,7 +65,7 @@ def _read(named: list[tuple[str, CodeType]], codes: frozenset[CodeType]) -> Meth
     }
     given = {name: how for name, how in sorted(assigned) if name not in elsewhere | strange}
     given |= {name: "made" for name, how in assigned if name in given and how == "made"}
-    return Methods(codes, given, elsewhere | strange if by_name else None)
+    return Given(given, elsewhere | strange if by_name else None)
 
 
 def _names_of_makers(named: list[tuple[str, CodeType]]) -> set[str]:
@@ -90,13 +82,3 @@ def _names_of_makers(named: list[tuple[str, CodeType]]) -> set[str]:
 
 def _is_handed(name: str, by: list[tuple[str, CodeType]], making: set[str]) -> bool:
     return all(caller in making and Maker(code).hands_on_to(name) for caller, code in by)
-
-
-def code_of(member: Any) -> Iterator[CodeType]:
-    """The code of a class's member: of a method of any kind and under any wrapper, of a property its functions'."""
-    faces: tuple[Any, ...] = (member,)
-    if isinstance(member, property):
-        faces = (member.fget, member.fset, member.fdel)
-    for function in map(unwrapped, faces):
-        if type(function) is FunctionType:
-            yield function.__code__

@@ -14,8 +14,9 @@ from hashlib import sha256
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from flowfn.identity.fingerprint import function_of, reached
-from flowfn.identity.given import code_of
+from flowfn.identity.codes import all_code
+from flowfn.identity.fingerprint import reached
+from flowfn.identity.unwrapping import code_of, unwrapped
 from flowfn.project import is_own_module
 
 __all__ = ["body_of", "leading_to", "lines_of"]
@@ -45,7 +46,7 @@ def leading_to(frame: FrameType, outermost: CodeType | None) -> list[bytes]:
 
 def body_of(function: Any) -> CodeType | None:
     """The code of a function under all its wrappers, if it has any."""
-    return getattr(function_of(function), "__code__", None)
+    return getattr(unwrapped(function), "__code__", None)
 
 
 def lines_of(function: Any) -> frozenset[bytes]:
@@ -58,11 +59,9 @@ def lines_of(function: Any) -> frozenset[bytes]:
 def _codes_of(unit: Any) -> Iterator[CodeType]:
     """The code of a function, or of all methods of a class, and what is inside it."""
     members = [unit] if type(unit) is FunctionType else vars(unit).values()
-    waiting = [code for member in members for code in code_of(member)]
-    while waiting:
-        code = waiting.pop()
-        yield code
-        waiting += (each for each in code.co_consts if isinstance(each, CodeType))
+    for member in members:
+        for code in code_of(member):
+            yield from all_code(code)
 
 
 @lru_cache(maxsize=1024)

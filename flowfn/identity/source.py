@@ -19,6 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from flowfn.began import BEGAN
+from flowfn.identity.codes import all_code, code_inside, parameters_of
 from flowfn.identity.fstrings import FString
 from flowfn.script import namespace_of
 
@@ -121,7 +122,7 @@ class _Index(ast.NodeVisitor):
         if code.co_name == "<lambda>":
             return self._find_lambda(code)
         node = self.functions.get((code.co_firstlineno, code.co_name))
-        return node if node is not None and _parameters(node.args) == _parameters_of_code(code) else None
+        return node if node is not None and _parameters(node.args) == parameters_of(code) else None
 
     def has(self, cls: type, filename: str) -> bool:
         """Whether the class may be the one that the file defines: its methods are there."""
@@ -134,7 +135,7 @@ class _Index(ast.NodeVisitor):
         found = [
             node
             for node in self.lambdas.get(code.co_firstlineno, ())
-            if _parameters(node.args) == _parameters_of_code(code)
+            if _parameters(node.args) == parameters_of(code)
         ]
         if len(found) > 1:
             spans = set(code.co_positions())
@@ -179,12 +180,6 @@ def _parameters(arguments: ast.arguments) -> list[str]:
         arguments.kwarg,
     ]
     return [each.arg for each in named if each is not None]
-
-
-def _parameters_of_code(code: CodeType) -> list[str]:
-    count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
-    return list(code.co_varnames[:count])
 
 
 _indexes: dict[str, tuple[list[str], _Index | None]] = {}
@@ -238,11 +233,8 @@ def _changed_lately(filename: str) -> bool:
 def _codes(module: CodeType) -> dict[str, list[CodeType]]:
     """All code inside a module's, by what describes it."""
     found: dict[str, list[CodeType]] = {}
-    waiting = [module]
-    while waiting:
-        inside = [each for each in waiting.pop().co_consts if isinstance(each, CodeType)]
-        waiting += inside
-        for code in inside:
+    for function in code_inside(module):
+        for code in all_code(function):
             found.setdefault(_describe_code(code), []).append(code)
     return found
 
@@ -330,5 +322,4 @@ def _names_of_code(code: CodeType) -> frozenset[Chain]:
     names = [*code.co_names, *code.co_freevars]
     chains: set[Chain] = {(name,) for name in names}
     chains.update((root, name) for root in names for name in code.co_names)
-    nested = (_names_of_code(each) for each in code.co_consts if isinstance(each, CodeType))
-    return frozenset(chains).union(*nested)
+    return frozenset(chains).union(*map(_names_of_code, code_inside(code)))

@@ -12,7 +12,8 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import function_of, is_local, kept_attributes
+from flowfn.identity.captured import kept_attributes
+from flowfn.identity.functions import function_of, is_local
 
 __all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
 

@@ -47,6 +47,9 @@ class Scale:
     def by(self, x: int) -> int:
         return x * self.n
 
+    def __call__(self, x: int) -> int:
+        return self.by(x)
+
     @task
     def by_task(self, x: int) -> int:
         return x * self.n
@@ -267,6 +270,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "captured task of an object": lambda n: asking(Scale(n).by_task),
     "captured workflow": lambda n: calling(entrypoint(times(n))),
     "captured object that was given one": lambda n: calling(Service(Scale(n)).by),
+    "cached function": lambda n: lru_cache(times(n)),
     "attribute": limited,
     "captured attribute": lambda n: calling(limited(n)),
     "object that was given one": lambda n: Service(Scale(n)).by,
@@ -360,6 +364,8 @@ def test_classes_of_one_name_that_a_task_is_given_are_told_apart(
 
 ARGUMENTS: dict[str, Callable[[int], Any]] = {
     "captured function": lambda n: calling(times(n)),
+    "object": Scale,
+    "object in a partial": lambda n: partial(Scale.by, Scale(n)),
     "method": lambda n: Scale(n).by,
     "captured method": lambda n: calling(Scale(n).by),
     "captured method's object": lambda n: times_by(Scale(n)),

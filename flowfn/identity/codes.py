@@ -1,0 +1,78 @@
+"""Compiled code, and all that is inside it: the functions, classes and comprehensions that it makes."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from types import CodeType
+
+__all__ = [
+    "VARKEYWORDS",
+    "all_code",
+    "all_names",
+    "assigned_attributes",
+    "assigns_by_name",
+    "changes_items",
+    "code_inside",
+    "parameters_of",
+    "steps_of",
+]
+
+
+def code_inside(code: CodeType) -> Iterator[CodeType]:
+    """The code that a function's makes functions of, not what is inside that."""
+    return (each for each in code.co_consts if isinstance(each, CodeType))
+
+
+def all_code(code: CodeType) -> Iterator[CodeType]:
+    """The code itself, and all that is inside it."""
+    yield code
+    for each in code_inside(code):
+        yield from all_code(each)
+
+
+def parameters_of(code: CodeType) -> list[str]:
+    """The names of a function's parameters, in the order of its variables; `*args` and `**kwargs` come last."""
+    variadic = bool(code.co_flags & _VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + variadic])
+
+
+_VARARGS, VARKEYWORDS = 0x04, 0x08
+"""The flags of code that takes `*args` and `**kwargs`."""
+
+
+def steps_of(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of code, and of all that is inside it."""
+    for each in all_code(code):
+        yield from dis.get_instructions(each)
+
+
+def all_names(code: CodeType) -> set[str]:
+    """The names of globals and attributes in code, and in code inside it."""
+    return {name for each in all_code(code) for name in each.co_names}
+
+
+def assigned_attributes(code: CodeType) -> Iterator[str]:
+    """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
+    return (step.argval for step in steps_of(code) if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+
+
+def assigns_by_name(code: CodeType) -> bool:
+    """Whether it may assign attributes whose names it doesn't have, as `setattr` does."""
+    names = frozenset(code.co_names)
+    stores = "update" in names or any(map(_stores_an_item, dis.get_instructions(code)))
+    return (stores and not names.isdisjoint({"__dict__", "vars"})) or not names.isdisjoint(
+        {"setattr", "__setattr__"}
+    )
+
+
+def changes_items(code: CodeType) -> bool:
+    """Whether it, or code inside it, may change what some mapping holds."""
+    return not _MUTATING.isdisjoint(all_names(code)) or any(map(_stores_an_item, steps_of(code)))
+
+
+_MUTATING = frozenset({"update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"})
+
+
+def _stores_an_item(step: dis.Instruction) -> bool:
+    return step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR")
