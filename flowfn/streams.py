@@ -137,7 +137,7 @@ class Shaper:
             if isinstance(payload, Mapping) and "__interrupt__" in payload:
                 part["interrupts"] = payload["__interrupt__"]
                 part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
-        if self._coerce is not None and namespace == self.place and not part.get("interrupts"):
+        if self._coerce is not None and namespace == self.place:
             part["data"] = self._coerce(mode, part["data"])
         return part
 

@@ -295,6 +295,20 @@ async def version_2_coerces_values(t):
     await t.stream(graph, {"count": 3}, stream_mode=["values", "updates"])
 
 
+async def version_2_coerces_values_that_wait(t):
+    """So it does where the graph asks, or stops at a breakpoint."""
+
+    def count(state: Model):
+        return {"count": state.count + interrupt("?")}
+
+    for stops in ({}, {"interrupt_before": ["count"]}):
+        builder = chain(t, ("count", t.node(count)), schema=Model)
+        graph = builder.compile(checkpointer=InMemorySaver(), **stops)
+        await t.stream(graph, {"count": 3}, THREAD, stream_mode=["values", "checkpoints"], version="v2")
+        await t.stream(graph, None, THREAD, stream_mode=["values", "updates"], version="v2")
+        await t.invoke(graph, {"count": 3}, {"configurable": {"thread_id": "2"}}, version="v2")
+
+
 @differs("options that don't exist")
 async def unknown_version(t):
     """A version that there isn't is taken as the first."""
