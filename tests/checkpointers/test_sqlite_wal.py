@@ -75,6 +75,18 @@ def test_closing_leaves_one_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["runs.db"]
 
 
+def test_a_file_without_a_log_gets_one_when_it_is_opened(tmp_path: Path) -> None:
+    """Whoever took it away, a user or a death in the middle of beginning it anew: without one, readers stop writers."""
+    path = tmp_path / "runs.db"
+    open_saver(path).close()
+    plain = sqlite3.connect(path)
+    assert plain.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    plain.close()
+    with open_saver(path) as saver:
+        put(saver, checkpoint("c1"))
+        assert log_size(path) > 0
+
+
 def test_what_did_not_change_is_not_stored_again(tmp_path: Path) -> None:
     """G6: 400 checkpoints beside a value of 200 kB, which never changes, cost less than that value."""
     path = tmp_path / "runs.db"
