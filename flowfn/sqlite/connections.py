@@ -68,7 +68,9 @@ class Connections:
             found, log = os.stat(self.file), os.stat(self.log.path)
         except OSError:
             return not self.are_cut_off() and self.log.is_there
-        if (found.st_dev, found.st_ino) != self.identity or (log.st_dev, log.st_ino) != self.log.identity:
+        if (found.st_dev, found.st_ino) != self.identity:
+            return False
+        if self.log.identity not in (None, (log.st_dev, log.st_ino)):
             return False
         self._left, self.wrote = (found.st_mtime_ns, found.st_size), False
         return True
@@ -106,9 +108,7 @@ class Connections:
         self.log.close()
         try:
             moved: bool = self.cursor.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
-            self.cursor.execute("PRAGMA journal_mode = WAL")
-            # The first look at it makes the file.
-            self.cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            _begin_log(self.writer)
         except sqlite3.OperationalError:
             return False
         self.log = self.log.begun_anew()
@@ -176,12 +176,18 @@ def open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path:
             schema.migrate(writer, path)
         elif writer.execute("PRAGMA journal_mode").fetchone() == ("delete",):
             with suppress(sqlite3.OperationalError):  # it can't be written to, or not now
-                writer.execute("PRAGMA journal_mode = WAL")
+                _begin_log(writer)
         writer.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         writer.close()
         raise
     return writer
+
+
+def _begin_log(connection: sqlite3.Connection) -> None:
+    """Have a file that has no log use one; SQLite makes that at the first look."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
 
 
 def connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:

@@ -38,6 +38,7 @@ class WriteAheadLog:
         self._database = path
         self.path = path + "-wal"
         self.identity = identity_of(self.path)
+        """Of the log's file; None where there is none, as of a file that can't be written to."""
         self._connect = connect
         self._second: sqlite3.Connection | None = None
         self._transactions = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put, write, writes
-from flowfn.ports import Versioned
+from flowfn.ports import Lease, Versioned
 from flowfn.sqlite.connections import LOG
 from flowfn.sqlite.wal import PAGE
 
@@ -83,7 +83,8 @@ def test_a_file_without_a_log_gets_one_when_it_is_opened(tmp_path: Path) -> None
     assert plain.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
     plain.close()
     with open_saver(path) as saver:
-        put(saver, checkpoint("c1"))
+        assert isinstance(saver.claim("t"), Lease)  # which looks whether the log is in its place
+        put(saver, checkpoint("c1"), thread="another")
         assert log_size(path) > 0
 
 
