@@ -20,6 +20,22 @@ Names are stored by `flowfn.postgres.text`, since Postgres has no text with a NU
 
 from __future__ import annotations
 
+from checkpointers.postgres.forms import ROOM
 from flowfn.postgres.schema import Schema
 
-SCHEMA = Schema("flowfn", "checkpointers.postgres", "migrations")
+_BEHIND = f"""
+    SELECT coalesce(greatest((SELECT max(checkpoint) FROM flowfn.write), (SELECT max(key) / {ROOM} FROM flowfn.value))
+            >= (SELECT last_value + is_called::integer FROM flowfn.tick), false)
+        OR coalesce((SELECT max(thread) FROM flowfn.checkpoint)
+            >= (SELECT last_value + is_called::integer FROM flowfn.thread_key_seq), false)"""
+"""Whether new rows would take the keys of old ones, as indexes can tell in a moment."""
+
+_CATCH_UP = """
+    SELECT setval('flowfn.tick', greatest((SELECT last_value FROM flowfn.tick),
+            (SELECT max(key) FROM flowfn.checkpoint), (SELECT max(greatest(token, touched)) FROM flowfn.thread))),
+        setval('flowfn.thread_key_seq', greatest((SELECT last_value FROM flowfn.thread_key_seq),
+            (SELECT max(key) FROM flowfn.thread))),
+        setval('flowfn.write_key_seq', greatest((SELECT last_value FROM flowfn.write_key_seq),
+            (SELECT max(key) FROM flowfn.write)))"""
+
+SCHEMA = Schema("flowfn", "checkpointers.postgres", "migrations", behind=_BEHIND, catch_up=_CATCH_UP)

@@ -172,13 +172,14 @@ class SqliteSaver(CheckpointSaver):
         """
         database = self._database
         try:
-            db = database.begin(wait=wait, look=not commits or commits[-1].release)
+            look = not commits or commits[-1].release
+            db = database.begin(wait=wait, look=look)
         except sqlite3.Error as error:
             return [typed(error, self.path) for _ in commits]
         try:
             self._heads.begin(db, trusting=trusting)
             refusals = [self._apply(db, commit) for commit in commits]
-            database.end()
+            database.end(look=look)
         except Exception as error:
             database.undo()
             self._heads.forget()

@@ -46,12 +46,17 @@ class Schema:
     """A schema of Postgres's by its `name`, and the `folder` of a `package` that has its migrations.
 
     Without `create`, a database that isn't up to date is refused and left as it is.
+
+    `behind` is a query whether a sequence is behind the rows that there are, and `catch_up` has them go on from there:
+    rows may come without their sequences, as by logical replication.
     """
 
     name: str
     package: str
     folder: str
     create: bool = True
+    behind: str = ""
+    catch_up: str = ""
 
     def bring_up_to_date(self, connection: Connection, database: str) -> None:
         """Bring a database to the current format in one transaction, once, whoever else tries it too.
@@ -65,6 +70,7 @@ class Schema:
         _check_encoding(connection, database)
         version = self._version(connection, database)
         if version == len(scripts):
+            self._catch_up(connection)
             return
         if not self.create:
             raise _unready(database, version, len(scripts))
@@ -80,6 +86,13 @@ class Schema:
             for number, script in enumerate(scripts[version or 0 :], (version or 0) + 1):
                 connection.execute(script)
                 connection.execute(f"INSERT INTO {self.name}.migration VALUES ($1, now())", (number,))
+
+    def _catch_up(self, connection: Connection) -> None:
+        """Have sequences go on from the rows that there are."""
+        if self.create and self.behind and connection.execute(self.behind).fetchone() == (True,):
+            with connection.transaction():
+                _wait_for_turn(connection)
+                connection.execute(self.catch_up)
 
     def _version(self, connection: Connection, database: str) -> int | None:
         """How many migrations a database has had; None where it doesn't even have the schema."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal
 
 from flowfn.forking import leave_alone
 from flowfn.sqlite.errors import cut_off
-from flowfn.sqlite.file import identity_of, is_still, refuse
+from flowfn.sqlite.file import identity_of, refuse
 from flowfn.sqlite.schema import Schema
 from flowfn.sqlite.wal import PAGE, WriteAheadLog
 
@@ -56,8 +56,9 @@ class Connections:
         self.log = WriteAheadLog(file, connect, log) if file else None
         self._connect = connect
         self._reader: sqlite3.Connection | None = None
+        self.wrote = False
+        """Whether anything was written from here since the log was last seen in its place."""
         self._left = self._version_now()
-        _open.add(self)
 
     def are_whole(self) -> bool:
         """Whether all is well, as of one look: the file and its log are those that were opened."""
@@ -67,14 +68,22 @@ class Connections:
             found, log = os.stat(self.file), os.stat(self.log.path)
         except OSError:
             return not self.are_cut_off() and self.log.is_there
-        if (found.st_dev, found.st_ino) != self.identity or (log.st_dev, log.st_ino) != self.log.identity:
+        if (found.st_dev, found.st_ino) != self.identity:
             return False
-        self._left = _version(found)
+        if self.log.identity not in (None, (log.st_dev, log.st_ino)):
+            return False
+        self._left, self.wrote = (found.st_mtime_ns, found.st_size), False
         return True
 
     def are_cut_off(self) -> bool:
-        """Whether the file was deleted, or another one has its name."""
-        return bool(self.file) and not is_still(self.file, self.identity)
+        """Whether the file was deleted, or another one has its name; one that may not be looked at is still there."""
+        try:
+            found = os.stat(self.file) if self.file else None
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return found is not None and (found.st_dev, found.st_ino) != self.identity
 
     def know_file(self) -> None:
         """Note how the file is, as it was written to from here."""
@@ -82,18 +91,28 @@ class Connections:
 
     def _version_now(self) -> Version | None:
         try:
-            return _version(os.stat(self.file))
+            found = os.stat(self.file)
         except OSError:
             return None
+        return found.st_mtime_ns, found.st_size
 
-    def _may_move_log(self) -> bool:
-        """Whether nobody has written to the file or to another log since, and nobody else here has them open."""
-        return (
-            self.log is not None
-            and not self.log.was_replaced
-            and self._version_now() == self._left
-            and all(other.identity != self.identity for other in _open)
-        )
+    def restore_log(self) -> bool:
+        """Have what the log holds moved into the file, and a new one begun, where the log isn't in its place any more.
+
+        False where it can't be: another log is there, somebody else has the file open, or others may have written to
+        the file before what was written last from here.
+        """
+        if self.log is None or self.log.was_replaced or (self.wrote and self._version_now() != self._left):
+            return False
+        self._close_reader()
+        self.log.close()
+        try:
+            moved: bool = self.cursor.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+            _begin_log(self.writer)
+        except sqlite3.OperationalError:
+            return False
+        self.log = self.log.begun_anew()
+        return moved and self.are_whole()
 
     def reader(self) -> sqlite3.Cursor:
         """A cursor for reading; of the writing connection where the database lives in that alone.
@@ -112,46 +131,36 @@ class Connections:
     def close(self) -> None:
         """Close them all, unless the file is another one: SQLite moves what is left in the log into it.
 
-        If the log is gone from its place, that is right only while nobody has written to the file since. Else they
-        stay open, and the file isn't opened again in this process, where SQLite would take the former log's index for
-        that of the new one.
+        Where the log isn't in its place, and can't be restored, they stay open, and the file isn't opened again in this
+        process: SQLite here would take the former log's index for that of a new one.
         """
-        _open.discard(self)
         if self.are_cut_off():
             leave_alone(self)
             return
-        if not (self.are_whole() or self._may_move_log()):
-            refuse(self.file, f"{LOG_LOST} Start this process again to go on. {LEAVE_LOG}")
+        if not (self.are_whole() or self.restore_log()):
+            refuse(self.file, LOG_LOST)
             leave_alone(self)
             return
-        if self._reader is not None:
-            self._reader.close()
+        self._close_reader()
         if self.log is not None:
             self.log.close()
         self.writer.close()
 
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
-Version = tuple[int, int]
-"""What changes when somebody writes to a file: its time, and its size."""
-
-
-def _version(found: os.stat_result) -> Version:
-    return found.st_mtime_ns, found.st_size
-
-
-_open: weakref.WeakSet[Connections] = weakref.WeakSet()
-"""Those of this process that aren't closed."""
 
 LOG_LOST = (
     "its log, the file beside it that ends in -wal, was deleted while it was open, and what was committed last may be "
-    "gone with it."
+    "gone with it. Start this process again to go on. Leave both files in their place while anybody uses them, and "
+    "copy them by SQLite alone (`sqlite3 FILE '.backup COPY'`): a process that has the file open and opens it "
+    "otherwise, if only to read it, gives up its locks, and the next one to close it deletes the log."
 )
 
-LEAVE_LOG = (
-    "Leave both files in their place while anybody uses them, and copy them by SQLite alone (`sqlite3 FILE '.backup "
-    "COPY'`): a process that has the file open and opens it otherwise, if only to read it, gives up its locks, and the "
-    "next one to close it deletes the log."
-)
+Version = tuple[int, int]
+"""What changes when somebody writes to a file: its time, and its size."""
 
 
 # -- opening ----------------------------------------------------------------------------------------
@@ -165,11 +174,20 @@ def open_writer(connect: Callable[[], sqlite3.Connection], schema: Schema, path:
             writer.execute(f"PRAGMA page_size = {PAGE}")  # of a file that is new; others keep theirs
             writer.execute("PRAGMA journal_mode = WAL")
             schema.migrate(writer, path)
+        elif writer.execute("PRAGMA journal_mode").fetchone() == ("delete",):
+            with suppress(sqlite3.OperationalError):  # it can't be written to, or not now
+                _begin_log(writer)
         writer.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         writer.close()
         raise
     return writer
+
+
+def _begin_log(connection: sqlite3.Connection) -> None:
+    """Have a file that has no log use one; SQLite makes that at the first look."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
 
 
 def connect(path: str, fsync: Fsync, timeout: float) -> sqlite3.Connection:

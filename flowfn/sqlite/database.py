@@ -6,6 +6,7 @@ crosses a fork: SQLite would take the locks of its process, which it keeps a lis
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -20,7 +21,6 @@ from flowfn.errors import FlowError, InvalidInput, SaverError
 from flowfn.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.connections import (
     FSYNC,
-    LEAVE_LOG,
     LOG,
     LOG_LOST,
     Connections,
@@ -37,6 +37,8 @@ from flowfn.sqlite.under_way import under_way
 __all__ = ["Database", "Fsync"]
 
 T = TypeVar("T")
+
+logger = logging.getLogger("flowfn")
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 """Seconds between attempts to get a locked database; the last one repeats."""
@@ -96,7 +98,7 @@ class Database:
             if not look:
                 self._next_look = now + _LOOK
             if not connections.are_whole():
-                raise self._given_up() if connections.are_cut_off() else self._given_up_without_log()
+                self._see_to_it(connections)
         cursor = connections.cursor
         if connections.writer.in_transaction:  # a signal got between a transaction and its end
             self.undo()
@@ -110,10 +112,13 @@ class Database:
             self._patiently(lambda: cursor.execute("BEGIN IMMEDIATE"))
         return cursor
 
-    def end(self) -> None:
-        """Make durable what was written."""
+    def end(self, *, look: bool = False) -> None:
+        """Make durable what was written. With `look`, see that the log is in its place: nothing may follow for long."""
         connections = self._connections or self._connected()
         connections.cursor.execute("COMMIT")
+        connections.wrote = True
+        if look:
+            connections.are_whole()
         if connections.log is not None and connections.log.grew(connections.writer):
             connections.know_file()
 
@@ -205,19 +210,26 @@ class Database:
                 self._connections = None
         return SaverError(self._loss)
 
-    def _given_up_without_log(self) -> SaverError:
-        """The error for a file whose log isn't there any more; the caller holds `lock`.
+    def _see_to_it(self, connections: Connections) -> None:
+        """Go on though the log isn't in its place, or give the file up; the caller holds `lock`.
 
-        What is in the log goes into the file as that is closed, if it can.
+        Raises:
+            SaverError: the file isn't there any more, or what was committed may be gone with its log.
         """
+        if connections.are_cut_off():
+            raise self._given_up()
         with self._reading_lock, self._opening:
-            self._loss = f"{self.path}: {LOG_LOST} Call again to go on. {LEAVE_LOG}"
+            if connections.restore_log():
+                logger.warning(
+                    "%s: its log was deleted while it was open; nothing that it held is lost", self.path
+                )
+                return
+            self._loss = f"{self.path}: {LOG_LOST}"
             self.closed = True
-            if self._connections is not None:
-                self._finalizer.detach()
-                self._connections.close()
-                self._connections = None
-        return SaverError(self._loss)
+            self._finalizer.detach()
+            connections.close()
+            self._connections = None
+        raise SaverError(self._loss)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Try until the database is free, for `timeout` seconds."""

@@ -47,17 +47,6 @@ def identity_of(file: str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
-def is_still(file: str, identity: Identity | None) -> bool:
-    """Whether a name still leads to the file that it led to, if to any. One that may not be looked at any more does."""
-    try:
-        found = os.stat(file)
-    except FileNotFoundError:
-        return identity is None
-    except OSError:
-        return True
-    return (found.st_dev, found.st_ino) == identity
-
-
 def prepare(path: str, file: str) -> None:
     """See to it that there is a folder, and in it a file that only its owner can read.
 

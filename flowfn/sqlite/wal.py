@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 
-from flowfn.sqlite.file import identity_of, is_still
+from flowfn.sqlite.file import identity_of
 
 PAGE = 2048
 """Bytes of a page, by one of which a small transaction makes the log longer.
@@ -35,17 +35,29 @@ class WriteAheadLog:
     def __init__(self, path: str, connect: Callable[[], sqlite3.Connection], transactions: int) -> None:
         self._limit = transactions
         self._size = transactions * PAGE
+        self._database = path
         self.path = path + "-wal"
         self.identity = identity_of(self.path)
+        """Of the log's file; None where there is none, as of a file that can't be written to."""
         self._connect = connect
         self._second: sqlite3.Connection | None = None
         self._transactions = 0
         self._known = self._size
 
+    def begun_anew(self) -> WriteAheadLog:
+        """That of the same database, of which SQLite has begun a new one."""
+        return WriteAheadLog(self._database, self._connect, self._limit)
+
     @property
     def is_there(self) -> bool:
         """Whether the log that SQLite has open here is the one that others would open."""
-        return is_still(self.path, self.identity)
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return self.identity is None
+        except OSError:  # a folder that may not be looked into any more
+            return True
+        return (found.st_dev, found.st_ino) == self.identity
 
     @property
     def was_replaced(self) -> bool:
@@ -94,3 +106,4 @@ class WriteAheadLog:
     def close(self) -> None:
         if self._second is not None:
             self._second.close()
+            self._second = None

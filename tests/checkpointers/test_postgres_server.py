@@ -501,6 +501,32 @@ def test_a_transaction_that_another_beat_is_tried_again(postgres_url: str) -> No
         assert saver._database.run(work) == "done"
 
 
+@pytest.mark.parametrize(
+    "behind", [["tick"], ["thread_key_seq"], ["tick", "thread_key_seq", "write_key_seq"]]
+)
+def test_rows_that_came_without_their_sequences(database: Database, behind: list[str]) -> None:
+    """G2: as by logical replication. The smaller key came first, and one that comes twice is two threads'."""
+
+    def chat(thread: str, turns: int) -> list[int]:
+        with PostgresSaver(database.url) as saver:
+
+            @task
+            def one() -> int:
+                return 1
+
+            @entrypoint(checkpointer=saver, name="chat")
+            def count(*, previous: int = 0) -> int:
+                return previous + one().result()
+
+            return [count.invoke(thread_id=thread) for _ in range(turns)]
+
+    assert chat("first", 3) == [1, 2, 3]
+    for sequence in behind:
+        database.execute(f"SELECT setval('flowfn.{sequence}', 1, false)")
+    assert chat("second", 1) == [1]
+    assert chat("first", 2) == [4, 5]
+
+
 def test_who_comes_during_a_migration_waits_for_it(database: Database) -> None:
     """However long that takes: `timeout` is for locks that others may forget to give back."""
     waits = (

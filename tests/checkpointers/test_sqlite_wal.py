@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checkpointers import SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, loaded, put, write, writes
-from flowfn.ports import Versioned
+from flowfn.ports import Lease, Versioned
 from flowfn.sqlite.connections import LOG
 from flowfn.sqlite.wal import PAGE
 
@@ -73,6 +73,19 @@ def test_closing_leaves_one_file(tmp_path: Path) -> None:
     with open_saver(tmp_path / "runs.db") as saver:
         put(saver, checkpoint("c1"))
     assert [file.name for file in tmp_path.iterdir()] == ["runs.db"]
+
+
+def test_a_file_without_a_log_gets_one_when_it_is_opened(tmp_path: Path) -> None:
+    """Whoever took it away, a user or a death in the middle of beginning it anew: without one, readers stop writers."""
+    path = tmp_path / "runs.db"
+    open_saver(path).close()
+    plain = sqlite3.connect(path)
+    assert plain.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    plain.close()
+    with open_saver(path) as saver:
+        assert isinstance(saver.claim("t"), Lease)  # which looks whether the log is in its place
+        put(saver, checkpoint("c1"), thread="another")
+        assert log_size(path) > 0
 
 
 def test_what_did_not_change_is_not_stored_again(tmp_path: Path) -> None:
