@@ -27,6 +27,7 @@ from flowfn.identity.classes import (
     methods_of_body,
 )
 from flowfn.identity.constant import is_constant
+from flowfn.identity.fingerprint import fingerprint
 from flowfn.identity.functions import attributes_of_function, function_of, is_local, values_of
 from flowfn.identity.names import qualified_name
 
@@ -145,6 +146,8 @@ class _Look:
             return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
         if kind is FunctionType:
             held = self.by_name(dict(_held_by(value))) if is_local(value) else {}
+            if value.__name__ == "<lambda>" and not self._contents:
+                held = {**held, "code": fingerprint(value).source}
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
             return {qualified_name(value.__func__): self.at(value.__self__)}
@@ -179,7 +182,7 @@ class _Look:
         self._inside.append(value)
         try:
             if not declares_fields(type(value)):
-                return dict(self._telling(_given(value)))
+                return {name: self.at(item) for name, item in _given(value)}
             return self.by_name(_fields(value)) if self._contents else {}
         finally:
             self._inside.pop()
@@ -198,18 +201,34 @@ class _Look:
                 name = each.__qualname__
                 found.members.update(self._telling(members_of(each), f"{name}."))
                 for method, function in methods_of_body(each):
-                    found.members.update(self._telling(_held_by(function), f"{name}.{method}."))
+                    found.members.update(self._held(each, f"{name}.{method}", function))
                 found.defaults.update(self._telling(defaults_of(each), f"{name}."))
         finally:
             self._inside.pop()
         return found
 
-    def _telling(self, values: Iterable[tuple[str, Any]], where: str = "") -> Iterator[tuple[str, Any]]:
+    def _held(self, cls: type, where: str, function: FunctionType) -> Iterator[tuple[str, Any]]:
+        """What a method was made with, and which function it is, if that wasn't defined in the class."""
+        if not function.__qualname__.startswith(cls.__qualname__):
+            yield where, qualified_name(function)
+        for name, value in _held_by(function):
+            if not _is_called(value, name) and not self._is_inside(value):
+                yield f"{where}.{name}", self.at(value)
+
+    def _telling(self, values: Iterable[tuple[str, Any]], where: str) -> Iterator[tuple[str, Any]]:
         """Those that tell more than their types; `where` is put before their names."""
         for name, value in values:
-            part = self.at(value)
-            if is_constant(value) or (part and not isinstance(part, str)):
+            part, is_value = self.at(value), is_constant(value)
+            is_named = (
+                isinstance(part, str) and hasattr(value, "__qualname__") and not _is_called(value, name)
+            )
+            if is_value or is_named or (part and not isinstance(part, str)):
                 yield f"{where}{name}", part
+
+
+def _is_called(value: Any, name: str) -> bool:
+    """Whether a function or class has that name: what is defined beside the code that names it tells nothing."""
+    return getattr(value, "__name__", None) == name
 
 
 # -- objects --------------------------------------------------------------------------------------

@@ -106,6 +106,35 @@ class Service:
         return self.scale.by(x)
 
 
+class Strategy:
+    """Is given a function, a class, or an object of one."""
+
+    def __init__(self, how: Any) -> None:
+        self.how = how
+
+    def by(self, x: int) -> Any:
+        how = self.how() if isinstance(self.how, type) else self.how
+        return how(x)
+
+
+class Once:
+    def __call__(self, x: int) -> int:
+        return x
+
+
+class Twice:
+    def __call__(self, x: int) -> int:
+        return 2 * x
+
+
+class Thrice:
+    def __call__(self, x: int) -> int:
+        return 3 * x
+
+
+BY_CLASS: dict[int, Any] = {1: Once, 2: Twice, 3: Thrice}
+
+
 def class_with_an_attribute(n: int) -> Any:
     class Scales:
         factor = n
@@ -274,6 +303,10 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "attribute": limited,
     "captured attribute": lambda n: calling(limited(n)),
     "object that was given one": lambda n: Service(Scale(n)).by,
+    "object that was given a function": lambda n: Strategy(BY_CLASS[n]().__call__).by,
+    "object that was given a lambda": lambda n: Strategy(BY_CODE[n]).by,
+    "object that was given a class": lambda n: Strategy(BY_CLASS[n]).by,
+    "object that was given one of a class": lambda n: Strategy(BY_CLASS[n]()).by,
     "code": BY_CODE.__getitem__,
     "captured code": lambda n: calling(BY_CODE[n]),
     **{f"captured class: {name}": lambda n, c=c: instantiating(c(n)) for name, c in CLASSES.items()},

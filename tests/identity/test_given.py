@@ -12,6 +12,7 @@ import pytest
 
 from flowfn import entrypoint, task
 from flowfn.identity.captured import given_to_arguments
+from flowfn.identity.names import qualified_name
 
 
 class Shop:
@@ -136,10 +137,21 @@ def test_so_does_what_a_base_was_given() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [[1], {"a": 1}, object(), lambda: 1])
-def test_what_can_change_does_not_count(size: Any) -> None:
-    """What a list holds may be another after the next call."""
-    assert given_to_arguments({"self": Shop("a", size)}) == {"self.name": "a"}
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ([1], "builtins.list"),
+        ({"a": 1}, "builtins.dict"),
+        (threading.Lock(), qualified_name(type(threading.Lock()))),
+        (len, "builtins.len"),
+        (Path, qualified_name(Path)),
+        (Shown.order, f"{__name__}.Shown.order"),
+    ],
+    ids=itertools.count(),
+)
+def test_what_can_change_counts_by_type(size: Any, told: str) -> None:
+    """What a list holds may be another after the next call; a function or class is its name."""
+    assert given_to_arguments({"self": Shop("a", size)}) == {"self.name": "a", "self.size": told}
 
 
 @pytest.mark.parametrize("value", [Renamed("a", "b", "c", "d", "e"), ByName("a"), ByMapping("a")])
@@ -278,14 +290,15 @@ def test_parts_of_what_it_was_given_count() -> None:
     parts = Parts("a", "b", folder="/x/", make=os.getpid, source={"x": 1}, **given)
     assert given_to_arguments({"self": parts}) == {
         "self.first": "a", "self.folder": Path("/x"), "self.host": "/x/", "self.name": "/x/!", "self.names": ["a", "b"],
-        "self.options.region": "eu", "self.options.size": "7", "self.region": "eu", "self.size": 7, "self.tier": "a",
+        "self.options.more": "builtins.list", "self.options.region": "eu", "self.options.size": "7",
+        "self.region": "eu", "self.size": 7, "self.tier": "a",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [Loose, Setting])
 def test_what_was_given_by_name_counts(kind: Any) -> None:
     """Where it sets whatever it is given, that is what nothing in its code assigns."""
-    assert given_to_arguments({"self": kind(a=1, b=[1], made=2)}) == {"self.a": 1}
+    assert given_to_arguments({"self": kind(a=1, b="c", made=2)}) == {"self.a": 1, "self.b": "c"}
 
 
 def test_what_is_set_again_does_not_count() -> None:
@@ -301,7 +314,7 @@ def test_what_other_objects_were_given_counts() -> None:
     }  # fmt: skip
     shop = Shop("a")
     shop.size = shop
-    assert given_to_arguments({"self": shop}) == {"self.name": "a"}
+    assert given_to_arguments({"self": shop}) == {"self.name": "a", "self.size": name}
 
 
 @pytest.mark.parametrize("name", [{"a", "b"}, object()])
