@@ -67,6 +67,10 @@ INSTEAD = {
     Name("failures", "failure_of_the_inputs_router"): "invoke: {'x': ['i', 'a']}",
     Name("snapshots", "a_superstep_without_its_checkpoint"): "invoke: {'x': ['i', 'a', 'b', 'c']}",
     Name("snapshots", "the_id_of_a_run"): "run: '<U1>'",
+    Name(
+        "snapshots", "metadata_of_a_delta_channel"
+    ): "metadata: [{'parents': {}, 'source': 'loop', 'step': 1}]",
+    Name("schemas", "a_stream_of_emptied_channels"): "  : {'once': 1, 'x': ['i']}\n  : {'x': ['i']}",
     Name("subgraph_threads", "a_memory_kept_at_the_end"): "kept: True",
     Name("functional", "values_of_a_first_resumption"): "count: 1",
     Name("functional", "chunks_that_cannot_be_stored"): "a chunk that 'tells' told those who read its stream",

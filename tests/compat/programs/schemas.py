@@ -391,6 +391,18 @@ async def channels_in_annotations(t: Trace) -> None:
     await t.invoke(_run(t, Channels, n0, n1), given)
 
 
+@differs("a result is the state as it is")
+async def a_stream_of_emptied_channels(t: Trace) -> None:
+    """Of a superstep that empties keys and writes none a stream of values shows nothing."""
+
+    class Channels(TypedDict):
+        x: Annotated[list, operator.add]
+        once: Annotated[int, EphemeralValue]
+
+    graph = _run(t, Channels, lambda state: {"once": 1}, lambda state: None)
+    await t.stream(graph, {"x": ["i"]}, stream_mode="values")
+
+
 async def what_routers_see_of_channels(t: Trace) -> None:
     """A router sees of the keys that last for one superstep what its own node has written, in updates as well."""
 

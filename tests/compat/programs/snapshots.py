@@ -4,6 +4,7 @@ import operator
 from typing import Annotated, TypedDict
 from uuid import UUID
 
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
@@ -316,3 +317,16 @@ async def a_subgraph_that_is_not_there(t):
         await t.call(graph, "update_state", nowhere, {"x": ["u"]})
     except ValueError as error:
         t.note("says", str(error).startswith("Subgraph nowhere not found"))
+
+
+@differs("a DeltaChannel needs no snapshots")
+async def metadata_of_a_delta_channel(t):
+    """Metadata count what was written to a DeltaChannel since it was stored whole."""
+
+    class Folded(TypedDict):
+        x: Annotated[list, DeltaChannel(lambda value, writes: sum(writes, value))]
+
+    builder = StateGraph(Folded).add_node("a", t.node(lambda state: {"x": ["a"]}))
+    graph = builder.add_edge(START, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    t.note("metadata", [each.metadata for each in await t.history(graph, THREAD)][:1])
