@@ -156,7 +156,7 @@ def test_the_command_line_reads_with_the_keys_of_its_environment(script: Path) -
     start(script, "app.py", "blocking", FLOWFN_KEY=OLD, DIE="1")
     listed = flowfn(script, "ls", "--json")
     assert '"status": "killed"' in listed.stdout, listed.stderr
-    thread = listed.stdout.split('"id": "')[1].split('"')[0]
+    thread = listed.stdout.split('"thread": "')[1].split('"')[0]
     assert "secret-2" in flowfn(script, "show", thread, "--json", FLOWFN_KEY=OLD).stdout
     resumed = flowfn(script, "resume", thread, "app.py", FLOWFN_KEY=OLD)
     assert resumed.stdout == "secret-4\n", resumed.stderr
@@ -174,7 +174,7 @@ def test_the_command_line_reads_with_the_keys_of_its_environment(script: Path) -
 def test_the_command_line_says_which_key_it_needs(script: Path, key: str, said: str) -> None:
     """One line, exit code 2, and no traceback."""
     start(script, "app.py", "blocking", FLOWFN_KEY=OLD)
-    thread = flowfn(script, "ls", "--json").stdout.split('"id": "')[1].split('"')[0]
+    thread = flowfn(script, "ls", "--json").stdout.split('"thread": "')[1].split('"')[0]
     shown = flowfn(script, "show", thread, FLOWFN_KEY=key)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert said in " ".join(shown.stderr.split())
