@@ -38,7 +38,7 @@ def coerced(given: Any) -> list[Any]:
     items = given if isinstance(given, list) else [given]
     if not is_installed():
         return [_plain(item) for item in items]
-    if all(map(_is_whole, map(type, items))):
+    if all(map(_is_whole, {*map(type, items)})):
         return list(items)
     from langchain_core.messages import convert_to_messages, message_chunk_to_message
 
