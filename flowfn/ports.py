@@ -168,6 +168,11 @@ class Begin(NamedTuple):
     workflow: str
     call: str
 
+    @property
+    def digest(self) -> str:
+        """The digest of the call, on whichever thread it was made."""
+        return self.call.removeprefix(_ON_THREAD)
+
     def on_thread(self) -> Begin:
         """The same call on a thread that has a past, or is a copy: no direct call goes on with its run, as what is
         remembered there is for who names the thread."""

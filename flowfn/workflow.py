@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
 from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
-from flowfn.options import check_option
-from flowfn.ports import Standing
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
@@ -397,28 +395,6 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.thread import Thread
 
         return Thread(self, thread_id)
-
-    def threads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
-        """The threads whose last run is of this workflow, those of the latest runs first.
-
-        Args:
-            status: only those that stand so, as `Thread.status` says it. What processes left behind when they died, a
-                program goes on with by `for thread in workflow.threads(status="killed"): thread.resume()`.
-
-        Raises:
-            InvalidInput: there is no such status.
-            NoCheckpointer: the workflow keeps no past.
-        """
-        check_option("status", status, Standing)
-        name, rows = self._self_setup.name, self._saver().threads()
-        return [
-            self.thread(row.id) for row in rows if row.workflow == name and status in (None, row.standing)
-        ]
-
-    async def athreads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
-        """`threads` for asyncio."""
-        found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status)
-        return found
 
     # -- shared by all of the above -------------------------------------------------------------
 

@@ -212,21 +212,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
-    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts"}
-    | {
-        "flowfn.invocation",
-        "flowfn.options",
-        "flowfn.ports",
-        "flowfn.stateful",
-        "flowfn.streams",
-        "flowfn.thread",
-    },
+    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
+    | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
-    | {"flowfn.forking", "flowfn.postgres.transacting", "flowfn.script"}
+    | {"flowfn.forking", "flowfn.postgres.transacting", "flowfn.script", "flowfn.thread"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}

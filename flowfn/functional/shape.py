@@ -135,6 +135,12 @@ class Shape:
         held = self.definition.held
         return exact({**held, **bound} if held else bound).exact.hex() + self._given_before
 
+    def is_of(self, begin: Begin) -> bool:
+        """Whether a run of its name is its own: not another object's method's, nor that of what its factory made with
+        something else."""
+        _, _, given = begin.digest.partition("/")
+        return given == self._given_before[1:]
+
     def shown(self, given: Mapping[str, Any]) -> Any:
         """The stored input as streams show it: of one parameter, its value."""
         return next(iter(given.values())) if len(given) == 1 else given

@@ -152,6 +152,31 @@ def test_a_workflow_knows_its_threads(world: World) -> None:
         ids(status="dead")
 
 
+def test_what_a_factory_made_knows_its_own_threads(world: World) -> None:
+    """Workflows of one factory share a name, and methods of two objects do: none would resume another one's run."""
+
+    def pipeline(tenant: str) -> Any:
+        @world.entrypoint
+        async def wf() -> str:
+            return tenant
+
+        return wf
+
+    class Shop:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @world.entrypoint
+        async def opens(self) -> str:
+            return self.name
+
+    for own, other in ((pipeline("acme"), pipeline("globex")), (Shop("a").opens, Shop("b").opens)):
+        world.do(own.thread("own"), "invoke")
+        world.do(other.thread("other's"), "invoke")
+        assert [thread.id for thread in world.do(own, "threads")] == ["own"]
+        assert [thread.id for thread in world.do(other, "threads")] == ["other's"]
+
+
 def test_what_was_killed_is_gone_on_with(world: World) -> None:
     """A program that starts finds the runs that were left behind, and resumes them."""
     wf = asking(world)
