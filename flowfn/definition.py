@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
-from flowfn.identity.captured import (
+from flowfn.identity.code.functions import is_local
+from flowfn.identity.made_with.captured import (
     captured,
     class_made_with,
     kept_attributes,
 )
-from flowfn.identity.functions import is_local
+from flowfn.identity.made_with.together import Namesake, told_by
 from flowfn.identity.names import qualified_name
-from flowfn.identity.together import Namesake, told_by
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 
 if TYPE_CHECKING:
-    from flowfn.identity.dependencies import Dependencies
+    from flowfn.identity.code.dependencies import Dependencies
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
@@ -259,7 +259,7 @@ class Definition:
         """The version that the author gave it, or the fingerprint of its code: 16 hex digits."""
         if self.version is not None:
             return f"version {self.version}"
-        from flowfn.identity.fingerprint import fingerprint
+        from flowfn.identity.code.fingerprint import fingerprint
 
         digest: str = fingerprint(self.author_function).digest[:16]
         return digest
@@ -267,14 +267,14 @@ class Definition:
     @cached_property
     def body(self) -> CodeType | None:
         """The code of the function as its author wrote it, under all its wrappers."""
-        from flowfn.identity.lines import body_of
+        from flowfn.identity.code.lines import body_of
 
         return body_of(self.author_function)
 
     @cached_property
     def lines(self) -> frozenset[bytes]:
         """The lines of the project's code that it leads to, as `identity/lines.py` tells them."""
-        from flowfn.identity.lines import lines_of
+        from flowfn.identity.code.lines import lines_of
 
         return lines_of(self.author_function)
 
@@ -283,7 +283,7 @@ class Definition:
         """The code and the constants behind the function, as of now."""
         known: Dependencies | None = self.__dict__.get("_dependencies")
         if known is None or not known.hold:
-            from flowfn.identity.dependencies import Dependencies
+            from flowfn.identity.code.dependencies import Dependencies
 
             known = self.__dict__["_dependencies"] = Dependencies(self.author_function)
         return known

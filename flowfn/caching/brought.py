@@ -13,8 +13,8 @@ from types import FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.dependencies import Dependencies
-from flowfn.identity.fingerprint import is_project_code
+from flowfn.identity.code.dependencies import Dependencies
+from flowfn.identity.code.fingerprint import is_project_code
 from flowfn.project import is_own
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from flowfn.drawing.graph import Edge, Graph, Node
 from flowfn.functional.recorded import interrupt
-from flowfn.identity.fingerprint import fingerprint, is_project_code, resolver
-from flowfn.identity.unwrapping import unwrapped
+from flowfn.identity.code.fingerprint import fingerprint, is_project_code, resolver
+from flowfn.identity.code.unwrapping import unwrapped
 
 __all__ = ["sketch"]
 

@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import untold
-from flowfn.identity.fingerprint import reached
-from flowfn.identity.functions import function_of
+from flowfn.identity.code.fingerprint import reached
+from flowfn.identity.code.functions import function_of
+from flowfn.identity.made_with.captured import untold
 from flowfn.identity.names import qualified_name
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.record import Record
-    from flowfn.identity.together import Namesake
+    from flowfn.identity.made_with.together import Namesake
 
 
 class Maker(NamedTuple):

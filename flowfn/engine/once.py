@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.drive import drive
 from flowfn.engine.record import RETURN, CallInfo, Record
+from flowfn.identity.code.lines import leading_to
 from flowfn.identity.differences import decoded
 from flowfn.identity.digest import exact
-from flowfn.identity.lines import leading_to
 
 if TYPE_CHECKING:
     from flowfn.engine.frame import Frame

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from flowfn.definition import version_key
 from flowfn.errors import FlowError, SaverError
-from flowfn.identity.fingerprint import fingerprint
+from flowfn.identity.code.fingerprint import fingerprint
 from flowfn.ports import Saver, SourceKeeper
 from flowfn.report import Edit
 

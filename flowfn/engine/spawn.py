@@ -22,8 +22,8 @@ from flowfn.engine.reader import told_again
 from flowfn.engine.record import ERROR, Record
 from flowfn.errors import InvalidInput, NonDeterminismError
 from flowfn.futures import Future
-from flowfn.identity.captured import given_to_arguments
 from flowfn.identity.digest import digest
+from flowfn.identity.made_with.captured import given_to_arguments
 from flowfn.report import CallSummary, Kind
 from flowfn.values import MISSING
 

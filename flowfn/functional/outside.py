@@ -69,7 +69,7 @@ def _warn_of_thread(definition: Definition) -> None:
     """Say once of a task that a workflow's own threads call it unrecorded, as far as can be told."""
     if threading.current_thread() is threading.main_thread() or definition.qualified in _warned:
         return
-    from flowfn.identity.fingerprint import fingerprint
+    from flowfn.identity.code.fingerprint import fingerprint
     from flowfn.identity.names import qualified_name
 
     name, first = qualified_name(definition.author_function), object()

@@ -15,7 +15,7 @@ from flowfn.definition import Definition
 from flowfn.engine.entering import Fresh
 from flowfn.errors import InvalidInput
 from flowfn.identity.digest import exact
-from flowfn.identity.factories import given_to_factory, given_to_object
+from flowfn.identity.made_with.factories import given_to_factory, given_to_object
 from flowfn.ports import Begin
 from flowfn.values import MISSING, Write
 

@@ -2,16 +2,10 @@
 
 Rule: the same in every process and on every version of Python, and of values alone: no address, order or clock counts.
 
-- `names`: what a function or class is called. `source`, `fstrings`, `fingerprint`: what its code is; `lines`: where in
-  it a call stands; `project`: whose it is. `dependencies`: what else a kept result depends on; `constant`: what can't
-  change in place.
-- `functions`, `classes`, `attributes`: what functions, classes and instances are made of; `unwrapping`: and what is
-  under wrappers; `codes`: compiled code, and what is inside it.
-- `captured`: what functions, classes and objects were made with. `given`, `assignments`: which attributes of an object
-  tell that. `together`: which functions of one name there are; `factories`: what tells workflows of one factory apart.
-- `canonical`: one form for all values that mean the same; `digest`: the digest of it. `differences`: in what two
-  forms differ.
-- `leaves`, `containers`, `callables`, `exceptions`, `objects`, `arrays`, `frames`: the forms of values of each kind.
-  `notation`: how forms are written.
-- `volatile`, `glance`, `wording`: which values look as if they were another on every run.
+- `digest`: the digest of a call's arguments; `differences`: in what those of two calls differ. `forms`: the one form
+  that all values have which mean the same. `volatile`, `glance`, `wording`: which of them look as if they were another
+  on every run.
+- `names`: what a function or class is called. `code`: what its code is, and what else a kept result depends on.
+- `made_with`: what functions, classes and objects were made with, where their names and code are the same.
+- `constant`: what can't change in place.
 """

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import ormsgpack
 from ormsgpack import Ext, packb
 
-from flowfn.identity.canonical import Walk
+from flowfn.identity.forms.canonical import Walk
+from flowfn.identity.forms.leaves import text_form, without_addresses
+from flowfn.identity.forms.notation import Field, pack, tagged
 from flowfn.identity.glance import is_ordinary
-from flowfn.identity.leaves import text_form, without_addresses
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Field, pack, tagged
 from flowfn.identity.volatile import Detector, Kind, Window, in_text
 from flowfn.rendering import render
 

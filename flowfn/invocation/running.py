@@ -17,7 +17,7 @@ from flowfn.engine.leasing import asked_by_now, give_back, take_lease
 from flowfn.engine.run import Run
 from flowfn.errors import FlowError, InvalidInput, UnknownThread
 from flowfn.events import RunEnded, RunStarted
-from flowfn.identity.together import part
+from flowfn.identity.made_with.together import part
 from flowfn.invocation.asking import answers, asked, continued
 from flowfn.invocation.nesting import is_part_of
 from flowfn.invocation.places import blocking_hosts, hosts_in_turn

@@ -105,7 +105,7 @@ def _warm_up() -> None:
     for name in (
         "asyncio",
         "cloudpickle",
-        "flowfn.identity.fingerprint",
+        "flowfn.identity.code.fingerprint",
         "flowfn.history.state",
         "flowfn.testing.witness",
     ):

@@ -92,7 +92,7 @@ class Nested(Surface):
 
     async def _within(self, setup: Setup, frame: Frame, state: Any, hosts: Hosts) -> Ending:
         """Run as the node that runs here."""
-        from flowfn.identity.together import part
+        from flowfn.identity.made_with.together import part
         from flowfn.invocation import Fresh
         from flowfn.invocation.order import Order
         from flowfn.ports import Begin

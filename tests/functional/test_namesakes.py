@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
-from flowfn.identity.together import Namesakes
+from flowfn.identity.made_with.together import Namesakes
 
 from ..worlds import World
 

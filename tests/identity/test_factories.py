@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from flowfn import task
-from flowfn.identity.factories import given_to_factory, given_to_object
+from flowfn.identity.made_with.factories import given_to_factory, given_to_object
 
 
 def factory(given: Any, *, derived: str = "", flag: bool | None = None) -> Callable[[], Any]:

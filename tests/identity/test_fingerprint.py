@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from flowfn.identity.fingerprint import Fingerprint, fingerprint
+from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
 
 Project = Callable[..., ModuleType]
 
@@ -419,7 +419,7 @@ class TestCallables:
         text = BASE + '\nspace = {}\nexec(\'def made(x): return x in {"a", "b", "c", "d"}\', space)\n'
         module = project(text)
         program = (
-            "import app\nfrom flowfn.identity.fingerprint import fingerprint\n"
+            "import app\nfrom flowfn.identity.code.fingerprint import fingerprint\n"
             "print(*[fingerprint(each).digest for each in (app.work, app.space['made'])])"
         )
         paths = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(str(module.__file__)).parent)])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flowfn import entrypoint, task
-from flowfn.identity.captured import given_to_arguments
+from flowfn.identity.made_with.captured import given_to_arguments
 from flowfn.identity.names import qualified_name
 
 

@@ -10,15 +10,15 @@ import types
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.captured import class_made_with
+from flowfn.identity.code.functions import attributes_of_function
 from flowfn.identity.constant import is_constant
-from flowfn.identity.functions import attributes_of_function
-from flowfn.identity.leaves import LEAVES
+from flowfn.identity.forms.leaves import LEAVES
+from flowfn.identity.forms.notation import Field, Form, tagged
+from flowfn.identity.made_with.captured import class_made_with
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Field, Form, tagged
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["CALLABLES", "by_name", "wrapper_form", "wraps_a_function"]
 
@@ -56,7 +56,7 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     """By name; local functions and lambdas, which share names, also by code and closure."""
     if "<" not in value.__qualname__:
         return by_name(walk, value)
-    from flowfn.identity.fingerprint import fingerprint
+    from flowfn.identity.code.fingerprint import fingerprint
 
     captured = [_captured(walk, cell) for cell in value.__closure__ or ()]
     positional = [_constant(walk, each) for each in value.__defaults__ or ()]

@@ -13,7 +13,7 @@ import ormsgpack
 from ormsgpack import Ext, packb
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["ELEMENT", "Field", "Form", "pack", "tagged", "tuple_of"]
 

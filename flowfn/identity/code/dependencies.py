@@ -14,11 +14,11 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from flowfn.identity.codes import steps_of
+from flowfn.identity.code.compiled import steps_of
+from flowfn.identity.code.fingerprint import read
+from flowfn.identity.code.functions import default_values
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
-from flowfn.identity.fingerprint import read
-from flowfn.identity.functions import default_values
 from flowfn.identity.names import qualified_name
 
 __all__ = ["Dependencies"]

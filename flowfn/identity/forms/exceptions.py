@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import RECORDED_AS
+from flowfn.identity.forms.notation import Field, tagged, tuple_of
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Field, tagged, tuple_of
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["exception_form"]
 

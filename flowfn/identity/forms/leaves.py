@@ -12,14 +12,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from flowfn.identity.forms.notation import Form, tagged
 from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Form, tagged
 from flowfn.identity.volatile import in_bytes, in_date, in_float, in_int, in_uuid
 from flowfn.unicode import is_unicode
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["LEAVES", "text_form", "without_addresses"]
 

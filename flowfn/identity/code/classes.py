@@ -7,9 +7,9 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
-from flowfn.identity.codes import assigned_attributes
-from flowfn.identity.functions import is_special
-from flowfn.identity.unwrapping import functions_of
+from flowfn.identity.code.compiled import assigned_attributes
+from flowfn.identity.code.functions import is_special
+from flowfn.identity.code.unwrapping import functions_of
 from flowfn.project import is_own
 
 __all__ = ["declares_fields", "defaults_of", "is_made_by_a_function", "members_of", "methods_of_body"]

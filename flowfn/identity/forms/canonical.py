@@ -24,14 +24,14 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.callables import CALLABLES, class_form, wrapper_form, wraps_a_function
-from flowfn.identity.captured import class_made_with, given_to
-from flowfn.identity.containers import CONTAINERS
-from flowfn.identity.exceptions import exception_form
-from flowfn.identity.leaves import LEAVES, text_form
+from flowfn.identity.forms.callables import CALLABLES, class_form, wrapper_form, wraps_a_function
+from flowfn.identity.forms.containers import CONTAINERS
+from flowfn.identity.forms.exceptions import exception_form
+from flowfn.identity.forms.leaves import LEAVES, text_form
+from flowfn.identity.forms.notation import Form, tagged
+from flowfn.identity.forms.objects import enum_form, form_of_record, path_form, reduced_form, subclass_form
+from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Form, tagged
-from flowfn.identity.objects import enum_form, form_of_record, path_form, reduced_form, subclass_form
 from flowfn.identity.volatile import Detector
 from flowfn.plain import PLAIN
 
@@ -222,7 +222,7 @@ def _form_of_array(cls: type) -> Form | None:
     """Arrays and frames: where nobody has loaded numpy, which pandas loads too, there can be none."""
     if "numpy" not in sys.modules:
         return None
-    from flowfn.identity import arrays, frames
+    from flowfn.identity.forms import arrays, frames
 
     return arrays.form_of(cls) or frames.form_of(cls)
 

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.notation import Field, Form, tagged
+from flowfn.identity.forms.notation import Field, Form, tagged
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["form_of"]
 

@@ -12,8 +12,8 @@ from typing import Any
 from weakref import ref
 
 from flowfn.cached_property import cached_property
-from flowfn.identity.captured import kept_attributes
-from flowfn.identity.functions import function_of, is_local
+from flowfn.identity.code.functions import function_of, is_local
+from flowfn.identity.made_with.captured import kept_attributes
 
 __all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
 
@@ -56,7 +56,7 @@ class Namesake:
     @cached_property
     def parts(self) -> tuple[str, bytes]:
         """The fingerprint of its code, and the digest of what it was made with."""
-        from flowfn.identity.fingerprint import fingerprint
+        from flowfn.identity.code.fingerprint import fingerprint
 
         function = self._function()
         code = "" if function is None else fingerprint(function).digest[:16]

@@ -14,9 +14,9 @@ from hashlib import sha256
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from flowfn.identity.codes import all_code
-from flowfn.identity.fingerprint import reached
-from flowfn.identity.unwrapping import code_of, unwrapped
+from flowfn.identity.code.compiled import all_code
+from flowfn.identity.code.fingerprint import reached
+from flowfn.identity.code.unwrapping import code_of, unwrapped
 from flowfn.project import is_own_module
 
 __all__ = ["body_of", "leading_to", "lines_of"]

@@ -21,14 +21,14 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from flowfn.began import BEGAN
-from flowfn.identity.attributes import attributes_of
-from flowfn.identity.captured import class_made_with, given_to
-from flowfn.identity.classes import declares_fields
-from flowfn.identity.codes import all_code, assigned_attributes, code_inside, parameters_of
+from flowfn.identity.code.classes import declares_fields
+from flowfn.identity.code.compiled import all_code, assigned_attributes, code_inside, parameters_of
+from flowfn.identity.code.functions import function_of, is_local
+from flowfn.identity.code.unwrapping import code_of
 from flowfn.identity.constant import is_constant
-from flowfn.identity.functions import function_of, is_local
+from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
-from flowfn.identity.unwrapping import code_of
 from flowfn.identity.volatile import Window, in_date, in_float
 from flowfn.values import MISSING
 

@@ -14,9 +14,9 @@ from types import CodeType
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.assignments import How, Maker
-from flowfn.identity.codes import all_names, assigned_attributes, assigns_by_name, changes_items
-from flowfn.identity.unwrapping import code_of
+from flowfn.identity.code.compiled import all_names, assigned_attributes, assigns_by_name, changes_items
+from flowfn.identity.code.unwrapping import code_of
+from flowfn.identity.made_with.assignments import How, Maker
 from flowfn.project import is_own
 
 __all__ = ["Given", "given_by"]

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowfn.forking import let_go_by_fork
-from flowfn.identity.names import qualified_name
-from flowfn.identity.unwrapping import (
+from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
     functions_of,
@@ -26,11 +25,12 @@ from flowfn.identity.unwrapping import (
     layers_of,
     unwrapped,
 )
+from flowfn.identity.names import qualified_name
 from flowfn.project import is_own, is_own_module
 from flowfn.script import namespace_of
 
 if TYPE_CHECKING:
-    from flowfn.identity.source import Chain, Unit
+    from flowfn.identity.code.source import Chain, Unit
 
 __all__ = [
     "Fingerprint",
@@ -209,7 +209,7 @@ class _Walk:
                 continue
 
     def _function(self, function: FunctionType) -> None:
-        from flowfn.identity.source import code_unit
+        from flowfn.identity.code.source import code_unit
 
         code = function.__code__
         unit = self.units[function] = code_unit(code, code.co_filename)
@@ -222,7 +222,7 @@ class _Walk:
         self.follow(attribute(function, "__wrapped__"))
 
     def _class(self, cls: type) -> None:
-        from flowfn.identity.source import class_unit, code_unit
+        from flowfn.identity.code.source import class_unit, code_unit
 
         members = vars(cls)
         unit = self.units[cls] = class_unit(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.attributes import attributes_of
-from flowfn.identity.containers import mapping_form
-from flowfn.identity.leaves import LEAVES
+from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.forms.containers import mapping_form
+from flowfn.identity.forms.leaves import LEAVES
+from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Field, Form, tagged
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["form_of"]
 

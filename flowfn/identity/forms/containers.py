@@ -12,11 +12,11 @@ from enum import EnumMeta
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.notation import ELEMENT, Form, pack, tagged, tuple_of
+from flowfn.identity.forms.notation import ELEMENT, Form, pack, tagged, tuple_of
 from flowfn.unicode import is_unicode
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["CONTAINERS", "mapping_form"]
 

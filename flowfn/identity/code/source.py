@@ -19,8 +19,8 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from flowfn.began import BEGAN
-from flowfn.identity.codes import all_code, code_inside, parameters_of
-from flowfn.identity.fstrings import FString
+from flowfn.identity.code.compiled import all_code, code_inside, parameters_of
+from flowfn.identity.code.fstrings import FString
 from flowfn.script import namespace_of
 
 __all__ = ["Unit", "class_unit", "code_unit", "parse"]

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from types import CodeType
 from typing import Any, Literal, NamedTuple
 
-from flowfn.identity.codes import VARKEYWORDS, parameters_of
+from flowfn.identity.code.compiled import VARKEYWORDS, parameters_of
 
 __all__ = ["How", "Maker"]
 

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.attributes import attributes_of, own, own_state
-from flowfn.identity.containers import CONTAINERS, mapping_form
-from flowfn.identity.leaves import LEAVES
+from flowfn.identity.forms.attributes import attributes_of, own, own_state
+from flowfn.identity.forms.containers import CONTAINERS, mapping_form
+from flowfn.identity.forms.leaves import LEAVES
+from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.names import qualified_name
-from flowfn.identity.notation import Field, Form, tagged
 from flowfn.plain import PLAIN
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
-    from flowfn.identity.canonical import Walk
+    from flowfn.identity.forms.canonical import Walk
 
 __all__ = ["enum_form", "form_of_record", "path_form", "reduced_form", "subclass_form"]
 

@@ -53,7 +53,7 @@ def attributes_of_function(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The attributes that a function was given and doesn't assign itself, by `.name`, as they are."""
     attributes = vars(function)
     if attributes:
-        from flowfn.identity.codes import assigned_attributes
+        from flowfn.identity.code.compiled import assigned_attributes
 
         states = set(assigned_attributes(function.__code__))
         for name, value in attributes.items():

@@ -18,17 +18,17 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.attributes import attributes_of
-from flowfn.identity.classes import (
+from flowfn.identity.code.classes import (
     declares_fields,
     defaults_of,
     is_made_by_a_function,
     members_of,
     methods_of_body,
 )
+from flowfn.identity.code.fingerprint import fingerprint
+from flowfn.identity.code.functions import attributes_of_function, function_of, is_local, values_of
 from flowfn.identity.constant import is_constant
-from flowfn.identity.fingerprint import fingerprint
-from flowfn.identity.functions import attributes_of_function, function_of, is_local, values_of
+from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.names import qualified_name
 
 __all__ = [
@@ -251,7 +251,7 @@ def given_to_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that hold what an object was given."""
-    from flowfn.identity.given import given_by
+    from flowfn.identity.made_with.given import given_by
 
     known = given_by(type(value))
     found = attributes_of(value) if known.given or known.others is not None else {}

@@ -1,0 +1,9 @@
+"""What the code of a function or class is, so that an edit is seen and nothing else is.
+
+Rule: code is read, never called, and of libraries' code nothing counts.
+
+- `source`, `fstrings`: a function's text, reduced to what it does; `compiled`: what is read where there is none.
+- `unwrapping`, `functions`, `classes`: what is under wrappers, and what functions and classes are made of.
+- `fingerprint`: the version of a function, and of all that it leads to; `dependencies`: what else a kept result
+  depends on. `lines`: where in it a call stands.
+"""
