@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from flowfn.forking import each_after_fork
 from flowfn.ports import Commit
+from flowfn.python.forking import each_after_fork
 
 Refusals = list[Exception | None]
 

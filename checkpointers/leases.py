@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from checkpointers.liveness import Owner
 from checkpointers.rules import END
-from flowfn.forking import after_fork
 from flowfn.ports import Lease, Status, ThreadRow
+from flowfn.python.forking import after_fork
 
 TTL = 30.0
 """Seconds for which another machine believes in a lease that nobody renewed."""

@@ -18,7 +18,7 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 _NEVER_STARTED = ""
 """The start time where the system doesn't tell it."""

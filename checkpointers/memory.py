@@ -27,7 +27,6 @@ from checkpointers.rules import (
     unknown_before,
 )
 from flowfn.errors import SaverError
-from flowfn.forking import each_after_fork
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -43,6 +42,7 @@ from flowfn.ports import (
     WriteRow,
     Writes,
 )
+from flowfn.python.forking import each_after_fork
 
 
 class _Part(NamedTuple):

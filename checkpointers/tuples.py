@@ -13,7 +13,7 @@ from checkpointers.rules import now
 from flowfn.described import body_of, metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 
 FORMAT = 4
 """The `v` of a checkpoint dict: LangGraph's format that these shapes follow."""

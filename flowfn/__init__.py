@@ -4,7 +4,7 @@
 watched, gone back in and forked.
 """
 
-import flowfn.ending  # noqa: F401 - before the program can register handlers of its own
+import flowfn.python.ending  # noqa: F401 - before the program can register handlers of its own
 from flowfn.caching.memory import MemoryCache
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import (

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 
 Config = Mapping[str, Any]
 """A configuration as callers give it: LangGraph's `RunnableConfig`."""

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from flowfn.definition import Definition
-    from flowfn.engine.frame import Frame as Frame
+    from flowfn.engine.calls.frame import Frame as Frame
     from flowfn.runtime import Runtime as Runtime
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.cached_property import cached_property
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.errors import InvalidInput
 from flowfn.identity.code.functions import is_local
@@ -26,6 +25,7 @@ from flowfn.identity.made_with.together import Namesake, told_by
 from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.python.cached_property import cached_property
 
 if TYPE_CHECKING:
     from flowfn.identity.code.dependencies import Dependencies
@@ -89,7 +89,7 @@ class Definition:
     hidden: bool = False
     """Whether streams show nothing of its calls: they are a part of the node that makes them."""
     reader: Any = None
-    """Who reads the stream of the workflow that it runs, inside the run that calls it; see `engine/reader.py`."""
+    """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
     awaits: str = ""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.config import RunConfig
-from flowfn.engine.journal import Journal
-from flowfn.engine.rehearsal import Rehearsal, rehearse
+from flowfn.engine.records.journal import Journal
+from flowfn.engine.replay.rehearsal import Rehearsal, rehearse
 from flowfn.errors import FlowError, NonDeterminismError
 from flowfn.invocation import Run, loop_hosts
 from flowfn.ports import UNFINISHED, Busy, Commit, Lease, Saver, SourceKeeper, ThreadRow

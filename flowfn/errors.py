@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 RECORDED_AS = "recorded_as"
-"""The attribute of an error that says which calls' outcome it is; see `engine/failing.py`. It isn't stored."""
+"""The attribute of an error that says which calls' outcome it is; see `engine/replay/failing.py`. It isn't stored."""
 
 
 class FlowError(Exception):

@@ -30,7 +30,7 @@ from flowfn.values import MISSING, Checkpoint, Interrupt, Write
 
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
-    from flowfn.engine.call import Call
+    from flowfn.engine.calls.call import Call
     from flowfn.pregel.program import Program, Task
     from flowfn.pregel.view import View
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from flowfn.context import current_frame, site_of
 from flowfn.engine.drive import drive
 from flowfn.errors import Suspended
-from flowfn.unlocked import FINISHED, UnlockedFuture
+from flowfn.python.unlocked import FINISHED, UnlockedFuture
 
 R = TypeVar("R")
 

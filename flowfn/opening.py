@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from flowfn.errors import InvalidInput
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 T = TypeVar("T")
 

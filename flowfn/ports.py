@@ -1,7 +1,7 @@
 """What the engine needs of the world, as protocols and the rows that cross them.
 
 A *saver* keeps bytes: it never sees a value, a task or a policy, and it never decides anything
-but who may write. The journal (`engine/journal.py`) makes the rows, orders them and reads them.
+but who may write. The journal (`engine/records/journal.py`) makes the rows, orders them and reads them.
 
 The contract of a saver, beyond the signatures (`checkpointers/conformance/` tests it):
 

@@ -184,7 +184,7 @@ class Stateful:
         return where
 
     async def _on_saver(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        from flowfn.engine.leasing import on_saver
+        from flowfn.engine.runs.leasing import on_saver
         from flowfn.invocation.places import loop_hosts
 
         saver, host = self._saver(), loop_hosts().own

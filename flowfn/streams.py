@@ -22,9 +22,9 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from flowfn.config import RunConfig, located
+from flowfn.engine.calls.injection import place_around
 from flowfn.engine.ids import nested_namespace
-from flowfn.engine.injection import place_around
-from flowfn.engine.reader import Shown
+from flowfn.engine.records.reader import Shown
 from flowfn.errors import InvalidInput, Signal, Suspended
 from flowfn.events import (
     CheckpointSaved,

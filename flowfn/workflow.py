@@ -16,7 +16,7 @@ from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
 if TYPE_CHECKING:
-    from flowfn.engine.lead import Ending
+    from flowfn.engine.runs.lead import Ending
     from flowfn.invocation import Names, Order
     from flowfn.runtime import RunControl
     from flowfn.streams import Shaper, Version
@@ -288,8 +288,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import blocking_hosts
         from flowfn.invocation.running import prepare
+        from flowfn.python.traceback import trimmed
         from flowfn.streams import printer
-        from flowfn.traceback import trimmed
 
         watch, setup = ThreadStream(), self._self_setup
         order.started = run = Started(watch, shaper)
@@ -314,8 +314,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import hosts_in_turn
         from flowfn.invocation.running import prepare
+        from flowfn.python.traceback import trimmed
         from flowfn.streams import printer
-        from flowfn.traceback import trimmed
 
         watch, setup = LoopStream(), self._self_setup
         order.started = run = Started(watch, shaper)

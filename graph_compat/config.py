@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn.context import current_frame
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from flowfn.runtime import StreamWriter
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of, frame_here, runtime_here

@@ -14,7 +14,7 @@ import pytest
 PACKAGES = ("flowfn", "graph_compat", "checkpointers")
 
 NOUNS = {"flowfn.values", "flowfn.errors"}
-IN_PLACE_OF_THE_STANDARD_LIBRARY = {"flowfn.cached_property"}
+IN_PLACE_OF_THE_STANDARD_LIBRARY = {"flowfn.python.cached_property"}
 """Like that library, for everyone."""
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -22,77 +22,70 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.type_variables": set(),
     "flowfn.values": {"flowfn.type_variables"},
     "flowfn.errors": set(),
+    "flowfn.python": NOUNS,
     "flowfn.policies": NOUNS | {"flowfn.type_variables"},
-    "flowfn.lazy": set(),
-    "flowfn.cached_property": set(),
-    "flowfn.forking": set(),
-    "flowfn.ending": set(),
-    "flowfn.event_loop": set(),
-    "flowfn.began": set(),
-    "flowfn.opening": {"flowfn.errors", "flowfn.forking"},
-    "flowfn.plain": set(),
-    "flowfn.published": set(),
-    "flowfn.script": {"flowfn.unicode"},
-    "flowfn.project": {"flowfn.script"},
-    "flowfn.unicode": set(),
-    "flowfn.unlocked": set(),
+    "flowfn.opening": {"flowfn.errors", "flowfn.python.forking"},
     "flowfn.delta": {"flowfn.errors"},
-    "flowfn.recent": {"flowfn.forking"},
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
     "flowfn.saver_around": {"flowfn.ports"},
     "flowfn.described": {"flowfn.ports"},
-    "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.unicode"},
+    "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.python.unicode"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
     "flowfn.identity": NOUNS
     | {
-        "flowfn.began",
-        "flowfn.forking",
-        "flowfn.plain",
-        "flowfn.project",
-        "flowfn.published",
+        "flowfn.python.began",
+        "flowfn.python.forking",
+        "flowfn.python.plain",
+        "flowfn.python.project",
+        "flowfn.python.published",
         "flowfn.rendering",
         "flowfn.report",
-        "flowfn.script",
-        "flowfn.unicode",
+        "flowfn.python.script",
+        "flowfn.python.unicode",
     },
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
-    "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.call", "flowfn.pregel"},
+    "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},
     # What a run is given.
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
-    "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.unicode"},
+    "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.python.unicode"},
     "flowfn.serde": NOUNS
     | {
-        "flowfn.plain",
+        "flowfn.python.plain",
         "flowfn.ports",
-        "flowfn.project",
-        "flowfn.published",
-        "flowfn.script",
-        "flowfn.traceback",
-        "flowfn.unicode",
+        "flowfn.python.project",
+        "flowfn.python.published",
+        "flowfn.python.script",
+        "flowfn.python.traceback",
+        "flowfn.python.unicode",
     },
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
     | {
         "flowfn.context",
-        "flowfn.forking",
-        "flowfn.lazy",
+        "flowfn.python.forking",
+        "flowfn.python.lazy",
         "flowfn.opening",
-        "flowfn.project",
+        "flowfn.python.project",
         "flowfn.sqlite.file",
     },
     "flowfn.executors": NOUNS
-    | {"flowfn.context", "flowfn.forking", "flowfn.lazy", "flowfn.opening"}
+    | {"flowfn.context", "flowfn.python.forking", "flowfn.python.lazy", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
-    "flowfn.context": {"flowfn.forking", "flowfn.definition", "flowfn.engine.frame", "flowfn.runtime"},
+    "flowfn.context": {
+        "flowfn.python.forking",
+        "flowfn.definition",
+        "flowfn.engine.calls.frame",
+        "flowfn.runtime",
+    },
     "flowfn.runtime": {"flowfn.context", "flowfn.type_variables"},
-    "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.unlocked"},
+    "flowfn.futures": NOUNS | {"flowfn.context", "flowfn.engine.drive", "flowfn.python.unlocked"},
     # What a run does.
     "flowfn.engine": NOUNS
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
@@ -111,16 +104,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.described",
         "flowfn.executors",
         "flowfn.logs",
-        "flowfn.recent",
+        "flowfn.python.recent",
         "flowfn.runtime",
         "flowfn.validation",
     },
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
-    | {"flowfn.engine.drive", "flowfn.engine.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.began", "flowfn.forking", "flowfn.unlocked"},
+    | {"flowfn.engine.drive", "flowfn.engine.calls.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
+    | {"flowfn.python.began", "flowfn.python.forking", "flowfn.python.unlocked"},
     # What a caller sees.
-    "flowfn.traceback": NOUNS,
     "flowfn.invocation": NOUNS
     | {
         "flowfn.opening",
@@ -143,7 +135,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.options",
         "flowfn.serde",
         "flowfn.stores.opening",
-        "flowfn.traceback",
+        "flowfn.python.traceback",
         "flowfn.validation",
         "checkpointers",
     },
@@ -151,8 +143,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.config",
         "flowfn.engine.ids",
-        "flowfn.engine.injection",
-        "flowfn.engine.reader",
+        "flowfn.engine.calls.injection",
+        "flowfn.engine.records.reader",
         "flowfn.events",
         "flowfn.options",
         "flowfn.pregel",
@@ -172,18 +164,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.watching.calls": NOUNS
     | {
         "flowfn.events",
-        "flowfn.forking",
-        "flowfn.engine.call",
+        "flowfn.python.forking",
+        "flowfn.engine.calls.call",
         "flowfn.pregel",
         "flowfn.history",
         "flowfn.rendering",
     },
     "flowfn.watching.lines": NOUNS
-    | {"flowfn.engine.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
+    | {"flowfn.engine.calls.call", "flowfn.events", "flowfn.logs", "flowfn.watching"},
     "flowfn.watching.telemetry": NOUNS
-    | {"flowfn.engine.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
+    | {"flowfn.engine.calls.call", "flowfn.events", "flowfn.pregel", "flowfn.watching"},
     "flowfn.watching.progress": NOUNS
-    | {"flowfn.events", "flowfn.forking", "flowfn.rendering", "flowfn.watching"},
+    | {"flowfn.events", "flowfn.python.forking", "flowfn.rendering", "flowfn.watching"},
     "flowfn.watching.tree": {"flowfn.history", "flowfn.rendering"},
     # Pictures of all that: data, and plain functions of it.
     "flowfn.drawing": NOUNS,
@@ -212,14 +204,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "flowfn.workflow": NOUNS
     | {"flowfn.pregel", "flowfn.runtime"}
-    | {"flowfn.traceback", "flowfn.config", "flowfn.context", "flowfn.engine", "flowfn.hosts", "flowfn.ports"}
+    | {
+        "flowfn.python.traceback",
+        "flowfn.config",
+        "flowfn.context",
+        "flowfn.engine",
+        "flowfn.hosts",
+        "flowfn.ports",
+    }
     | {"flowfn.invocation", "flowfn.stateful", "flowfn.streams", "flowfn.thread"},
     "flowfn.functional": NOUNS
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {"flowfn.drawing", "flowfn.event_loop", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
-    | {"flowfn.forking", "flowfn.postgres.transacting", "flowfn.script", "flowfn.thread"}
+    | {
+        "flowfn.drawing",
+        "flowfn.python.event_loop",
+        "flowfn.executors.opening",
+        "flowfn.logs",
+        "flowfn.ports",
+    }
+    | {"flowfn.python.forking", "flowfn.postgres.transacting", "flowfn.python.script", "flowfn.thread"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
@@ -230,7 +235,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.context",
         "flowfn.definition",
         "flowfn.engine",
-        "flowfn.event_loop",
+        "flowfn.python.event_loop",
         "flowfn.hosts",
         "flowfn.saver_around",
         "flowfn.ports",
@@ -253,32 +258,32 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
-    "flowfn.sqlite": {"flowfn.ending", "flowfn.errors", "flowfn.forking"},
-    "flowfn.postgres": {"flowfn.ending", "flowfn.errors", "flowfn.forking"},
+    "flowfn.sqlite": {"flowfn.python.ending", "flowfn.errors", "flowfn.python.forking"},
+    "flowfn.postgres": {"flowfn.python.ending", "flowfn.errors", "flowfn.python.forking"},
     "flowfn.stores": NOUNS
-    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.unicode"}
-    | {"flowfn.hosts.clock", "flowfn.forking", "flowfn.lazy", "flowfn.opening"},
+    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.python.unicode"}
+    | {"flowfn.hosts.clock", "flowfn.python.forking", "flowfn.python.lazy", "flowfn.opening"},
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
         "flowfn.described",
         "flowfn.encryption",
-        "flowfn.event_loop",
-        "flowfn.forking",
-        "flowfn.lazy",
+        "flowfn.python.event_loop",
+        "flowfn.python.forking",
+        "flowfn.python.lazy",
         "flowfn.logs",
         "flowfn.opening",
         "flowfn.ports",
-        "flowfn.recent",
+        "flowfn.python.recent",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
-        "flowfn.unicode",
+        "flowfn.python.unicode",
     },
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}
     | {
-        "flowfn.event_loop",
+        "flowfn.python.event_loop",
         "flowfn.events",
         "flowfn.functional.task",
         "flowfn.functional.wrapping",
@@ -293,8 +298,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.caching.redis",
         "flowfn.described",
         "flowfn.drawing",
-        "flowfn.forking",
-        "flowfn.lazy",
+        "flowfn.python.forking",
+        "flowfn.python.lazy",
         "flowfn.sqlite.file",
         "flowfn.stores",
     }
@@ -303,17 +308,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph_compat.unfinished": NOUNS
     | {
         "flowfn.identity",
-        "flowfn.engine.answers",
+        "flowfn.engine.questions.answers",
         "flowfn.engine.ids",
-        "flowfn.engine.interrupts",
-        "flowfn.engine.record",
+        "flowfn.engine.questions.interrupts",
+        "flowfn.engine.records.record",
         "flowfn.pregel",
         "flowfn.ports",
     },
     # The front door re-exports; it holds no logic, and only front ends come in through it.
     "flowfn": NOUNS
     | {"flowfn.functional", "flowfn.workflow", "flowfn.thread", "flowfn.report", "flowfn.runtime"}
-    | {"flowfn.doubt", "flowfn.ending", "flowfn.policies", "flowfn.futures", "flowfn.caching"},
+    | {"flowfn.doubt", "flowfn.python.ending", "flowfn.policies", "flowfn.futures", "flowfn.caching"},
 }
 EXACT = {"flowfn"}
 """Rows, and permissions, that don't speak for what is below them."""
@@ -545,17 +550,17 @@ def test_a_map_of_a_room_shows_all_of_it(project: Sources) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import flowfn.engine.run",
-        "from flowfn.engine import run",
-        "from ..engine.run import go",
-        "def f():\n    from flowfn.engine.run import go",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from flowfn.engine.run import go",
+        "import flowfn.engine.runs.run",
+        "from flowfn.engine.runs import run",
+        "from ..engine.runs.run import go",
+        "def f():\n    from flowfn.engine.runs.run import go",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from flowfn.engine.runs.run import go",
         "import flowfn",
     ],
 )
 def test_a_forbidden_import_is_found_in_every_shape(source: str) -> None:
     """Absolute, relative, from a package, in a function, under TYPE_CHECKING, or by the front door."""
-    modules = {"flowfn": "", "flowfn.pregel.plan": source, "flowfn.engine.run": "", "flowfn.pregel": ""}
+    modules = {"flowfn": "", "flowfn.pregel.plan": source, "flowfn.engine.runs.run": "", "flowfn.pregel": ""}
     assert len(breaches(modules)) == 1
 
 
@@ -587,8 +592,8 @@ def test_a_file_that_a_map_leaves_out_is_found() -> None:
 
 def test_a_clock_in_the_engine_is_found() -> None:
     """`engine/` may not read the clock, not even in a function."""
-    assert impurities({"flowfn.engine.run": "def f():\n    import time"}) == [
-        "flowfn.engine.run:2 imports time"
+    assert impurities({"flowfn.engine.runs.run": "def f():\n    import time"}) == [
+        "flowfn.engine.runs.run:2 imports time"
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from flowfn.cached_property import cached_property
+from flowfn.python.cached_property import cached_property
 
 
 class Slow:

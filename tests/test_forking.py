@@ -29,7 +29,7 @@ def printed(run_python: Any, script: str) -> list[str]:
 def test_a_child_acts_and_its_parent_does_not(run_python: Any) -> None:
     """In the order in which it was asked for."""
     script = """
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 heard = []
 after_fork(lambda: heard.append("first"))
 after_fork(lambda: heard.append("second"))
@@ -42,7 +42,7 @@ print(heard)
 def test_what_is_gone_is_not_acted_on(run_python: Any) -> None:
     """An object is acted on while it lives, and is not kept alive."""
     script = """
-from flowfn.forking import each_after_fork
+from flowfn.python.forking import each_after_fork
 
 class Named:
     def __init__(self, name):
@@ -63,7 +63,7 @@ in_a_child(lambda: None)
 def test_something_may_be_put_away_before_a_fork(run_python: Any) -> None:
     """And be taken up again on both sides, by what lives."""
     script = """
-from flowfn.forking import each_around_fork
+from flowfn.python.forking import each_around_fork
 
 class Named:
     def before(self, deadline):
@@ -173,7 +173,7 @@ def test_no_lock_stays_a_parents_threads(run_python: Any) -> None:
     """A lock that another thread of the parent held is free in the child, and held in the parent."""
     script = """
 import threading
-from flowfn.forking import let_go_by_fork
+from flowfn.python.forking import let_go_by_fork
 
 lock, held, done = let_go_by_fork(threading.Lock()), threading.Event(), threading.Event()
 
@@ -199,7 +199,7 @@ def test_a_fork_waits_for_what_a_thread_imports(run_python: Any, tmp_path: Path)
         "import __main__\n__main__.importing.set()\n__main__.go.wait()\n"
     )
     script = """
-import flowfn.forking, importlib, threading
+import flowfn.python.forking, importlib, threading
 
 importing, go = threading.Event(), threading.Event()
 thread = threading.Thread(target=importlib.import_module, args=("cloudpickle",))
@@ -218,8 +218,8 @@ def test_what_a_thread_still_imports_is_imported_anew_in_a_child(run_python: Any
         "import __main__\n__main__.importing.set()\n__main__.go.wait()\nwhole = True\n"
     )
     script = """
-import flowfn.forking, importlib, threading
-flowfn.forking.PATIENCE = 0
+import flowfn.python.forking, importlib, threading
+flowfn.python.forking.PATIENCE = 0
 
 def import_it():
     go.set()
@@ -240,8 +240,8 @@ def test_a_fork_does_not_wait_for_modules_of_the_users(run_python: Any, tmp_path
     """One may serve for as long as its process lives."""
     (tmp_path / "serving.py").write_text("import __main__\n__main__.serving.set()\n__main__.end.wait()\n")
     script = """
-import flowfn.forking, importlib, threading
-flowfn.forking.PATIENCE = 3600
+import flowfn.python.forking, importlib, threading
+flowfn.python.forking.PATIENCE = 3600
 
 serving, end = threading.Event(), threading.Event()
 thread = threading.Thread(target=importlib.import_module, args=("serving",))
@@ -257,7 +257,7 @@ thread.join()
 def test_what_comes_up_while_a_fork_waits_is_prepared_too(run_python: Any) -> None:
     """Once each: a thread may open a file while another, that is still written to, holds up the fork."""
     script = """
-from flowfn.forking import each_around_fork
+from flowfn.python.forking import each_around_fork
 
 class Named:
     said = []
@@ -278,15 +278,15 @@ in_a_child(lambda: print(Named.said, flush=True))
 def test_all_is_put_away_at_least_once(run_python: Any) -> None:
     """However short the patience."""
     script = """
-import flowfn.forking
-flowfn.forking.PATIENCE = 0
+import flowfn.python.forking
+flowfn.python.forking.PATIENCE = 0
 
 class Named:
     def before(self, deadline):
         print("before", flush=True)
 
 named = Named()
-flowfn.forking.each_around_fork(Named.before, lambda one: None, lambda one: None)(named)
+flowfn.python.forking.each_around_fork(Named.before, lambda one: None, lambda one: None)(named)
 in_a_child(lambda: None)
 """
     assert printed(run_python, script) == ["before"]
@@ -328,7 +328,7 @@ def test_what_is_registered_while_a_fork_waits_is_prepared_too(run_python: Any, 
     """A module that a thread is importing may be the one that has something to put away."""
     (tmp_path / "cloudpickle.py").write_text(
         "import __main__\n"
-        "from flowfn.forking import each_around_fork\n"
+        "from flowfn.python.forking import each_around_fork\n"
         "__main__.importing.set()\n"
         "__main__.go.wait()\n"
         "said = []\n"
@@ -336,7 +336,7 @@ def test_what_is_registered_while_a_fork_waits_is_prepared_too(run_python: Any, 
         "each_around_fork(type(one).before, lambda one: None, lambda one: None)(one)\n"
     )
     script = """
-import flowfn.forking, importlib, threading
+import flowfn.python.forking, importlib, threading
 
 importing, go = threading.Event(), threading.Event()
 thread = threading.Thread(target=importlib.import_module, args=("cloudpickle",))

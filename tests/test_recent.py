@@ -1,6 +1,6 @@
 """What a process remembers is bounded, and nobody waits for it."""
 
-from flowfn.recent import Recent
+from flowfn.python.recent import Recent
 
 
 def remembered(recent: Recent[str, str], keys: str) -> str:

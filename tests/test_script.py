@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flowfn.script import script_name
+from flowfn.python.script import script_name
 
 SCRIPT = """
 import os

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flowfn.unlocked import UnlockedFuture
+from flowfn.python.unlocked import UnlockedFuture
 
 ROUNDS = 300
 

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 
 from checkpointers.encrypted.places import Tags
-from flowfn.forking import each_after_fork
+from flowfn.python.forking import each_after_fork
 
 _REMEMBERED = 1024
 

@@ -7,7 +7,7 @@ with them. Importing this brings no event loop along.
 
 from typing import TYPE_CHECKING
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 
 if TYPE_CHECKING:
     from checkpointers.foreign.adapting import adapted, is_foreign

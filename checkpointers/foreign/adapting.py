@@ -10,9 +10,9 @@ from typing import Any, TypeGuard
 from checkpointers.base import CheckpointSaver
 from checkpointers.foreign.methods import TWIN
 from checkpointers.foreign.saver import ForeignSaver
-from flowfn.forking import let_go_by_fork
 from flowfn.logs import logger
 from flowfn.ports import Saver
+from flowfn.python.forking import let_go_by_fork
 
 METHODS = ("put", "put_writes", "get_tuple", "list")
 """What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from checkpointers.foreign.errors import MethodMissing, SaverRaised
 from flowfn.errors import FlowError
-from flowfn.event_loop import running_loop
+from flowfn.python.event_loop import running_loop
 
 TWIN: Final = "a"
 """What the name of a method's asyncio twin begins with."""

@@ -17,8 +17,8 @@ from checkpointers.tuples import FORMAT, config_of
 from flowfn.described import RECORD
 from flowfn.errors import CorruptDataError, InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow, configurable_here
+from flowfn.python.unicode import is_unicode
 from flowfn.serde import DEFAULT
-from flowfn.unicode import is_unicode
 
 CALL = "flowfn_call"
 """The key of a checkpoint's metadata under which the call that it belongs to is found."""

@@ -42,7 +42,6 @@ from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
 from flowfn.described import RECORD
 from flowfn.errors import SaverError
-from flowfn.forking import each_after_fork
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -57,6 +56,7 @@ from flowfn.ports import (
     configurable_here,
     with_configurable,
 )
+from flowfn.python.forking import each_after_fork
 
 _DIGITS = 10**16
 _BITS = 31

@@ -13,7 +13,7 @@ from checkpointers.packing import NOTHING, Other, is_packed, packed
 from checkpointers.postgres.forms import ROOM, Places, own_word, shared_word, spelled
 from checkpointers.rules import nothing_to_change
 from flowfn.ports import CheckpointRow, Lease, Versioned
-from flowfn.recent import Recent
+from flowfn.python.recent import Recent
 
 _NONE: Mapping[bytes, int] = {}
 

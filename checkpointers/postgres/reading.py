@@ -29,7 +29,7 @@ from checkpointers.rules import merged
 from flowfn.ports import Loaded, Versioned, WriteRow
 from flowfn.postgres.schema import Connection
 from flowfn.postgres.text import from_text, to_text
-from flowfn.recent import Recent
+from flowfn.python.recent import Recent
 
 Parts = tuple[bytes, tuple[bytes, ...]]
 """What a value begins as, and the deltas to it, the oldest first; what channels share is made once."""

@@ -30,7 +30,7 @@ from flowfn.errors import DatabaseUnreachable, SaverError
 from flowfn.ports import Busy, Commit, Lease, Loaded, Place, Serializer, ThreadRow
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection
-from flowfn.recent import Recent
+from flowfn.python.recent import Recent
 
 _PAGE_OF_ALL = 16 * PAGE
 """Of a listing of all threads: no index has their common order, and so each page looks at all that there is."""

@@ -20,7 +20,7 @@ from checkpointers.rules import nothing_to_change
 from checkpointers.sqlite.channel_maps import ChannelMap, Place, span
 from checkpointers.sqlite.checksums import check, checksum
 from flowfn.ports import CheckpointRow
-from flowfn.recent import Recent
+from flowfn.python.recent import Recent
 from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor

@@ -7,7 +7,7 @@ imported when its cache is first used.
 from typing import TYPE_CHECKING
 
 from flowfn.caching.memory import MemoryCache
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.caching.disk import DiskCache

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.dependencies import Dependencies
 from flowfn.identity.code.fingerprint import is_project_code
-from flowfn.project import is_own
+from flowfn.python.project import is_own
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 

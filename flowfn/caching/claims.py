@@ -13,9 +13,9 @@ import time
 import uuid
 from typing import Any
 
-from flowfn.forking import after_fork
 from flowfn.futures import Future
 from flowfn.logs import logger
+from flowfn.python.forking import after_fork
 
 _Key = tuple[int, str]
 

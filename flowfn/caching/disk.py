@@ -18,10 +18,10 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from flowfn.cached_property import cached_property
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
-from flowfn.forking import Stillness, each_around_fork, leave_alone
+from flowfn.python.cached_property import cached_property
+from flowfn.python.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.file import inherit, refusal
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from flowfn.caching.budgets import bytes_budget, seconds_budget
-from flowfn.forking import each_after_fork
+from flowfn.python.forking import each_after_fork
 
 
 class MemoryCache:

@@ -10,9 +10,9 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
-from flowfn.cached_property import cached_property
 from flowfn.caching.budgets import seconds_budget
 from flowfn.errors import CacheError
+from flowfn.python.cached_property import cached_property
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flowfn.cached_property import cached_property
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.ports import EventLoopHost, Host
+from flowfn.python.cached_property import cached_property
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ and records stay with the process that has the run; a worker is given one attemp
 
 from typing import TYPE_CHECKING
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.executors.dask import DaskExecutor

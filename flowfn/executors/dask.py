@@ -17,9 +17,9 @@ from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from flowfn.cached_property import cached_property
 from flowfn.errors import WorkerDied
-from flowfn.forking import let_go_by_fork
+from flowfn.python.cached_property import cached_property
+from flowfn.python.forking import let_go_by_fork
 
 T = TypeVar("T")
 _MARKS = 100

@@ -6,8 +6,8 @@ from concurrent.futures import Executor
 from typing import Any
 
 from flowfn.errors import InvalidInput
-from flowfn.forking import after_fork
 from flowfn.opening import Opened
+from flowfn.python.forking import after_fork
 
 _opened: Opened[Executor] = Opened({})
 after_fork(_opened.forget)  # a child has none of its parent's threads and connections

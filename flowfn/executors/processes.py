@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from flowfn.errors import WorkerDied
-from flowfn.forking import each_after_fork, leave_alone
+from flowfn.python.forking import each_after_fork, leave_alone
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from flowfn.cached_property import cached_property
+from flowfn.python.cached_property import cached_property
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from flowfn.context import current_frame
-from flowfn.engine.injection import writer_of
+from flowfn.engine.calls.injection import writer_of
 
 
 def collecting(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,14 +13,14 @@ from typing import Any
 from flowfn.config import RunConfig
 from flowfn.context import current_frame, site_of
 from flowfn.definition import Definition, held_by
+from flowfn.engine.calls.spawn import spawn
 from flowfn.engine.drive import drive
-from flowfn.engine.entering import Fresh
 from flowfn.engine.hosts import Hosts
-from flowfn.engine.lead import Ending
-from flowfn.engine.leasing import give_back, on_saver
-from flowfn.engine.run import PREVIOUS
+from flowfn.engine.runs.entering import Fresh
+from flowfn.engine.runs.lead import Ending
+from flowfn.engine.runs.leasing import give_back, on_saver
+from flowfn.engine.runs.run import PREVIOUS
 from flowfn.engine.settings import Settings
-from flowfn.engine.spawn import spawn
 from flowfn.errors import Interrupted, InvalidInput
 from flowfn.functional.final import final
 from flowfn.functional.shape import START, Shape
@@ -46,7 +46,7 @@ from flowfn.values import MISSING, StateUpdate, Write
 if typing.TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.invocation import Started
 
 END = "__end__"

@@ -15,16 +15,16 @@ from typing import Any
 from flowfn.config import RunConfig
 from flowfn.context import forked_in, under_way
 from flowfn.definition import Definition
-from flowfn.engine.attempt import attempt
-from flowfn.engine.call import Call
+from flowfn.engine.calls.attempt import attempt
+from flowfn.engine.calls.call import Call
 from flowfn.engine.drive import drive
-from flowfn.engine.run import Run
+from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
 from flowfn.errors import AsyncInBlockingRun
-from flowfn.event_loop import running_loop
 from flowfn.futures import Future
 from flowfn.invocation import blocking_hosts, loop_hosts
 from flowfn.pregel.program import Program
+from flowfn.python.event_loop import running_loop
 from flowfn.serde import DEFAULT
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flowfn.context import current_frame, site_of
 from flowfn.engine.drive import drive
-from flowfn.event_loop import running_loop
 from flowfn.policies import seconds_of, timeout_seconds
+from flowfn.python.event_loop import running_loop
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:

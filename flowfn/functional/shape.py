@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from types import MethodType
 from typing import Any, cast
 
-from flowfn.cached_property import cached_property
 from flowfn.definition import Definition
-from flowfn.engine.entering import Fresh
+from flowfn.engine.runs.entering import Fresh
 from flowfn.errors import InvalidInput
 from flowfn.identity.digest import exact
 from flowfn.identity.made_with.factories import given_to_factory, given_to_object
 from flowfn.ports import Begin
+from flowfn.python.cached_property import cached_property
 from flowfn.values import MISSING, Write
 
 __all__ = ["START", "Shape"]

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
 from flowfn.errors import InvalidInput
-from flowfn.forking import leave_alone
+from flowfn.python.forking import leave_alone
 from flowfn.serde import DEFAULT
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import wrapt
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.identity.made_with.together import join
-from flowfn.script import MAIN
+from flowfn.python.script import MAIN
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import node_path, node_scope
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.lost import forget_ways, log_dropped, log_refused
-from flowfn.engine.rows import checkpoint_row, decode_checkpoint
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.rows import checkpoint_row, decode_checkpoint
+from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
 from flowfn.errors import ThreadBusy
 from flowfn.history.state import amended, load, part_at
 from flowfn.hosts.ids import new_id

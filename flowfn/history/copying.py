@@ -12,10 +12,10 @@ from itertools import dropwhile
 
 from flowfn.config import RunConfig
 from flowfn.described import body_of, metadata_of, to_body, to_metadata
-from flowfn.engine.answers import Pending, read_pending
 from flowfn.engine.ids import remembers, task_uuid
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import QUESTION, RUN_TASK, one_row
+from flowfn.engine.questions.answers import Pending, read_pending
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import QUESTION, RUN_TASK, one_row
 from flowfn.errors import InvalidInput, UnknownCheckpoint
 from flowfn.history.changing import commit_alone
 from flowfn.history.rewinding import rewound

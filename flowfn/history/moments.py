@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from flowfn.described import metadata_of
-from flowfn.engine.ledger import Ledger
+from flowfn.engine.records.ledger import Ledger
 from flowfn.history.reading import CHANNELS, is_shown, or_unreadable, value_of
 from flowfn.ports import Loaded, Saver, Serializer
 

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from flowfn.described import metadata_of
-from flowfn.engine.answers import read_pending
 from flowfn.engine.ids import task_uuid
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
+from flowfn.engine.questions.answers import read_pending
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.history.state import RecordedCall, recorded_calls
 from flowfn.history.supersteps import NodeTask, leads_to, node_tasks

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import Record
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import Record
 from flowfn.errors import UnknownCall
 from flowfn.ports import Loaded, Saver, WriteRow
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
-from flowfn.engine.answers import read_asked
 from flowfn.engine.ids import nested_namespace, node_scope, task_uuid
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
-from flowfn.engine.rows import decode_checkpoint
+from flowfn.engine.questions.answers import read_asked
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
+from flowfn.engine.records.rows import decode_checkpoint
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.history.within import folded
 from flowfn.ports import (

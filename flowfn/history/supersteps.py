@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from flowfn.described import body_of
 from flowfn.engine.ids import node_scope
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import RUN_TASK, NodeRecord
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import RUN_TASK, NodeRecord
 from flowfn.errors import FlowError
 from flowfn.ports import Loaded, Serializer
 from flowfn.pregel.program import PULL, PUSH

@@ -6,7 +6,7 @@ import time
 from threading import Event
 from typing import Final
 
-from flowfn.began import BEGAN
+from flowfn.python.began import BEGAN
 
 _YOUNG: Final = 60.0
 """Seconds for which a run may use what its process has read off the clock before it, as a script does at its top."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from os import urandom
 from time import time_ns
 
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 _STORE = 256
 """Random parts that are made at once: each by itself would take longer than all the rest of an id."""

@@ -17,7 +17,6 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from flowfn.cached_property import cached_property
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
@@ -30,9 +29,10 @@ from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
+from flowfn.python.cached_property import cached_property
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.ports import Commit, Lease, Saver
 
 

@@ -16,10 +16,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.drive import Wait, drive
-from flowfn.forking import each_after_fork
 from flowfn.futures import Future, Job
 from flowfn.hosts.settling import settle
 from flowfn.hosts.workers import run_soon
+from flowfn.python.forking import each_after_fork
 
 if TYPE_CHECKING:
     from flowfn.ports import Commit, Saver

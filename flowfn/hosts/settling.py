@@ -14,7 +14,7 @@ from typing import Any
 from flowfn.engine.drive import LEFT, drive
 from flowfn.errors import Stopped
 from flowfn.futures import Future, Job
-from flowfn.unlocked import UnlockedFuture
+from flowfn.python.unlocked import UnlockedFuture
 
 Drive = Callable[[Coroutine[Any, Any, Any]], Any]
 

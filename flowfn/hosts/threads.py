@@ -31,7 +31,7 @@ from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.hosts.loop import LoopHost
     from flowfn.policies import TimeoutPolicy
     from flowfn.ports import Commit, Lease, Saver

@@ -10,8 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from flowfn.forking import after_fork
 from flowfn.hosts.pace import Processor
+from flowfn.python.forking import after_fork
 
 if TYPE_CHECKING:
     from flowfn.hosts.threads import ThreadHost

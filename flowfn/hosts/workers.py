@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock, Thread
 
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 IDLE_SECONDS = 10.0
 

@@ -1,6 +1,6 @@
 """What a function, class or module is called, in every process alike.
 
-Rule: a script's module has one name, whether it is started or imported (`flowfn/script.py`).
+Rule: a script's module has one name, whether it is started or imported (`flowfn/python/script.py`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import re
 import sys
 from typing import Any
 
-from flowfn.published import published
-from flowfn.script import MAIN, learn_from, script_name
+from flowfn.python.published import published
+from flowfn.python.script import MAIN, learn_from, script_name
 
 __all__ = ["qualified_name"]
 

@@ -8,10 +8,10 @@ wait for it. Front ends get from here what of the engine they hold as well.
   a part of the run that it is made in.
 """
 
-from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.hosts import Hosts
-from flowfn.engine.lead import Ending, lead
-from flowfn.engine.run import Run
+from flowfn.engine.runs.entering import Fresh, Resume
+from flowfn.engine.runs.lead import Ending, lead
+from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
 from flowfn.invocation.nesting import is_part_of, nest
 from flowfn.invocation.order import Names, Order, Started

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.entering import Fresh, Resume
-from flowfn.engine.leasing import on_saver
+from flowfn.engine.runs.entering import Fresh, Resume
+from flowfn.engine.runs.leasing import on_saver
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.values import MISSING, Command

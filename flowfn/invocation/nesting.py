@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from flowfn.config import RunConfig
 from flowfn.context import current_frame
-from flowfn.engine.entering import Fresh
 from flowfn.engine.hosts import Hosts
-from flowfn.engine.lead import Ending
-from flowfn.engine.nesting import execute_nested, nested
+from flowfn.engine.runs.entering import Fresh
+from flowfn.engine.runs.lead import Ending
+from flowfn.engine.runs.nesting import execute_nested, nested
 from flowfn.errors import Suspended
 from flowfn.pregel.view import view
 from flowfn.values import Command, Write
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.invocation.order import Order
     from flowfn.invocation.setup import Setup
 

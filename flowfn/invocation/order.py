@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import Durability, OnBusy, RunConfig
-from flowfn.engine.reader import Reader
+from flowfn.engine.records.reader import Reader
 from flowfn.errors import Cancelled
 
 if TYPE_CHECKING:
-    from flowfn.engine.journal import Journal
-    from flowfn.engine.run import Run
+    from flowfn.engine.records.journal import Journal
+    from flowfn.engine.runs.run import Run
     from flowfn.ports import Lease
     from flowfn.runtime import RunControl
     from flowfn.streams import Shaper

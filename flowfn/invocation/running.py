@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_frame
 from flowfn.engine.drive import drive
-from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.hosts import Hosts, refused_async
-from flowfn.engine.journal import Journal
-from flowfn.engine.lead import Ending
-from flowfn.engine.leasing import asked_by_now, give_back, take_lease
-from flowfn.engine.run import Run
+from flowfn.engine.records.journal import Journal
+from flowfn.engine.runs.entering import Fresh, Resume
+from flowfn.engine.runs.lead import Ending
+from flowfn.engine.runs.leasing import asked_by_now, give_back, take_lease
+from flowfn.engine.runs.run import Run
 from flowfn.errors import FlowError, InvalidInput, UnknownThread
 from flowfn.events import RunEnded, RunStarted
 from flowfn.identity.made_with.together import part
@@ -24,8 +24,8 @@ from flowfn.invocation.places import blocking_hosts, hosts_in_turn
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import Host, Saver, configurable_here
+from flowfn.python.traceback import trimmed
 from flowfn.serde import DEFAULT
-from flowfn.traceback import trimmed
 from flowfn.watching import audience
 
 if TYPE_CHECKING:

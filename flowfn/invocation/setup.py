@@ -7,21 +7,21 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from flowfn.cached_property import cached_property
 from flowfn.config import Durability, OnBusy, RunConfig
 from flowfn.context import current_world
-from flowfn.engine.entering import Fresh, Resume
 from flowfn.engine.hosts import Hosts
-from flowfn.engine.lead import Ending, lead
-from flowfn.engine.run import Run
+from flowfn.engine.runs.entering import Fresh, Resume
+from flowfn.engine.runs.lead import Ending, lead
+from flowfn.engine.runs.run import Run
 from flowfn.engine.settings import Settings
 from flowfn.opening import is_open, is_relative
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
+from flowfn.python.cached_property import cached_property
 from flowfn.values import Checkpoint, Command, StateUpdate, Write
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.invocation.order import Order
     from flowfn.pregel.amendment import Amendment
 

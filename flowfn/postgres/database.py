@@ -26,11 +26,11 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from flowfn.ending import close_with
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
-from flowfn.forking import each_after_fork
 from flowfn.postgres.errors import is_beaten, is_lost, is_there, typed
 from flowfn.postgres.schema import Connection, Schema
+from flowfn.python.ending import close_with
+from flowfn.python.forking import each_after_fork
 
 T = TypeVar("T")
 

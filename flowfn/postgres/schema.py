@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 
-from flowfn.cached_property import cached_property
 from flowfn.errors import DatabaseVersion, NotADatabase, SaverError
+from flowfn.python.cached_property import cached_property
 
 
 class Connection(psycopg.Connection[Any]):

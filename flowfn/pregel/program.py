@@ -22,7 +22,7 @@ from flowfn.pregel.channels import (
     UntrackedValue,
 )
 from flowfn.pregel.selection import Selection
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 from flowfn.values import MISSING, Write
 
 PULL: Final = "pull"

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowfn.errors import RECORDED_AS, CorruptDataError, RecordedError, UntrustedTypeError
+from flowfn.python.traceback import of_user_code
 from flowfn.serde import invalid
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.mute import muted, own_class
 from flowfn.serde.names import Names, reference
 from flowfn.serde.objects import set_state, solid_base, state_of
-from flowfn.traceback import of_user_code
 
 _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle

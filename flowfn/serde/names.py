@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
-from flowfn.published import published
-from flowfn.script import MAIN, namespace_of, script_name
+from flowfn.python.published import published
+from flowfn.python.script import MAIN, namespace_of, script_name
 
 _TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
 """Classes of other libraries that need no registration: a basic value with methods, and nothing else.

@@ -17,7 +17,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 from flowfn.errors import CorruptDataError, TypeChangedError, UntrustedTypeError
-from flowfn.plain import PLAIN
+from flowfn.python.plain import PLAIN
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder

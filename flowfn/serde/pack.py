@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from ormsgpack import Fragment, packb, unpackb
 
+from flowfn.python.unicode import is_unicode
 from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
 from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
 from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
-from flowfn.unicode import is_unicode
 
 _SET = mark(Kind.SET)
 _FROZENSET = mark(Kind.FROZENSET)

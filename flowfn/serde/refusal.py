@@ -22,7 +22,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from flowfn.project import is_own
+from flowfn.python.project import is_own
 from flowfn.serde import frames
 from flowfn.serde.objects import is_plain, not_plain, state_of
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal
 
-from flowfn.forking import leave_alone
+from flowfn.python.forking import leave_alone
 from flowfn.sqlite.errors import cut_off
 from flowfn.sqlite.file import identity_of, refuse
 from flowfn.sqlite.schema import Schema

@@ -16,9 +16,9 @@ from functools import partial
 from itertools import chain, repeat
 from typing import TypeVar
 
-from flowfn.ending import close_with
 from flowfn.errors import FlowError, InvalidInput, SaverError
-from flowfn.forking import Stillness, each_around_fork, leave_alone
+from flowfn.python.ending import close_with
+from flowfn.python.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.connections import (
     FSYNC,
     LOG,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from urllib.parse import quote, unquote, urlsplit
 
 from flowfn.errors import InvalidInput, SaverError
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 
 Identity = tuple[int, int]
 """A file, by whatever name: its device and its number there."""

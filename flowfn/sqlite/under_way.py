@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from flowfn.forking import Stillness, each_around_fork
+from flowfn.python.forking import Stillness, each_around_fork
 from flowfn.sqlite.file import inherit
 
 

@@ -5,7 +5,7 @@ Importing this is cheap: a backend's driver is imported when its store is first 
 
 from typing import TYPE_CHECKING
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 
 if TYPE_CHECKING:
     from flowfn.errors import InvalidFilter, InvalidNamespaceError

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn.errors import InvalidInput
+from flowfn.python.unicode import is_unicode
 from flowfn.stores import filters
 from flowfn.stores.base import minutes_of
 from flowfn.stores.items import GetOp, ListNamespacesOp, Op, PutOp, SearchOp
 from flowfn.stores.namespaces import checked, checked_conditions, checked_for_put
-from flowfn.unicode import is_unicode
 
 
 def checked_op(op: Op) -> Op:

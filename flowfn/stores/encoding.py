@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from flowfn.ports import Serializer
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 
 Encoded = str | bytes
 

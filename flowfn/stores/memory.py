@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from flowfn.forking import each_after_fork
 from flowfn.ports import Serializer
+from flowfn.python.forking import each_after_fork
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows

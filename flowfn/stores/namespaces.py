@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from flowfn.errors import InvalidFilter, InvalidNamespaceError
+from flowfn.python.unicode import is_unicode
 from flowfn.stores.items import MatchCondition, Namespace
-from flowfn.unicode import is_unicode
 
 RESERVED = "langgraph"
 """A root label that LangGraph's platform keeps for itself."""

@@ -19,6 +19,7 @@ from flowfn.ports import Serializer
 from flowfn.postgres.database import Database
 from flowfn.postgres.schema import Connection, Schema
 from flowfn.postgres.text import from_text, to_text
+from flowfn.python.unicode import is_unicode
 from flowfn.stores import pgvector
 from flowfn.stores.items import IndexConfig, Namespace, TTLConfig
 from flowfn.stores.namespaces import read, written
@@ -26,7 +27,6 @@ from flowfn.stores.ranking import ranked
 from flowfn.stores.rows import Place, Row, Rows
 from flowfn.stores.store import Store
 from flowfn.stores.sweeper import SYSTEM, Clock
-from flowfn.unicode import is_unicode
 
 T = TypeVar("T")
 

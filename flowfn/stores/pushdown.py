@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flowfn.python.unicode import is_unicode
 from flowfn.stores.filters import is_operators, number
-from flowfn.unicode import is_unicode
 
 Condition = tuple[str, list[Any]]
 """SQL on the column `value`, and its parameters."""

@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from flowfn.errors import FlowError, InvalidInput
-from flowfn.forking import let_go_by_fork
 from flowfn.hosts.clock import SYSTEM
+from flowfn.python.forking import let_go_by_fork
 
 logger = logging.getLogger("flowfn")
 

@@ -18,7 +18,7 @@ from flowfn.testing.simulation import Simulation
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
 
 Raised = BaseException | type[BaseException] | Callable[[], BaseException]
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_world
 from flowfn.errors import InvalidInput, SerializationError
-from flowfn.event_loop import running_loop
 from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.final import final
 from flowfn.hosts.clock import Clock
 from flowfn.ports import Commit, Saver
+from flowfn.python.event_loop import running_loop
 from flowfn.testing.clock import SkippingClock, VirtualClock
 from flowfn.testing.faults import inject
 from flowfn.testing.onlooker import Onlooker, execution_of, recorded_in
@@ -31,7 +31,7 @@ from flowfn.values import Command
 from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
 
 THREAD = "job"
 

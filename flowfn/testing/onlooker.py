@@ -6,11 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import instance_id
-from flowfn.engine.record import ANSWER, RETURN, RUN_TASK
+from flowfn.engine.records.record import ANSWER, RETURN, RUN_TASK
 from flowfn.ports import Commit, Writes
 
 if TYPE_CHECKING:
-    from flowfn.engine.call import Call
+    from flowfn.engine.calls.call import Call
     from flowfn.report import Report
 
 

@@ -17,7 +17,7 @@ from flowfn.hosts.threads import ThreadHost
 from flowfn.policies import TimeoutPolicy, timeout_seconds
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.ports import Saver
 
 

@@ -27,7 +27,7 @@ from flowfn.testing.lives import Job, Life
 from flowfn.testing.processes import Fate, never
 
 if TYPE_CHECKING:
-    from flowfn.engine.frame import Frame
+    from flowfn.engine.calls.frame import Frame
     from flowfn.invocation import Setup
     from flowfn.ports import Saver
     from flowfn.testing.onlooker import Onlooker

@@ -18,13 +18,13 @@ from flowfn.events import (
     TaskReused,
     TaskStarted,
 )
-from flowfn.forking import let_go_by_fork
 from flowfn.history.reading import CallView
 from flowfn.pregel.program import HIDDEN, PUSH
+from flowfn.python.forking import let_go_by_fork
 from flowfn.rendering import render, render_value
 
 if TYPE_CHECKING:
-    from flowfn.engine.call import Call
+    from flowfn.engine.calls.call import Call
     from flowfn.pregel.program import Task
 
 __all__ = ["Heard", "around", "is_shown"]

@@ -10,7 +10,7 @@ from flowfn.logs import logger
 from flowfn.watching.calls import is_shown
 
 if TYPE_CHECKING:
-    from flowfn.engine.call import Call
+    from flowfn.engine.calls.call import Call
 
 __all__ = ["log_event"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import InvalidInput
 from flowfn.events import Event, RunEnded, RunStarted
-from flowfn.forking import after_fork
+from flowfn.python.forking import after_fork
 from flowfn.watching.calls import Heard
 
 if TYPE_CHECKING:

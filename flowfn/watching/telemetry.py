@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram, MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
-    from flowfn.engine.call import Call
+    from flowfn.engine.calls.call import Call
     from flowfn.watching import Watcher
 
 __all__ = ["Telemetry", "telemetry"]

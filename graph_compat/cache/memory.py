@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowfn.forking import let_go_by_fork
+from flowfn.python.forking import let_go_by_fork
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 
 __all__ = ["InMemoryCache"]

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from flowfn.errors import CacheError
-from flowfn.forking import Stillness, each_around_fork, leave_alone
+from flowfn.python.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.file import inherit, refusal
 from graph_compat.cache.base import BaseCache, FullKey, Namespace, ValueT
 

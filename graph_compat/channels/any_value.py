@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flowfn import pregel
-from flowfn.lazy import lazily
 from flowfn.pregel import Channel
+from flowfn.python.lazy import lazily
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["AnyValue"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn import pregel
-from flowfn.lazy import lazily
 from flowfn.pregel import Channel, is_overwrite, unwrapped
+from flowfn.python.lazy import lazily
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 from graph_compat.errors import InvalidUpdateError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowfn import pregel
-from flowfn.lazy import lazily
 from flowfn.pregel import Channel
+from flowfn.python.lazy import lazily
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowfn import pregel
-from flowfn.lazy import lazily
 from flowfn.pregel import Channel
+from flowfn.python.lazy import lazily
 from graph_compat.channels.base import BaseChannel, Value
 
 __all__ = ["Topic"]

@@ -13,9 +13,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import flowfn
-from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Channel, Result
+from flowfn.python.lazy import lazily
 from graph_compat.channels import EphemeralValue, LastValue
 from graph_compat.constants import END, PREVIOUS, START
 from graph_compat.func.tasks import task

@@ -14,7 +14,7 @@ from functools import partial
 from types import CellType, FunctionType
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from flowfn.cached_property import cached_property
+from flowfn.python.cached_property import cached_property
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
 from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked, steps_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from flowfn.cached_property import cached_property
+from flowfn.python.cached_property import cached_property
 from flowfn.values import Command, Write
 from graph_compat.constants import START
 from graph_compat.graph.action import action_of

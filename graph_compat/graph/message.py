@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.graph.state import StateGraph
 from graph_compat.langchain.messages import coerced, id_of, identify, ids_of, is_removal
 from graph_compat.langchain.tokens import tell

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition
-from flowfn.event_loop import running_loop
 from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, Steps, View, peek
+from flowfn.python.event_loop import running_loop
 from flowfn.values import MISSING, Checkpoint, Write
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
-from flowfn.cached_property import cached_property
 from flowfn.pregel import Selection
+from flowfn.python.cached_property import cached_property
 from flowfn.values import MISSING
 from graph_compat.channels import BinaryOperatorAggregate, DeltaChannel, LastValue
 from graph_compat.channels.base import BaseChannel

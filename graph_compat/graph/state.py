@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic
 
-from flowfn.lazy import lazily
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
+from flowfn.python.lazy import lazily
 from graph_compat.constants import END, START
 from graph_compat.graph.action import action_of, name_of, router_of
 from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint

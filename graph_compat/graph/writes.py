@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from flowfn.cached_property import cached_property
 from flowfn.pregel.ways import edge
+from flowfn.python.cached_property import cached_property
 from flowfn.values import Command, Send, Write
 from graph_compat.channels import DeltaChannel
 from graph_compat.constants import END, ROOT, SENDS

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.prebuilt.chat_agent_executor import create_react_agent
 from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.constants import END
 from graph_compat.graph.state import CompiledStateGraph, StateGraph
 from graph_compat.prebuilt.agent_nodes import CallModel, Choice, Structure, value_of

@@ -14,8 +14,8 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
-from flowfn.cached_property import cached_property
 from flowfn.config import RECURSION_LIMIT
+from flowfn.python.cached_property import cached_property
 from graph_compat.langchain.node_config import NodeConfig
 from graph_compat.langchain.tool_calls import somebody_listens, told_of_call
 from graph_compat.langchain.tool_runs import tool_run, tool_run_on_loop

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.constants import CONFIG_KEY_RUNTIME
 from graph_compat.injection import config_of
 from graph_compat.langchain.invoking import looks_late

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.pregel.builder import NodeBuilder
 from graph_compat.pregel.program import Pregel
 

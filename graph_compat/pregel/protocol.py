@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.types import Command, StateSnapshot, StateUpdate
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
 

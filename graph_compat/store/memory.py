@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowfn import stores
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from flowfn.serde import Serde
 
 if TYPE_CHECKING:

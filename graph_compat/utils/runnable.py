@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 
 if TYPE_CHECKING:
     from graph_compat.langchain.callable import RunnableCallable

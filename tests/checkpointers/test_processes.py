@@ -227,7 +227,7 @@ def test_a_fork_waits_for_transactions_of_other_threads(tmp_path: Path) -> None:
 
 
 FORK_WITHIN = """
-from flowfn import forking
+from flowfn.python import forking
 from flowfn.errors import SaverError
 forking.PATIENCE = 0.0
 with saver._database.writing():

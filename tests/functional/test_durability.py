@@ -9,7 +9,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task, uuid4
-from flowfn.engine.record import ANSWER, RETURN
+from flowfn.engine.records.record import ANSWER, RETURN
 from flowfn.errors import SaverError
 from flowfn.ports import Commit, Writes
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from flowfn import RetryPolicy
-from flowfn.engine.keeping import timing_rows
-from flowfn.engine.record import Timing
+from flowfn.engine.records.keeping import timing_rows
+from flowfn.engine.records.record import Timing
 from flowfn.history.reading import view
 from flowfn.serde import DEFAULT
 

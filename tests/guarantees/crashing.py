@@ -10,7 +10,7 @@ from typing import Any, Literal
 from checkpointers import PostgresSaver
 from flowfn import Command, Interrupted, Workflow, current
 from flowfn.engine.ids import instance_id
-from flowfn.engine.record import RETURN
+from flowfn.engine.records.record import RETURN
 from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import DyingSaver, FileDisk, LivingSaver, MemoryDisk, When, at
 

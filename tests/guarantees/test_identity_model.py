@@ -27,7 +27,7 @@ import pytest
 
 from flowfn import NonDeterminismError, Workflow, current, entrypoint, gather, interrupt, task
 from flowfn.engine.ids import instance_id
-from flowfn.engine.record import ERROR, RETURN
+from flowfn.engine.records.record import ERROR, RETURN
 from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import Crash
 

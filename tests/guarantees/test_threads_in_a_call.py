@@ -20,11 +20,11 @@ from checkpointers import MemorySaver
 from flowfn import NonDeterminismError, Workflow, entrypoint, task
 from flowfn.config import Durability
 from flowfn.context import current_frame
+from flowfn.engine.calls.frame import Frame
 from flowfn.engine.drive import drive
-from flowfn.engine.frame import Frame
-from flowfn.engine.journal import Journal
-from flowfn.engine.ledger import Ledger
-from flowfn.engine.record import CALL, RETURN, CallInfo, Record
+from flowfn.engine.records.journal import Journal
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import CALL, RETURN, CallInfo, Record
 from flowfn.futures import Future
 from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost

@@ -10,7 +10,7 @@ from typing import Any
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.unwrapping import functions_of
-from flowfn.project import is_own
+from flowfn.python.project import is_own
 
 __all__ = ["declares_fields", "defaults_of", "is_made_by_a_function", "members_of", "methods_of_body"]
 

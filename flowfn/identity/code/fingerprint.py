@@ -16,7 +16,6 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowfn.forking import let_go_by_fork
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -26,8 +25,9 @@ from flowfn.identity.code.unwrapping import (
     unwrapped,
 )
 from flowfn.identity.names import qualified_name
-from flowfn.project import is_own, is_own_module
-from flowfn.script import namespace_of
+from flowfn.python.forking import let_go_by_fork
+from flowfn.python.project import is_own, is_own_module
+from flowfn.python.script import namespace_of
 
 if TYPE_CHECKING:
     from flowfn.identity.code.source import Chain, Unit

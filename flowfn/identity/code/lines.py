@@ -17,7 +17,7 @@ from typing import Any
 from flowfn.identity.code.compiled import all_code
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.unwrapping import code_of, unwrapped
-from flowfn.project import is_own_module
+from flowfn.python.project import is_own_module
 
 __all__ = ["body_of", "leading_to", "lines_of"]
 

@@ -18,10 +18,10 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from flowfn.began import BEGAN
 from flowfn.identity.code.compiled import all_code, code_inside, parameters_of
 from flowfn.identity.code.fstrings import FString
-from flowfn.script import namespace_of
+from flowfn.python.began import BEGAN
+from flowfn.python.script import namespace_of
 
 __all__ = ["Unit", "class_unit", "code_unit", "parse"]
 

@@ -33,7 +33,7 @@ from flowfn.identity.forms.objects import enum_form, form_of_record, path_form, 
 from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector
-from flowfn.plain import PLAIN
+from flowfn.python.plain import PLAIN
 
 __all__ = ["Walk"]
 

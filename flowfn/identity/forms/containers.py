@@ -13,7 +13,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from flowfn.identity.forms.notation import ELEMENT, Form, pack, tagged, tuple_of
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk

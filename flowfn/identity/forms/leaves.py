@@ -16,7 +16,7 @@ from flowfn.identity.forms.notation import Form, tagged
 from flowfn.identity.glance import is_ordinary_float, is_ordinary_text
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import in_bytes, in_date, in_float, in_int, in_uuid
-from flowfn.unicode import is_unicode
+from flowfn.python.unicode import is_unicode
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk

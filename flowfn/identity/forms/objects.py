@@ -17,7 +17,7 @@ from flowfn.identity.forms.containers import CONTAINERS, mapping_form
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.names import qualified_name
-from flowfn.plain import PLAIN
+from flowfn.python.plain import PLAIN
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:

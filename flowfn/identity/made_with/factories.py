@@ -20,7 +20,6 @@ from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from flowfn.began import BEGAN
 from flowfn.identity.code.classes import declares_fields
 from flowfn.identity.code.compiled import all_code, assigned_attributes, code_inside, parameters_of
 from flowfn.identity.code.functions import function_of, is_local
@@ -30,6 +29,7 @@ from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
+from flowfn.python.began import BEGAN
 from flowfn.values import MISSING
 
 __all__ = ["given_to_factory", "given_to_object"]

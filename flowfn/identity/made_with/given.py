@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from flowfn.identity.code.compiled import all_names, assigned_attributes, assigns_by_name, changes_items
 from flowfn.identity.code.unwrapping import code_of
 from flowfn.identity.made_with.assignments import How, Maker
-from flowfn.project import is_own
+from flowfn.python.project import is_own
 
 __all__ = ["Given", "given_by"]
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import ref
 
-from flowfn.cached_property import cached_property
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
+from flowfn.python.cached_property import cached_property
 
 __all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowfn.errors import EmptyChannelError
-from flowfn.lazy import lazily
+from flowfn.python.lazy import lazily
 from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, V
 from graph_compat.checkpoint.base.values import (

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 
-from flowfn.forking import let_go_by_fork
+from flowfn.python.forking import let_go_by_fork
 
 __all__ = ["UUID", "uuid6"]
 

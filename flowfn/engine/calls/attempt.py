@@ -1,0 +1,389 @@
+"""One call, run until its outcome is recorded.
+
+Rule: only then may anybody see it. An attempt ends in one of three ways: a value, an error after its
+last retry, or suspension, where something under it waits for a human. Tasks that it called and
+didn't wait for end before it does, so that a recorded call has nothing left to run. Any other
+`BaseException` (a cancellation, Ctrl-C) leaves no record: the call was under way, and runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from inspect import Signature
+from typing import TYPE_CHECKING, Any
+
+from flowfn.context import current_frame, under_way
+from flowfn.engine.calls.belated import tell_of_changes
+from flowfn.engine.calls.call import NodeCall
+from flowfn.engine.calls.frame import Frame
+from flowfn.engine.calls.injection import injected
+from flowfn.engine.questions.interrupts import record_questions
+from flowfn.engine.records.keeping import code_rows, failure_rows, timing_rows, write_rows
+from flowfn.engine.records.reader import told_rows
+from flowfn.engine.records.record import ERROR, RETURN
+from flowfn.engine.replay import failing
+from flowfn.engine.replay.doubt import mark_start, settle
+from flowfn.engine.replay.sources import keep as keep_sources
+from flowfn.errors import (
+    FlowError,
+    GraphRecursionError,
+    InvalidUpdateError,
+    StepTimeout,
+    Suspended,
+    TaskTimeout,
+    WorkerDied,
+)
+from flowfn.events import TaskFinished, TaskRetried, TaskStarted
+from flowfn.logs import logger
+from flowfn.policies import decide
+from flowfn.ports import Writes
+from flowfn.values import MISSING
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.records.journal import Journal
+    from flowfn.futures import Future
+    from flowfn.ports import Host
+
+
+_OF_AN_ATTEMPT = (StepTimeout, WorkerDied, InvalidUpdateError, GraphRecursionError)
+"""flowfn's errors that another attempt may do without; the others are of the run, or of how it is called."""
+
+
+async def attempt(call: Call) -> Any:
+    """Run a call, with its retries, and return its value once that is recorded; what rides, its superstep records.
+
+    Raises:
+        Suspended: it waits for an answer.
+        Exception: its own error, recorded.
+    """
+    run, host = call.run, call.run.host_of(call.definition)
+    try:
+        if run.root.rehearsal is not None:
+            run.root.rehearsal.admit(call)
+        if run.post is not None and call.node is None:
+            run.tell(TaskStarted(run.namespace, run.step, call))
+        made: Any = _node_outcome if call.node is not None else _task_outcome
+        if call.definition.cache is None:
+            value = await made(call, host, MISSING)
+        else:
+            value = await _through_cache(call, host, partial(made, call, host))
+    except BaseException as error:
+        _tell_failure(call, error)
+        raise
+    finally:
+        if call.parent is not None and call.future is not None:
+            call.parent.children.pop(call.future, None)
+    if run.post is not None and not call.rides:
+        run.post(TaskFinished(run.namespace, run.step, call, value))
+    return value
+
+
+def _through_cache(call: Call, host: Host, made: Callable[[Any], Any]) -> Coroutine[Any, Any, Any]:
+    from flowfn.engine.calls.caching import through_cache
+
+    return through_cache(call, host, made)
+
+
+async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
+    """What a task came to, recorded; `value` is MISSING unless an equal call's was kept."""
+    journal = call.run.journal if call.definition.recorded else None
+    if journal is not None:
+        _check_result_type(call)
+        if (kept := journal.kept) is not None and call.parent is not None:
+            caller = call.parent.call.definition
+            if call.definition.version_key not in kept or caller.version_key not in kept:
+                await keep_sources(journal.saver, host, (call.definition, caller))
+        marks = call.definition.marks_start
+        note = journal.unsent_note if marks else journal.note
+        call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
+        if call.waited and not marks:
+            journal.suspend(call.note, False)
+        if marks and call.doubt is not None and value is MISSING:
+            settled = await settle(call, host)
+            if settled is not MISSING:
+                call.run.root.reused.add()
+                return settled
+        if call.parent is not None and call.parent.failures:
+            await _tell_of_survival(call, call.parent, journal, host)
+        if call.parent is not None and call.parent.made > call.nth + 1:
+            tell_of_changes(call)
+    try:
+        if value is MISSING:
+            value = await _with_retries(call, host)
+        if journal is not None:
+            await _record(call, journal, host, RETURN, value)
+    except Exception as error:
+        if journal is not None and call.run.root.fatal is None:
+            await _record(call, journal, host, ERROR, error)
+            assert call.note is not None
+            failing.note(error, call, call.note.order)
+        raise
+    if call.parent is not None:
+        call.run.root.ran.add()
+    return value
+
+
+async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
+    """Commit that a call was made after another had failed, before it runs: its caller has acted on the error.
+
+    Else the failed one would run again, should the process die in this one, and might succeed.
+    """
+    failures, survived, is_new = caller.failures, caller.survived, False
+    while survived < len(failures):  # each is passed once: there may be as many as there are calls
+        note = failures[survived][0].note
+        if note is not None:  # else it was recorded by an earlier attempt
+            if note.order > call.born:
+                break
+            is_new = True
+        survived += 1
+    if is_new:
+        await journal.write(host, journal.riders())
+    caller.survived = survived
+
+
+async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
+    """What a node's function came to, and in `call.writes` what that writes; recorded, unless it rides."""
+    run = call.run
+    journal = run.journal if call.definition.recorded else None
+    try:
+        if value is MISSING:
+            value = await _with_retries(call, host)
+        call.writes = call.node.output(value)
+        if journal is not None and not call.rides:
+            rows = write_rows(journal.serde, call, host.now())
+            items = [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()]
+            closed = () if call.closed is None else (call.closed,)
+            await journal.write(host, items, closed=closed, settles=_settled_by(call))
+        call.node_task.writes = call.writes
+    except Exception as error:
+        if journal is not None and run.root.fatal is None:
+            rows = failure_rows(journal.serde, call, error, host.now())
+            journal.ride(run.namespace, run.checkpoint.id, rows)
+        raise
+    return value
+
+
+def _record(call: Call, journal: Journal, host: Host, channel: str, value: Any) -> Coroutine[Any, Any, None]:
+    """Records an outcome, how long it took, and what those were told who read its stream."""
+    assert call.note is not None
+    if timing := timing_rows(journal.serde, call, host.now()):
+        journal.ride(call.run.namespace, call.run.checkpoint.id, timing)
+    more = code_rows(journal.serde, call)
+    if call.run.readers or call.definition.reader is not None:
+        more += told_rows(journal, call, failed=channel == ERROR)
+    return journal.record(
+        host, call.note, channel, value, call.owner, call.future, more, settles=_settled_by(call)
+    )
+
+
+def _settled_by(call: Call) -> Future[Any] | None:
+    """The future that a call only settles once its outcome is recorded."""
+    return call.future if call.definition.cache is None else None
+
+
+async def _with_retries(call: Call, host: Host) -> Any:
+    definition = call.definition
+    if (journal := call.run.journal) is not None and journal.owed:
+        await journal.write(host, ())
+    policies = definition.retry or (call.run.settings.retry if definition.counted else ())
+    call.started = started = host.now()
+    began = host.elapsed() if policies else 0.0
+    number = 1
+    while True:
+        call.attempts = number
+        if (fatal := call.run.root.fatal) is not None:
+            raise fatal
+        try:
+            frame = Frame(call.run, call, number, started)
+            return await _once(frame, host)
+        except TaskTimeout as error:
+            known = call.run.settings.timed_out
+            failure: Exception = error if known is None else known(error)
+        except FlowError as error:
+            if not isinstance(error, _OF_AN_ATTEMPT):
+                raise
+            failure = error
+        except Exception as error:
+            failure = error
+        delay = decide(policies, number, failure, host.elapsed() - began) if policies else None
+        if delay is None:
+            raise failure
+        call.run.tell(TaskRetried(call.run.namespace, call.run.step, call, number, failure, delay))
+        await host.sleep(delay)
+        if frame.steps:
+            await failing.record_failed(frame, failure, host)
+            await call.run.reread(call.task, host)
+        number += 1
+
+
+async def _once(frame: Frame, host: Host) -> Any:
+    """Call the function once, and see what is under it through to its end."""
+    call, definition = frame.call, frame.call.definition
+    error: BaseException | None = None
+    value = None
+    if frame.slots is not None:
+        await frame.enter(host)
+    token = current_frame.set(frame)
+    is_workflow = definition.is_workflow and call.run.journal is not None
+    if is_workflow:
+        under_way.append(definition)
+    try:
+        if frame.attempt == 1 and definition.marks_start:
+            await mark_start(call, host)
+        kwargs = injected(frame) if definition.injects and definition.filled else call.kwargs
+        if call.leaves:
+            from flowfn.engine.calls.elsewhere import call_there
+
+            value = await call_there(frame, host, kwargs)
+        elif definition.is_async:
+            value = await host.call_async(definition.function, call.args, kwargs, call.timeout)
+        else:
+            value = await host.call(definition.function, call.args, kwargs, call.timeout)
+    except BaseException as raised:
+        error = raised
+    finally:
+        current_frame.reset(token)
+        if is_workflow:
+            under_way.remove(definition)
+        if frame.slots is not None:
+            frame.leave()
+    if error is not None or not frame.quiet or call.run.root.fatal is not None:
+        await _close(frame, host, error)
+    frame.closed = True
+    if error is not None:
+        raise error
+    return value
+
+
+async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
+    """End an attempt: settle what it called, and turn an open question into suspension.
+
+    Raises:
+        Suspended: something waits for an answer, and no error came between.
+        NonDeterminismError: the run was refused, whatever the user code made of that.
+    """
+    if frame.unplaced and error is None:
+        _place_held(frame)
+    suspending = error is None or frame.told or isinstance(error, Suspended)
+    if not suspending or frame.run.root.fatal is not None:
+        frame.closed = True
+        _give_up_children(frame, running=not isinstance(error, Exception))
+    await _settle_children(frame, host)
+    frame.closed = True
+    if not suspending:
+        failing.ride_unseen(frame)
+    if frame.run.root.fatal is not None:
+        raise frame.run.root.fatal
+    if frame.questions:
+        await record_questions(frame, host)
+    if frame.suspended and suspending:
+        if frame.call.parent is not None:
+            frame.call.parent.suspended = True
+        if frame.call.note is not None and frame.run.journal is not None:
+            frame.run.journal.suspend(frame.call.note, True)
+        raise Suspended(tuple(frame.call.questions))
+    if error is None:
+        _log_unseen(frame)
+
+
+def _give_up_children(frame: Frame, *, running: bool) -> None:
+    """Start nothing more after an error; after a cancellation stop what runs as well."""
+    for future in frame.open_calls():
+        if running or future.waiting or future.held:
+            future.cancel()
+
+
+async def _settle_children(frame: Frame, host: Host) -> None:
+    """Wait for all calls of a frame, and for those that its asyncio branches go on to make.
+
+    Of a stream that was not read to its end the run waits for its reader, and nobody reads on once the code has ended.
+    """
+    while True:
+        if frame.unplaced:
+            await _place_suspended(frame, host)
+        open_calls = _but_streams(frame) or _left_by_readers(frame)
+        await host.settle(open_calls)
+        for future in open_calls:
+            frame.children.pop(future, None)
+        if frame.suspended and not frame.closed:
+            await host.let_branches_go_on()
+        if not frame.children:
+            return
+
+
+def _but_streams(frame: Frame) -> tuple[Future[Any], ...]:
+    """The calls that haven't been seen to end, but for those whose streams the code reads."""
+    return tuple(future for future, call in frame.children.copy().items() if call.definition.reader is None)
+
+
+def _left_by_readers(frame: Frame) -> tuple[Future[Any], ...]:
+    """The calls of workflows whose streams the code of a frame has read, each told that nobody reads on."""
+    calls = frame.children.copy()
+    for call in calls.values():
+        if call.definition.reader is not None:
+            call.definition.reader.leave()
+    return tuple(calls)
+
+
+async def _place_suspended(frame: Frame, host: Host) -> None:
+    """Place what was held when the code was told of a question; its other branches may yet claim their records."""
+    token = current_frame.set(frame)
+    try:
+        held = frame.unplaced[0].future
+        assert held is not None
+        await host.others_wait(held)
+    finally:
+        current_frame.reset(token)
+    if frame.unplaced:
+        _place_held(frame)
+
+
+def _place_held(frame: Frame) -> None:
+    """Nobody waited for a held call; the end of its frame does. A refusal is kept as the run's."""
+    held = frame.unplaced[0].future
+    assert held is not None
+    with suppress(FlowError):
+        held.place()
+
+
+def _log_unseen(frame: Frame) -> None:
+    """Say of which results nobody looked at that the caller may count on them: of a task that failed, and of a future
+    that was taken for its value."""
+    for call, error in frame.failures:
+        if call.future is not None and not call.future.seen:
+            caller = frame.call.definition.name
+            logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
+    for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
+        logger.warning(
+            "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
+            "and its text isn't the result's. Write .result() or await",
+            site,
+        )
+
+
+def _tell_failure(call: Call, error: BaseException) -> None:
+    run, parent = call.run, call.parent
+    if isinstance(error, Exception):
+        call.blame(error)
+    if isinstance(error, Exception) and parent is not None and call.future is not None:
+        parent.failures.append((call, error))
+    if run.post is not None:
+        run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
+
+
+def _check_result_type(call: Call) -> None:
+    """Refuse before the work what the annotation tells can't be stored after it.
+
+    Raises:
+        SerializationError: the annotated result can't be stored.
+    """
+    definition, serde = call.definition, call.run.journal.serde if call.run.journal else None
+    if serde is None or definition.is_generator or id(serde) in definition.checked:
+        return
+    check: Callable[[Any, str], None] | None = getattr(serde, "check", None)
+    if check is not None and definition.returns is not Signature.empty:
+        check(definition.returns, f"task {definition.name!r}")
+    definition.checked.add(id(serde))

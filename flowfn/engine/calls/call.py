@@ -1,0 +1,248 @@
+"""A call of a task: what is called, from where, and who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.context import shipped
+from flowfn.engine.ids import node_path, node_scope, task_uuid
+from flowfn.engine.records.record import CallInfo, Record
+from flowfn.identity.digest import Digest, render
+from flowfn.report import CallSummary
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.notes import Note
+    from flowfn.engine.runs.run import Run
+    from flowfn.futures import Future
+    from flowfn.pregel.program import Node, Task
+    from flowfn.values import Interrupt, Write
+
+
+_PASSED = "During task with name "
+_LEFT_OUT = "[the tasks between these are left out]"
+_NOTES = 16
+"""Of the notes that say which tasks an error passed, so many at each end are kept: each records all that are on it, and
+of tasks that call each other deeply that would be all of them each time."""
+
+
+class Failure(NamedTuple):
+    """What a task that handles an error is given: which node failed, on what input, and how."""
+
+    node: str
+    input: Any
+    error: BaseException
+
+
+class Call:
+    """One call, from the moment that it is made; `task` is its id, empty where nothing is recorded."""
+
+    __slots__ = (
+        "_id",
+        "_info",
+        "args",
+        "arguments",
+        "attempts",
+        "born",
+        "branch",
+        "cached_as",
+        "checkpoint",
+        "definition",
+        "digest",
+        "doubt",
+        "edited",
+        "from_cache",
+        "future",
+        "kwargs",
+        "note",
+        "nth",
+        "occurrence",
+        "parent",
+        "position",
+        "questions",
+        "run",
+        "site",
+        "started",
+        "task",
+        "timeout",
+        "waited",
+    )
+
+    # What a `NodeCall` has of its own, as it is of any other.
+    node: Node | None = None
+    node_task: Task | None = None
+    path = ""
+    rides = False
+    writes: Sequence[Write] | None = None
+    triggers: tuple[str, ...] = ("__pregel_push",)
+    """What a stream says made it due; LangGraph's word for a call."""
+
+    def __init__(
+        self,
+        run: Run,
+        parent: Frame | None,
+        definition: Definition,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        task: str = "",
+        site: str = "",
+    ) -> None:
+        self.run = run
+        self.parent = parent
+        self.definition = definition
+        self.args = args
+        self.kwargs = kwargs
+        self.task = task
+        self.site = site
+        self.checkpoint = run.checkpoint.id
+        """Under which its superstep began."""
+        self.arguments: dict[str, Any] = {}
+        self.digest: Digest | None = None
+        self.occurrence = 0
+        self.branch = 0
+        self.position = -1
+        self.born = 0
+        self.nth = 0
+        """How many tasks its caller had called before, in this attempt."""
+        self._id: str | None = None
+        self._info: CallInfo | None = None
+        self.note: Note | None = None
+        self.future: Future[Any] | None = None
+        self.questions: list[Interrupt] = []
+        """What it, or any call under it, asked in this attempt and has no answer to."""
+        self.timeout: Any = definition.timeout
+        self.started = 0.0
+        """When its first attempt began, in seconds since the epoch; 0 before."""
+        self.attempts = 0
+        """How many attempts at it have begun."""
+        self.from_cache = False
+        self.cached_as = ""
+        """The key of its result in a cache."""
+        self.doubt: Record | None = None
+        """Its record, where that says that it had started and not finished."""
+        self.waited = False
+        self.edited = False
+        """Whether its record is of other code."""
+
+    def __repr__(self) -> str:
+        return f"<call {self.definition.name} {self.task[:8]}>"
+
+    def blame(self, error: Exception) -> None:
+        """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
+        with suppress(Exception):
+            error.add_note(f"{_PASSED}'{self.definition.name}' and id '{self.id}'")
+            _leave_out(error.__notes__)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether its attempts are made on an executor: a task's, where one is named.
+
+        Not on a worker: what is called there is part of an attempt, and could wait for its own place for ever.
+        """
+        if not self.definition.counted or self.definition.transaction is not None:
+            return False
+        named = self.definition.executor is not None or self.run.settings.executor is not None
+        return named and shipped.get() is None
+
+    @property
+    def is_handler(self) -> bool:
+        """Whether it handles the error of another node's task."""
+        return self.node_task is not None and isinstance(self.node_task.input, Failure)
+
+    @property
+    def info(self) -> CallInfo:
+        """What is recorded of the call; made when it is first asked for, as most reused calls never are."""
+        if self._info is None:
+            self._info = self._described()
+        return self._info
+
+    def _described(self) -> CallInfo:
+        definition, frame, digested = self.definition, self.parent, self.digest
+        assert frame is not None
+        assert digested is not None
+        return CallInfo(
+            definition.name,
+            definition.qualified,
+            frame.scope,
+            digested.skeleton,
+            [list(leaf) for leaf in digested.leaves],
+            bool(digested.weak),
+            self.occurrence,
+            self.born,
+            self.run.host.now(),
+            self.site,
+            render(self.arguments),
+            definition.code,
+            frame.call.definition.code,
+            self.position,
+            digested.form,
+            self.branch,
+            definition.captured,
+        )
+
+    @property
+    def summary(self) -> CallSummary:
+        """The call, for people."""
+        return self.info.summary
+
+    @property
+    def shown_input(self) -> Any:
+        """The input as streams show it."""
+        if self.node_task is None:
+            return tuple(self.args), self.kwargs
+        return self.node_task.node.shown(self.node_task.input)
+
+    @property
+    def id(self) -> str:
+        """The public id of the call, a UUID: the same on every attempt, or of this one where nothing is recorded."""
+        if self._id is None:
+            scope = self.task or self.run.host.new_id()
+            self._id = task_uuid(self.run.thread, self.run.namespace, self.checkpoint, scope)
+        return self._id
+
+    @property
+    def owner(self) -> str:
+        """How an error about the call's value begins."""
+        where = f" (called at {self.site})" if self.site else ""
+        return f"the result of task {self.definition.name!r}{where}"
+
+
+class NodeCall(Call):
+    """A call without a caller: the attempt at the task that a node has in a superstep."""
+
+    __slots__ = ("closed", "node", "node_task", "path", "rides", "triggers", "value", "writes")
+
+    leaves = False
+
+    def __init__(
+        self, run: Run, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], task: Task
+    ) -> None:
+        super().__init__(run, None, definition, args, kwargs, node_scope(task.path))
+        self.node: Node = task.node
+        self.node_task: Task = task
+        self.path = node_path(task.path)
+        """Its place in the superstep, as its rows carry it."""
+        self.timeout = task.timeout
+        self.triggers = task.triggers
+        self.rides = False
+        """Whether its record goes with the next checkpoint rather than alone."""
+        self.writes: Sequence[Write] | None = None
+        """What it wrote, once it has ended."""
+        self.closed: str | None = None
+        """The namespace of the run nested in it that has ended with it, and is recorded with it."""
+        self.value: Any = None
+        """Where it was its superstep's only one and has ended: what its function returned."""
+
+
+def _leave_out(notes: list[str]) -> None:
+    """Of more tasks than are kept, drop the innermost one of the outer ones."""
+    passed = [at for at, note in enumerate(notes) if note.startswith(_PASSED)]
+    if len(passed) <= 2 * _NOTES:
+        return
+    if _LEFT_OUT in notes:
+        del notes[passed[_NOTES]]
+    else:
+        notes[passed[_NOTES]] = _LEFT_OUT

@@ -1,0 +1,294 @@
+"""The frame: one attempt at one call, as its user code and the tasks that it calls see it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.calls.injection import runtime_of
+from flowfn.engine.calls.once import once
+from flowfn.engine.ids import call_id
+from flowfn.engine.questions.interrupts import Question, ask, ask_together
+from flowfn.engine.records.record import Record
+from flowfn.engine.replay.namesakes import Caller, Claimant
+from flowfn.errors import RunClosed, Suspended
+from flowfn.futures import Future
+from flowfn.runtime import Runtime
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.runs.run import Run
+    from flowfn.ports import Host
+    from flowfn.values import Interrupt
+
+
+_NUMBERS = count(1)
+"""Tells apart who asks at the same time."""
+
+
+class Frame:
+    """What the running code is part of: its run, its scope, its open calls and its questions."""
+
+    __slots__ = (
+        "_runtime",
+        "attempt",
+        "began",
+        "call",
+        "caller",
+        "children",
+        "closed",
+        "counts",
+        "depth",
+        "equals",
+        "failures",
+        "firsts",
+        "halted",
+        "home",
+        "made",
+        "mistaken",
+        "nested",
+        "newest",
+        "numbers",
+        "positions",
+        "questions",
+        "run",
+        "scope",
+        "slots",
+        "steps",
+        "survived",
+        "suspended",
+        "told",
+        "unplaced",
+        "waits",
+        "watch",
+    )
+
+    def __init__(self, run: Run, call: Call, attempt: int, began: float | None = None) -> None:
+        self.run = run
+        self.call = call
+        self.scope = call.task
+        self.attempt = attempt
+        self.began = began
+        """When the first attempt began, in seconds since the epoch."""
+        if run.ledger.records:
+            run.callers[self.scope] = call.definition
+        around = call.parent or run.frame
+        self.depth: int = 0 if around is None else around.depth + 1
+        self.firsts: dict[tuple[str, bytes], int] = {}
+        """Which call was the first of a name and arguments, by a number of its own."""
+        self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
+        """Count the calls that equal an earlier one."""
+        self.positions: dict[str, Iterator[int]] = {}
+        self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
+        self.caller: Caller | None = None
+        """Tells its calls of functions that share a name from each other; None until it makes one."""
+        self.home: Any = None
+        """What its code runs in, on an event loop: the branch of number 0."""
+        self.numbers: Any = None
+        """The numbers of its other branches; None while there are none. Kept by the host."""
+        self.steps = 0
+        """Grows with each call that it makes."""
+        self.made = 0
+        """How many tasks it has called."""
+        self.children: dict[Future[Any], Call] = {}
+        self.unplaced: list[Call] = []
+        self.failures: list[tuple[Call, BaseException]] = []
+        self.mistaken: dict[Future[Any], str] = {}
+        """The futures whose truth or text its code took before their results, and where it first did."""
+        self.survived = 0
+        """After how many of `failures` it is recorded that its code went on."""
+        self.questions: list[Any] = []
+        self.nested = 0
+        self.newest = 0
+        """Of the recorded calls that it has made again: how late the latest was made."""
+        self.suspended = False
+        """Whether the attempt ends in a question, of its own or of a call's."""
+        self.told = False
+        """Whether its code has been told of a question: by `interrupt()`, or by a suspended call's result."""
+        self.halted = False
+        """Whether its code was told, and may call nothing more. On an event loop other branches may."""
+        self.closed = False
+        self.slots = run.root.slots if call.definition.counted else None
+        self.waits = 0
+        self._runtime: Runtime[Any] | None = None
+        self.watch: Callable[[bool], None] | None = None
+        """Told of each sign of life, where the time between two is limited."""
+
+    def tell(self) -> None:
+        """Its code is about to unwind for a question; should it catch that, it goes no further."""
+        self.told = True
+        self.halted = not self.call.definition.is_async
+
+    def sign(self, *, explicit: bool = False) -> None:
+        """Its code is alive: it says so, or it does something that shows it."""
+        if self.watch is not None:
+            self.watch(explicit)
+
+    def heartbeat(self) -> None:
+        """Its code says that it is alive."""
+        self.sign(explicit=True)
+
+    def check(self) -> None:
+        """Refuse to go on where the attempt is over or waits for a human."""
+        if self.run.root.fatal is not None:
+            raise self.run.root.fatal
+        if self.halted:
+            raise Suspended
+        if self.closed:
+            raise RunClosed(
+                f"{self.call.definition.name!r} has ended, and code that it left running called a task: "
+                "wait for threads and asyncio tasks before returning"
+            )
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        """What its code may know of itself; the same object whenever it is asked for."""
+        if self._runtime is None:
+            self._runtime = runtime_of(self)
+        return self._runtime
+
+    def ask(self, value: Any, key: str | None, kind: Any, site: str, **more: Any) -> Any:
+        """The answer to a question that its code asks; see `engine/questions/interrupts.py`."""
+        return ask(self, Question(value, key, kind, site, **more))
+
+    def ask_together(self, interrupts: Iterable[Interrupt]) -> None:
+        """Return once questions that were made elsewhere have their answers; see `engine/questions/interrupts.py`."""
+        ask_together(
+            self, (Question(each.value, None, None, "", each.id, each.response_schema) for each in interrupts)
+        )
+
+    def once(self, name: str, make: Callable[[], Any], caller: FrameType) -> Any:
+        """A value that its code wants made once; see `engine/calls/once.py`."""
+        return once(self, name, make, caller)
+
+    def open_calls(self) -> tuple[Future[Any], ...]:
+        """The calls that haven't been seen to end. Threads may take theirs out meanwhile, so a copy is looked at."""
+        return tuple(self.children.copy())
+
+    @property
+    def quiet(self) -> bool:
+        """Whether its end concerns nobody: no call is open, failed or mistaken, and no question was asked."""
+        return not (
+            self.children
+            or self.failures
+            or self.mistaken
+            or self.questions
+            or self.suspended
+            or self.unplaced
+        )
+
+    def next_nested(self) -> int:
+        """How many runs this attempt nested in itself before."""
+        number, self.nested = self.nested, self.nested + 1
+        return number
+
+    def identity(
+        self, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
+    ) -> tuple[str, int, int]:
+        """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
+
+        A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
+        With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
+        name, one of another function.
+        """
+        self.steps += 1
+        branch, ledger = self._branch(), self.run.ledger
+        if of is not None:
+            return self._identity_of(of, name, digest, branch)
+        if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
+            return record.task, record.info.occurrence if record.info else 0, branch
+        key = (name, digest)
+        while True:
+            task = call_id(self.scope, name, digest, number := self._occurrence(key))
+            if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
+                return task, number, branch
+
+    def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
+        ledger, key = self.run.ledger, (name, digest)
+        alike = claimant.caller.alike
+        if key not in alike:
+            first = ledger.records.get(task := call_id(self.scope, name, digest, 0))
+            if first is not None and not first.claimed and claimant.made(first, branch):
+                return task, 0, branch  # as almost always, and for less
+            alike[key] = ledger.calls_alike(self.scope, name, digest)
+        record = claimant.take(alike[key], branch)
+        if record is not None:
+            return record.task, record.info.occurrence if record.info else 0, branch
+        while (task := call_id(self.scope, name, digest, number := self._occurrence(key))) in ledger.records:
+            pass
+        return task, number, branch
+
+    def _occurrence(self, key: tuple[str, bytes]) -> int:
+        """How many calls of that name and those arguments were made before; of two threads each gets its own number."""
+        me = next(_NUMBERS)
+        if self.firsts.setdefault(key, me) == me:  # most are: they cost an int, where a counter is an object
+            return 0
+        return next(self.counts.setdefault(key, count(1)))
+
+    def claimant(self, definition: Definition) -> Claimant | None:
+        """Who looks for a record, where functions of its name have to be told apart."""
+        if not (definition.shares_name and self.run.ledger.records):
+            return None
+        if self.caller is None:
+            self.caller = Caller(self.call.definition)
+        return self.caller.claimant(definition)
+
+    def _branch(self) -> int:
+        definition = self.call.definition
+        return self.run.host_of(definition).branch(self) if definition.is_async else 0
+
+    def _recorded(self, name: str, digest: bytes, branch: int) -> Record | None:
+        """The next recorded call of that branch that nobody has claimed."""
+        key = (name, digest)
+        if key not in self.equals:
+            self.equals[key] = self.run.ledger.equal_calls(self.scope, name, digest)
+        left = self.equals[key].get(branch)
+        while left:
+            if not (record := left.popleft()).claimed:
+                return record
+        return None
+
+    def _is_anothers(self, task: str, branch: int) -> bool:
+        """Whether a recorded call was made by another branch of this very code."""
+        record = self.run.ledger.records.get(task)
+        info = None if record is None else record.info
+        return info is not None and info.branch != branch and info.scope_code == self.call.definition.code
+
+    def position(self, name: str) -> int:
+        """How many calls of the same name this attempt made before."""
+        return next(self.positions.get(name) or self.positions.setdefault(name, count()))
+
+    # -- its place under `max_concurrency` -------------------------------------------------------
+
+    async def enter(self, host: Host) -> None:
+        """Take a place to execute in."""
+        if self.slots is not None:
+            await self.slots.take(host)
+
+    def leave(self) -> None:
+        """Give the place back: the code has ended."""
+        if self.slots is not None and self.waits == 0:
+            self.slots.give_back()
+        self.slots = None
+
+    def step_aside(self) -> None:
+        """Give the place up while the code waits for calls of its own."""
+        if self.slots is not None:
+            self.waits += 1
+            if self.waits == 1:
+                self.slots.give_back()
+
+    async def step_back(self, host: Host) -> None:
+        """Take a place again: a wait is over. Should that be cancelled, there is none to give back."""
+        if self.slots is not None:
+            self.waits -= 1
+            if self.waits == 0:
+                try:
+                    await self.slots.take(host)
+                except BaseException:
+                    self.waits += 1
+                    raise

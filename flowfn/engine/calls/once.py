@@ -1,0 +1,84 @@
+"""A value that is made once and recorded: the time, an id, a random number.
+
+Rule: it belongs to the place in the code that asked for it. What is inserted before that place, or taken away, moves no
+value to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.drive import drive
+from flowfn.engine.records.record import RETURN, CallInfo, Record
+from flowfn.identity.code.lines import leading_to
+from flowfn.identity.differences import decoded
+from flowfn.identity.digest import exact
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.frame import Frame
+
+
+def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) -> Any:
+    """The recorded value of the next call of `name` at this place, made and committed where there is none.
+
+    Commits in place, on an event loop too: the caller is no coroutine, and sees the value next. Where the saver can't,
+    the value is recorded before the next call begins.
+    """
+    run, journal = frame.run, frame.run.journal
+    if journal is None:
+        return make()
+    frame.check()
+    lines = leading_to(caller, frame.call.definition.body)
+    digested = exact({_LINES: lines})
+    task, occurrence, branch = frame.identity(name, digested.exact, own=True)
+    record = _recorded(frame, name, task, branch, lines) if run.ledger.records else None
+    if record is not None and record.finished:
+        return record.value()
+    value = make()
+    short = name.rpartition(".")[2]
+    at = run.host.now()
+    info = CallInfo(
+        short, name, frame.scope, None, [], False, occurrence, journal.order, at, "", "", "",
+        frame.call.definition.code, occurrence, digested.form, branch,
+    )  # fmt: skip
+    note = journal.note(run.namespace, run.checkpoint.id, task, info)
+    if frame.call.definition.is_async and journal.commits_elsewhere:
+        journal.owe(note, RETURN, value, f"{name}()")
+        return value
+    drive(journal.record(run.hosts.threads, note, RETURN, value, f"{name}()"))
+    return value
+
+
+_LINES = "lines"
+
+
+def _recorded(frame: Frame, name: str, task: str, branch: int, lines: list[bytes]) -> Record | None:
+    """The record of a call, claimed: its own, or else one whose lines were edited or have gone."""
+    ledger = frame.run.ledger
+    own = ledger.records.get(task)
+    if own is not None and own.claim():
+        return own
+    rivals = [each for each in ledger.rivals(frame.scope, name) if each.info and each.info.branch == branch]
+    moved = _moved(rivals, lines, frame.call.definition.lines) if rivals else ()
+    return next((each for each in moved if each.claim()), None)
+
+
+def _moved(rivals: list[Record], lines: list[bytes], standing: frozenset[bytes]) -> list[Record]:
+    """The recorded calls that this one may be, the likeliest first.
+
+    No other call will ask for them, as the code has no longer all lines that led there: those of the very same line,
+    and then those whose own line has gone as well.
+    """
+    found = [(_lines_of(each), each) for each in rivals]
+    gone = [(led, each) for led, each in found if not standing.issuperset(led)]
+    same = [each for led, each in gone if led[:1] == lines[:1]]
+    return same + [each for led, each in gone if not (led and led[0] in standing)]
+
+
+def _lines_of(record: Record) -> list[bytes]:
+    """The lines that led to a recorded call; one that no line ever had where they weren't kept."""
+    form = None if record.info is None else record.info.form
+    lines: list[bytes] = [b""] if form is None else decoded(form).get(_LINES, [b""])
+    return lines

@@ -1,0 +1,375 @@
+"""A task is called: find out who it is, hand back what is recorded of it, or have it start.
+
+A call that only its author could place (`matching.Ambiguous`), or that its position or its day alone would, is
+held until somebody waits for it. By then the other calls of its scope have claimed their records, so that most
+doubts have gone; what is left is refused before anything new runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.calls.attempt import attempt
+from flowfn.engine.calls.call import Call
+from flowfn.engine.ids import call_id
+from flowfn.engine.records.reader import told_again
+from flowfn.engine.records.record import ERROR, Record
+from flowfn.engine.replay import failing
+from flowfn.engine.replay.causes import Cause, cause_of, note_edit
+from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, differs_in_a_day, judge
+from flowfn.errors import InvalidInput, NonDeterminismError
+from flowfn.futures import Future
+from flowfn.identity.digest import digest
+from flowfn.identity.made_with.captured import given_to_arguments
+from flowfn.report import CallSummary, Kind
+from flowfn.values import MISSING
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.calls.frame import Frame
+
+
+LATER = ("position", "day")
+"""How a call is matched only once it is waited for: by then what it would get may be another call's by identity."""
+
+
+def spawn(
+    frame: Frame, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], site: str
+) -> Future[Any]:
+    """Call a task inside a run.
+
+    Raises:
+        InvalidInput: the arguments don't fit.
+        AsyncInBlockingRun: the task is async and the run isn't.
+        NonDeterminismError, RunClosed: the run can't go on.
+    """
+    frame.check()
+    if frame.watch is not None:
+        frame.sign()
+    _refuse_futures(definition, args, kwargs)
+    run = frame.run
+    call = Call(run, frame, definition, args, kwargs, site=site)
+    call.nth, frame.made = frame.made, frame.made + 1
+    host = run.host_of(definition)
+    if run.journal is None:
+        definition.bind(args, kwargs)
+        return _start(call, host)
+    identify(call, frame)
+    if run.ledger.records:
+        record = run.ledger.records.get(call.task)
+        if record is not None and record.claim():  # the same identity: as almost always
+            reused = _reuse(call, record)
+        else:
+            verdict = _place(call, frame)
+            if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how in LATER):
+                return _hold(call, host)
+            if run.ledger.lent:
+                _refuse_a_lent_record(call, frame)
+            reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
+            if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
+                run.newcomers.append(call)
+        if reused is not None:
+            return reused
+    _report_weak(call, None)
+    return _start(call, host)
+
+
+def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """A future is no value yet: as an argument it would reach user code unfinished, and has no digest."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) is Future:
+            raise InvalidInput(
+                f"{definition.name}() got a Future as an argument: pass its value, with .result() or await"
+            )
+
+
+def identify(call: Call, frame: Frame) -> None:
+    """Give a call its identity: digest, occurrence, id."""
+    definition, run = call.definition, frame.run
+    assert run.journal is not None
+    call.arguments = arguments = definition.identifying(call.args, call.kwargs)
+    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
+    if digested.weak and (given := given_to_arguments(arguments)):
+        call.arguments = arguments = {**arguments, **given}
+        call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
+    call.task, call.occurrence, call.branch = frame.identity(
+        definition.qualified, digested.exact, of=frame.claimant(definition)
+    )
+    call.position = frame.position(definition.qualified)
+    call.born = run.journal.order
+
+
+def place_held(frame: Frame) -> None:
+    """Place the calls that were held, now that somebody waits.
+
+    Raises:
+        NonDeterminismError: one of them can't be placed. Nothing new has run.
+    """
+    held = [call for call in _taken(frame.unplaced) if call.future is not None and not call.future.done()]
+    for call in held:
+        verdict = _judge(call, frame)
+        if isinstance(verdict, Ambiguous):
+            frame.run.root.fatal = refusal = _refusal(call, verdict)
+            for each in held:  # whoever waits for one of them would else wait for ever
+                assert each.future is not None
+                each.future.become(Future.failed(refusal))
+            raise refusal
+    for call in held:
+        assert call.future is not None
+        verdict = _place(call, frame, waited=True)
+        reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
+        if reused is not None:
+            call.future.become(reused)
+        else:
+            if isinstance(verdict, New):
+                frame.run.newcomers.append(call)
+            call.future.release(partial(attempt, call))
+            assert call.future.runner is not None
+            call.future.runner.start(call.future)
+
+
+def _taken(calls: list[Call]) -> Iterator[Call]:
+    """All calls of a list, each taken by one thread; another one may be adding to it."""
+    with suppress(IndexError):
+        while True:
+            yield calls.pop(0)
+
+
+def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
+    """What a call is. The record that it is, is its own from now on; see `LATER` for the one that is `waited` for."""
+    while isinstance(verdict := _judge(call, frame), Same):
+        if (verdict.how in LATER and not waited) or verdict.record.claim():
+            break
+        if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
+            assert call.digest is not None
+            qualified, exact = call.definition.qualified, call.digest.exact
+            call.task, call.occurrence, call.branch = frame.identity(
+                qualified, exact, of=frame.claimant(call.definition)
+            )
+    return verdict
+
+
+def _judge(call: Call, frame: Frame) -> Verdict:
+    assert call.digest is not None
+    definition = call.definition
+    policy = definition.on_divergence or frame.run.settings.on_divergence
+    return judge(
+        frame.run.ledger,
+        call.task,
+        frame.scope,
+        frame.call.definition.code,
+        definition.qualified,
+        call.digest,
+        call.position,
+        policy,
+        partial(frame.claimant, definition),
+        day_is_clock=policy != "rerun",
+    )
+
+
+def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | None:
+    """The recorded outcome as a future that is done, or None where the call has to run (again).
+
+    `how` is what `Same` says.
+    """
+    run = call.run
+    _note_order(call, record)
+    call.task = record.task
+    recorded = record.code
+    call.edited = recorded is not None and recorded != call.definition.code
+    if how != "identity":
+        _report_alike(call, record, how)
+    if how == "day":
+        run.ledger.lent[record.task] = call.summary
+    if record.in_doubt:
+        _report_in_doubt(call, record)
+        call.doubt = record
+        return None
+    if not record.finished:
+        call.waited = record.waiting
+        return None
+    if call.edited and _runs_anew(call, record):
+        return None
+    has_failed = record.outcome is not None and record.outcome.channel == ERROR
+    if has_failed and not run.ledger.was_survived(record):
+        return None
+    value = record.value()
+    if run.readers or call.definition.reader is not None:
+        told = (MISSING, value) if has_failed else (value, None)
+        if not told_again(call, record, *told):
+            return None
+    if has_failed:
+        failing.note(value, call, record.index)
+        run.root.reused.add()
+        return _failed(call, value, record.order)
+    run.replayed(call, value)
+    _report_weak(call, record)
+    return Future.of(value, record.order)
+
+
+def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
+    """A recorded error as a future; its caller may look at it."""
+    failed: Future[Any] = Future.failed(error, order)
+    assert call.parent is not None
+    call.parent.failures.append((call, error))
+    if call.future is None:
+        call.future = failed
+    return failed
+
+
+def _note_order(call: Call, record: Record) -> None:
+    """Count a call that came later than one which is recorded as made after it."""
+    frame, info = call.parent, record.info
+    if frame is None or info is None:
+        return
+    if info.born < frame.newest:
+        call.run.root.report.reordered += 1
+    else:
+        frame.newest = info.born
+
+
+def _runs_anew(call: Call, record: Record) -> bool:
+    """Whether the author of a task whose own code changed wants it to run again for that."""
+    recorded, policy = record.code, call.definition.on_code_change
+    assert recorded is not None
+    kind: Kind = "rerun" if policy == "rerun" else "code"
+    note_edit(call.run, call.definition, recorded)
+    call.run.root.report.add(kind, _summary(record), call.summary, "the task's code changed")
+    if policy == "error":
+        error = NonDeterminismError(
+            f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
+            f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.root.counted_report()}",
+            call.run.root.report,
+        )
+        call.run.root.fatal = error
+        raise error
+    return policy == "rerun"
+
+
+def _hold(call: Call, host: Any) -> Future[Any]:
+    assert call.parent is not None
+    future: Future[Any] = host.future(None)
+    future.hold(partial(place_held, call.parent))
+    call.future = future
+    call.parent.unplaced.append(call)
+    call.parent.children[future] = call
+    return future
+
+
+def _start(call: Call, host: Any) -> Future[Any]:
+    assert call.parent is not None
+    future: Future[Any] = host.future(partial(attempt, call))
+    call.future = future
+    call.parent.children[future] = call
+    host.start(future)
+    return future
+
+
+# -- what is said about it ------------------------------------------------------------------------
+
+
+def _summary(record: Record) -> CallSummary | None:
+    return None if record.info is None else record.info.summary._replace(code=record.code or "")
+
+
+def _report_alike(call: Call, record: Record, how: str) -> None:
+    summary, report = _summary(record), call.run.root.report
+    if how != "position":
+        report.add("clock", summary, call.summary, "only the time differs: reused")
+    else:
+        report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
+
+
+def _report_weak(call: Call, reused: Record | None) -> None:
+    """Say of a call that no more than the type of an argument is known, or of what its function captured: another
+    object may be meant."""
+    if call.digest is None:
+        return
+    if kind := call.digest.weak:
+        why = (
+            f"a {kind} counts by its type alone: give the class an __eq__, as @dataclass does, or say "
+            "what tells the calls apart with key=, or leave the argument out with ignore="
+        )
+    elif call.definition.made_with and len(call.definition.made) != 1 and (kind := _untold(call)):
+        why = (
+            f"another function of its name captured another {kind}, and that counts by its type alone: "
+            "give the class an __eq__, as @dataclass does, or each function a name of its own, task(name=…)"
+        )
+    else:
+        return
+    what, summary = ("ran", None) if reused is None else ("reused", _summary(reused))
+    call.run.root.report.add("weak", summary, call.summary, f"{what}, though {why}")
+
+
+def _untold(call: Call) -> str:
+    assert call.parent is not None
+    claimant = call.parent.claimant(call.definition)
+    return "" if claimant is None else claimant.untold
+
+
+def _report_in_doubt(call: Call, record: Record) -> None:
+    settled = {"rerun": "runs again", "ask": "a human is asked"}
+    next_step = settled.get(str(call.definition.in_doubt), "it is verified")
+    reason = f"it had started, and had not finished: {next_step}"
+    call.run.root.report.add("in_doubt", _summary(record), call.summary, reason)
+
+
+def _refuse_a_lent_record(call: Call, frame: Frame) -> None:
+    """Refuse a call whose own record went to a call of another day: days name items, and that one's result is wrong.
+
+    Raises:
+        NonDeterminismError: it did.
+    """
+    assert call.digest is not None
+    run, name = call.run, call.definition.qualified
+    before = (call_id(frame.scope, name, call.digest.exact, number) for number in range(call.occurrence))
+    other = next((run.ledger.lent[task] for task in before if task in run.ledger.lent), None)
+    if other is None:
+        return
+    report = run.root.counted_report()
+    report.add(
+        "doubt", other, call.summary, "its record went to the other, from which it differs only in the day"
+    )
+    run.root.fatal = NonDeterminismError(
+        f"the record of {call.summary} went to {other}, as they differ only in the day. {_OF_A_DAY}\n{report}",
+        report,
+    )
+    raise run.root.fatal
+
+
+_OF_A_DAY = (
+    "The day of the run? Take it from flowfn.now(), or leave it out: @task(ignore=…) or @task(key=…). "
+    "An item of its own? Say on_divergence='rerun' to run it."
+)
+
+
+def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
+    """The error that tells the author what can't be told apart, and what to write."""
+    recorded, report = _summary(verdict.record), call.run.root.counted_report()
+    verdict.record.claim()
+    cause = Cause("") if verdict.record.info is None else cause_of(call, verdict.record.info)
+    report.add("forbidden" if verdict.forbidden else "doubt", recorded, call.summary, *cause)
+    if verdict.forbidden:
+        return NonDeterminismError(
+            f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
+            f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",
+            report,
+        )
+    assert call.digest is not None
+    if differs_in_a_day(verdict.record, call.digest):
+        return NonDeterminismError(
+            f"can't tell {call.summary} from the recorded {recorded}: they differ only in the day. It was that of the "
+            "call each time, and recorded calls beside it name other days. "
+            f"{_OF_A_DAY} ('reuse' takes the record.)\n{report}",
+            report,
+        )
+    return NonDeterminismError(
+        f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
+        "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
+        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)\n"
+        f"{report}",
+        report,
+    )

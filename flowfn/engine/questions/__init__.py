@@ -1,0 +1,1 @@
+"""What a run asks its humans: `interrupts` asks, and never twice; `answers` takes what they say."""

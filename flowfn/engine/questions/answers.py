@@ -1,0 +1,280 @@
+"""The questions that a thread waits on, and what becomes of the answers that somebody gives.
+
+Rule: an answer is committed before the run goes on, and before that it is checked: that it has a question, that
+the question still takes it, and, as far as that can be told here, that it fits. One that doesn't leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.engine.ids import instance_id, task_uuid
+from flowfn.engine.records.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
+from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
+from flowfn.kinds import read
+from flowfn.ports import Loaded, Place, WriteRow, Writes
+from flowfn.values import MISSING, Answers, Interrupt
+
+if TYPE_CHECKING:
+    from flowfn.engine.records.journal import Journal
+    from flowfn.ports import Host
+
+DEADLINE = "deadline"
+"""Who answered a question with its default."""
+
+_DATA = (bool, int, float, str, bytes, list, dict, tuple, type(None))
+"""What an answer looks like that comes from outside; objects of other classes the asking code looks at."""
+
+
+class Pending(NamedTuple):
+    """A question that waits, and where its answer goes.
+
+    `under` lists, from the root inwards, the namespace and the task of each node that it was asked in.
+    `answered`: it waits no more. `kind` spells the type of its answer, if it has one; see `kinds`.
+    """
+
+    interrupt: Interrupt
+    namespace: str
+    checkpoint: str
+    task: str
+    under: tuple[tuple[str, str], ...] = ()
+    answered: bool = False
+    kind: Any = None
+
+    def holds_up(self, namespace: str, checkpoint: str, scope: str) -> bool:
+        """Whether a task of that checkpoint waits for it: one that asked it of an earlier state of its own doesn't."""
+        asked_here = self.namespace == namespace
+        return (namespace, scope) in self.under and not (asked_here and self.checkpoint != checkpoint)
+
+    def was_asked_at(self, thread: str, namespace: str, checkpoint: str | None) -> bool:
+        """Whether it was asked in a run that stood there, or nested in that; None stands for any checkpoint.
+
+        Of what is asked in a run that remembers, inside another one, that isn't known: it leaves that itself.
+        """
+        task = dict(self.under).get(namespace)
+        if task is None or checkpoint is None:
+            return task is not None
+        if self.namespace == namespace:
+            return self.checkpoint == checkpoint
+        return task_uuid(thread, namespace, checkpoint, task) in self.namespace
+
+    def on(self, old: str, new: str, spots: Mapping[Place, Place]) -> Pending:
+        """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one.
+
+        `spots` says where in the copy the checkpoints of the runs around it are.
+        """
+        namespace, checkpoint = spots[self.namespace, self.checkpoint]
+        namespaces = {was: now for (was, _), (now, _) in spots.items()}
+        under = tuple((namespaces[around], task) for around, task in self.under)
+        interrupt = self.interrupt
+        if interrupt.id == instance_id(old, self.namespace, self.checkpoint, self.task):
+            interrupt = replace(interrupt, id=instance_id(new, namespace, checkpoint, self.task))
+        return self._replace(interrupt=interrupt, namespace=namespace, checkpoint=checkpoint, under=under)
+
+
+class Offer(NamedTuple):
+    """An answer for whichever question is asked first, of the run in `namespace` if that is given; `by` whom."""
+
+    value: Any
+    by: str | None
+    namespace: str | None = None
+
+
+def expired(interrupt: Interrupt, now: float) -> bool:
+    """Whether a question's deadline has passed."""
+    until = interrupt.expires_at
+    return until is not None and until.timestamp() <= now
+
+
+def validated(answer: Any, kind: Any) -> tuple[Any, ValueError | None]:
+    """The answer as its type, or what is wrong with it."""
+    if kind is None:
+        return answer, None
+    from flowfn.validation import validate
+
+    try:
+        return validate(answer, kind), None
+    except ValueError as error:
+        return None, error
+
+
+def unfit(question: Any, problem: ValueError) -> InvalidAnswer:
+    """The error that tells who answered what is wrong."""
+    return InvalidAnswer(f"the answer to {question!r} does not fit: {problem}")
+
+
+def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: float) -> list[WriteRow]:
+    """An answer, and who gave it when."""
+    who = {"by": by, "at": datetime.fromtimestamp(at, UTC)}
+    return [
+        WriteRow(task, journal.next_order(), ANSWER, value),
+        one_row(task, ANSWERED_BY, journal.serde.dumps(who)),
+    ]
+
+
+# -- the thread's list of what waits --------------------------------------------------------------
+
+
+def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
+    """The list of waiting questions, as a row that replaces the last one."""
+    data = journal.encode([tuple(question) for question in pending], "interrupt()")
+    return Writes("", checkpoint, [one_row(RUN_TASK, QUESTION, data)])
+
+
+def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
+    """The questions that wait, in the order in which they were asked."""
+    return [question for question in read_asked(serde, rows) if not question.answered]
+
+
+def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
+    """The questions that the run stopped for last, answered or not."""
+    found: list[Pending] = []
+    for row in rows:
+        if row.task == RUN_TASK and row.channel == QUESTION:
+            found = [_read(question) for question in serde.loads(row.value)]
+    return found
+
+
+def _read(question: Sequence[Any]) -> Pending:
+    interrupt, space, checkpoint, asked, under, *more = question
+    places = tuple((namespace, task) for namespace, task in under)
+    return Pending(interrupt, space, checkpoint, asked, places, *more)
+
+
+def left_waiting(
+    journal: Journal, loaded: Loaded, refused: Collection[str], pending: Sequence[Pending]
+) -> Writes:
+    """The list of questions that a failed run leaves: `refused` answers are asked for again, and `pending` is new."""
+    new = {question.interrupt.id for question in pending}
+    asked = [q for q in read_asked(journal.serde, loaded.writes) if q.interrupt.id not in new]
+    now = [q._replace(answered=q.answered and q.interrupt.id not in refused) for q in asked]
+    return pending_rows(journal, loaded.checkpoint.id, [*now, *pending])
+
+
+# -- an answer comes ------------------------------------------------------------------------------
+
+
+async def answer(
+    journal: Journal, host: Host, checkpoint: str, asked: Sequence[Pending], resume: Any, by: str | None
+) -> list[Writes]:
+    """Commit answers to those of the questions that wait, all of them or none, and give what was committed.
+
+    Raises:
+        NoPendingInterrupt: nothing waits, or not under that id, or its deadline has passed.
+        AmbiguousAnswer: one plain answer to several questions.
+        InvalidAnswer: it doesn't fit the type that the question asks for.
+    """
+    at = host.now()
+    answers = assign(
+        [question for question in asked if not question.answered], resume, at, journal.known_questions
+    )
+    for question, value in answers:
+        _check(question, value)
+    writes = []
+    for question, value in answers:
+        data = journal.encode(value, f"the answer to {question.interrupt.value!r}")
+        rows = answer_rows(journal, question.task, data, by, at)
+        writes.append(Writes(question.namespace, question.checkpoint, rows))
+    done = {question.interrupt.id for question, _ in answers}
+    now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
+    writes.append(pending_rows(journal, checkpoint, now))
+    await journal.write(host, writes)
+    await journal.catch_up(host)
+    return writes
+
+
+async def after_an_edit(
+    journal: Journal, host: Host, asked: Sequence[Pending], resume: Any, by: str | None
+) -> Offer | None:
+    """The answer to the only question that waits, where it was asked in a nested run whose state was updated since.
+
+    It is asked anew there, under another id. None in any other case.
+
+    Raises:
+        NoPendingInterrupt: the answer isn't for that question.
+    """
+    waiting = [question for question in asked if not question.answered]
+    if len(waiting) != 1 or not waiting[0].namespace:
+        return None
+    ((question, value),) = assign(waiting, resume, host.now())
+    head = await journal.load(host, question.namespace, None)
+    if head is None or head.checkpoint.id == question.checkpoint:
+        return None
+    return Offer(value, by, question.namespace)
+
+
+def _check(question: Pending, value: Any) -> None:
+    """Refuse what doesn't fit, where the type is known here; the code that asks looks again in any case."""
+    kind = MISSING if question.kind is None or type(value) not in _DATA else read(question.kind)
+    problem = None if kind is MISSING else validated(value, kind)[1]
+    if problem is not None:
+        raise unfit(question.interrupt.value, problem)
+
+
+def assign(
+    pending: Sequence[Pending], resume: Any, now: float, known: Collection[str] | None = None
+) -> list[tuple[Pending, Any]]:
+    """Which answer goes to which question: by id or key where a mapping names them, else to the only one.
+
+    `known`, if given, are the ids of those that a plain answer can be for.
+    """
+    if not pending:
+        raise NoPendingInterrupt(
+            f"nothing waits for the answer {resume!r}: the run asked no question, or it was answered; "
+            "see get_state(config).interrupts"
+        )
+    by_name = {q.interrupt.id: q for q in pending} | {q.interrupt.key: q for q in pending if q.interrupt.key}
+    if isinstance(resume, Answers) or (isinstance(resume, Mapping) and resume and _names(resume, by_name)):
+        unknown = [name for name in resume if name not in by_name]
+        if unknown:
+            raise NoPendingInterrupt(
+                f"no question waits under {unknown[0]!r}; those that do: {_listed(pending)}"
+            )
+        return [(_in_time(by_name[name], now), value) for name, value in resume.items()]
+    waiting = [question for question in pending if not expired(question.interrupt, now)]
+    if len(waiting) > 1:
+        raise AmbiguousAnswer(
+            f"{len(waiting)} questions wait, and {resume!r} doesn't say which it answers: "
+            f"pass Command(resume={{id: answer}}) with ids, or keys, of {_listed(waiting)}"
+        )
+    question = _in_time((waiting or pending)[0], now)
+    if known is not None and question.interrupt.id not in known:
+        raise NoPendingInterrupt(
+            f"the answer {resume!r} came while another run had the thread, which has asked "
+            f"{question.interrupt.value!r} since: to answer that, name it, as in "
+            f"Command(resume={{{question.interrupt.id!r}: answer}})"
+        )
+    return [(question, resume)]
+
+
+def _in_time(question: Pending, now: float) -> Pending:
+    if expired(question.interrupt, now):
+        until = question.interrupt.expires_at
+        raise NoPendingInterrupt(
+            f"the deadline of {question.interrupt.value!r} passed at {until}, and its default counts: go on "
+            "without an answer, with thread.resume() or invoke(None, config)"
+        )
+    return question
+
+
+def _names(resume: Mapping[Any, Any], by_name: Mapping[Any, Pending]) -> bool:
+    """Whether a mapping addresses questions, rather than being an answer itself."""
+    return any(name in by_name for name in resume) or are_ids(resume)
+
+
+def are_ids(resume: Any) -> bool:
+    """Whether this can only be answers by the ids of their questions."""
+    return isinstance(resume, Answers) or (
+        isinstance(resume, Mapping) and bool(resume) and all(map(_is_id, resume))
+    )
+
+
+def _is_id(name: Any) -> bool:
+    return isinstance(name, str) and len(name) == 32 and set(name) <= set("0123456789abcdef")
+
+
+def _listed(pending: Sequence[Pending]) -> str:
+    return ", ".join(f"{q.interrupt.key or q.interrupt.id!r}: {q.interrupt.value!r}" for q in pending)

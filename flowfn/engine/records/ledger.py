@@ -1,0 +1,204 @@
+"""The ledger of a superstep: the records of its calls and of its nodes' tasks, and who has claimed them.
+
+Rule: a record belongs to one call of an attempt: the first that claims it, on whichever thread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from flowfn.engine.ids import call_id, node_scope
+from flowfn.engine.records.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
+from flowfn.engine.replay.namesakes import Alike, Maker
+from flowfn.ports import Deserializer, WriteRow
+from flowfn.python.cached_property import cached_property
+from flowfn.report import CallSummary
+from flowfn.values import Write
+
+
+class Ledger:
+    """The recorded calls of one superstep, and which of them this attempt has claimed.
+
+    `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
+    """
+
+    def __init__(self, rows: Sequence[WriteRow] = (), serde: Deserializer | None = None) -> None:
+        self.records: dict[str, Record] = {}
+        self.nodes: dict[str, NodeRecord] = {}
+        self.last_index = 0
+        self.last_place = 0
+        self.lent: dict[str, CallSummary] = {}
+        """Records that went to calls of another day, by their task, and those calls."""
+        self._index: _Index | None = None
+        if rows:
+            self.add(rows, serde)
+
+    def add(self, rows: Iterable[WriteRow], serde: Deserializer | None, first: int = 1) -> None:
+        """Take up rows in the order in which they were committed; of the calls' outcomes, the first has this place."""
+        for place, row in enumerate(rows, first):
+            if row.path:
+                assert serde is not None
+                self.nodes.setdefault(row.task, NodeRecord(serde)).rows.append(row)
+                continue
+            record = self.records.get(row.task)
+            if record is None:
+                assert serde is not None
+                record = self.records[row.task] = Record(row.task, serde)
+            record.add(row, place)
+        self._index = None
+        if (commanded := self.nodes.get(RUN_TASK)) is not None:
+            self.last_index = max(self.last_index, *(row.index for row in commanded.rows))
+        for record in self.records.values():
+            self.last_index = max(self.last_index, record.index, record.started)
+            self.last_place = max(self.last_place, record.order)
+
+    def writes_at(self, path: tuple[Any, ...]) -> list[Write] | None:
+        """What the task of a node wrote; None if it hasn't finished."""
+        node = self.nodes.get(node_scope(path)) if self.nodes else None
+        return node.writes if node is not None and node.finished else None
+
+    @property
+    def commanded(self) -> list[Write]:
+        """What commands wrote beside the superstep."""
+        node = self.nodes.get(RUN_TASK)
+        return [] if node is None else node.writes
+
+    def unclaimed(self) -> Iterator[Record]:
+        """The calls that nobody has asked for yet, in the order in which they were recorded."""
+        return (record for record in self.records.values() if not record.claimed and record.info is not None)
+
+    def orphans(self) -> Iterator[CallInfo]:
+        """What was recorded and nobody asked for, leaving out what ran under calls that were themselves reused."""
+        for record in self.unclaimed():
+            info = record.info
+            assert info is not None
+            if info.qualified == DOUBT:  # once it is settled, nobody asks any more
+                continue
+            parent = self.records.get(info.scope)
+            if parent is None or (parent.claimed and not parent.finished):
+                yield info
+
+    def reopen(self, other: Ledger, scope: str) -> None:
+        """Take from a newer reading what ran under `scope`, to be claimed again by its next attempt."""
+        own = {task: record for task, record in other.records.items() if other.is_under(record, (scope,))}
+        while True:
+            before = self.records
+            records = {**before, **own}
+            for task, record in other.records.items():
+                if task not in records:
+                    record.claim()
+                    records[task] = record
+            if self.records is before:  # else another thread's attempt took up its own meanwhile
+                self.records = records
+                return
+
+    def is_under(self, record: Record, scopes: Container[str]) -> bool:
+        """Whether a call was made by one of `scopes`, or by a call made by one, and so on."""
+        while record.info is not None:
+            if record.info.scope in scopes:
+                return True
+            parent = self.records.get(record.info.scope)
+            if parent is None or parent is record:
+                return False
+            record = parent
+        return False
+
+    def equal_calls(self, scope: str, name: str, digest: bytes) -> dict[int, deque[Record]]:
+        """The recorded calls that only their occurrence tells apart, in its order, by the branch that made them."""
+        found: dict[int, deque[Record]] = {}
+        for number in count():
+            record = self.records.get(call_id(scope, name, digest, number))
+            if record is None:
+                return found
+            if record.info is not None:
+                found.setdefault(record.info.branch, deque()).append(record)
+        raise AssertionError
+
+    def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
+        """The same, also by the function that was called, and with those that came after one which left no record."""
+        found: Alike = {}
+        for number in self._indexed.occurrences.get((scope, name), ()):
+            record = self.records.get(call_id(scope, name, digest, number))
+            if record is not None and (info := record.info) is not None:
+                maker = Maker(record.code or info.code, info.captured)
+                found.setdefault((info.branch, maker, info.scope_code), deque()).append(record)
+        return found
+
+    def is_claimed(self, task: str) -> bool:
+        """Whether a call of that id is recorded, and another call of this attempt has turned out to be it."""
+        record = self.records.get(task)
+        return record is not None and record.claimed
+
+    def rivals(self, scope: str, name: str) -> list[Record]:
+        """The unclaimed calls of a name in a scope."""
+        by_name = self._indexed.by_name
+        found = by_name.get((scope, name))
+        if not found:
+            return []
+        by_name[scope, name] = left = [record for record in found if not record.claimed]
+        return left
+
+    def names_an_item(self, record: Record) -> bool:
+        """Whether a call like a recorded one named another day where that names the day of its call.
+
+        Unknown, and so denied, of arguments that are too long to be kept.
+        """
+        info = record.info
+        if info is None or info.form is None:
+            return False
+        return bool(self._indexed.days.get(_without_days(info), set()) - {info.skeleton})
+
+    def was_survived(self, record: Record) -> bool:
+        """Whether the calling code is known to have gone on after a recorded error.
+
+        Only then is the error part of what happened; else nobody has acted on it, and the task runs again.
+        """
+        if record.failed >= record.index:
+            return False
+        info = record.info
+        return info is not None and self._indexed.last_born.get(info.scope, 0) >= record.index
+
+    @property
+    def _indexed(self) -> _Index:
+        """The index of all records: of threads that need it at the same time each makes a whole one."""
+        index, records = self._index, self.records
+        if index is None or index.records is not records:
+            self._index = index = _Index(records)
+        return index
+
+
+_DAYS = re.compile(rb"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
+
+
+def _without_days(info: CallInfo) -> tuple[str, str, bytes]:
+    """What calls have in common that differ in days alone."""
+    return info.scope, info.qualified, _DAYS.sub(b"day", info.form or b"")
+
+
+class _Index:
+    """What is looked for among records: those of a name in a scope, and how late each scope made a call."""
+
+    def __init__(self, records: dict[str, Record]) -> None:
+        self.records = records
+        self.by_name: dict[tuple[str, str], list[Record]] = {}
+        self.last_born: dict[str, int] = {}
+        numbers: dict[tuple[str, str], set[int]] = {}
+        for record in records.values():
+            if (info := record.info) is not None:
+                self.by_name.setdefault((info.scope, info.qualified), []).append(record)
+                numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
+                self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
+        self.occurrences = {key: sorted(found) for key, found in numbers.items()}
+
+    @cached_property
+    def days(self) -> dict[tuple[str, str, bytes], set[bytes | None]]:
+        """The skeletons of calls that differ in days alone: one for all of those that name the day of their call."""
+        found: dict[tuple[str, str, bytes], set[bytes | None]] = {}
+        for record in self.records.values():
+            if (info := record.info) is not None and info.form is not None:
+                found.setdefault(_without_days(info), set()).add(info.skeleton)
+        return found

@@ -1,0 +1,115 @@
+"""Which recorded calls the error that ended a run, or an attempt, came from: nobody has acted on it, so they run again.
+
+So do those whose errors nobody had looked at by then.
+
+Rule: an error knows the calls whose outcome it is, as a note on itself, so that nothing has to keep it alive. What
+ended the run are the calls whose error it is, contains or came from. An error may also have been raised while another
+was handled: then only calls made under its own call count as where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flowfn.engine.records.record import FAILED, one_row
+from flowfn.errors import RECORDED_AS
+from flowfn.ports import WriteRow, Writes
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.journal import Journal
+    from flowfn.ports import Host
+
+Place = tuple[str, str]
+"""A call of a run: its namespace and its id."""
+
+
+class Recorded(NamedTuple):
+    """That an error is the outcome of a call: of which run's, which call, under which others, and its number."""
+
+    run: tuple[str, int]
+    place: Place
+    checkpoint: str
+    around: tuple[Place, ...]
+    order: int
+
+
+def note(error: Exception, call: Call, order: int) -> None:
+    """Note on an error that it is a call's outcome, recorded under that number."""
+    journal = call.run.journal
+    assert journal is not None
+    place, checkpoint = (call.run.namespace, call.task), call.run.checkpoint.id
+    recorded = Recorded(_run_of(journal), place, checkpoint, tuple(_around(call)), order)
+    vars(error)[RECORDED_AS] = (*_notes(error, journal), recorded)
+
+
+def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:
+    """The rows that say of recorded calls that their errors ended the run."""
+    return [
+        Writes(recorded.place[0], recorded.checkpoint, [_row(journal, recorded)])
+        for recorded in _causes(journal, error, None, set())
+    ]
+
+
+async def record_failed(frame: Frame, failure: Exception, host: Host) -> None:
+    """Record what the error of an attempt came from, for the next attempt to run it again."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    failed = failed_rows(journal, failure)
+    if failed or frame.failures:
+        await journal.write(host, [*failed, *journal.riders()])
+
+
+def ride_unseen(frame: Frame) -> None:
+    """Say, with the next commit, which errors nobody had looked at when an attempt failed: calls that were made after
+    them weren't made because of them."""
+    journal = frame.run.journal
+    if journal is None:
+        return
+    for call, error in frame.failures:
+        if call.future is not None and not call.future.seen:
+            place = call.run.namespace, call.task
+            for recorded in _notes(error, journal):
+                if recorded.place == place:
+                    journal.ride(place[0], recorded.checkpoint, [_row(journal, recorded)])
+
+
+def _row(journal: Journal, recorded: Recorded) -> WriteRow:
+    return one_row(recorded.place[1], FAILED, journal.serde.dumps(recorded.order))
+
+
+def _causes(
+    journal: Journal, error: BaseException | None, under: Place | None, seen: set[int]
+) -> Iterator[Recorded]:
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    notes = _notes(error, journal)
+    if notes and under is not None and not any(under in each.around for each in notes):
+        return
+    yield from notes
+    under = notes[-1].place if notes else under
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *inner):
+        yield from _causes(journal, other, under, seen)
+
+
+def _notes(error: BaseException, journal: Journal) -> tuple[Recorded, ...]:
+    """What was noted on an error in this run; the same object may have been raised in others."""
+    run = _run_of(journal)
+    return tuple(each for each in vars(error).get(RECORDED_AS, ()) if each.run == run)
+
+
+def _run_of(journal: Journal) -> tuple[str, int]:
+    return journal.thread, journal.lease.token
+
+
+def _around(call: Call) -> Iterator[Place]:
+    """The calls that a call is under, the nearest first."""
+    frame = call.parent or call.run.frame
+    while frame is not None:
+        yield frame.run.namespace, frame.call.task
+        frame = frame.call.parent or frame.run.frame

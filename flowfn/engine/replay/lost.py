@@ -1,0 +1,105 @@
+"""What an edit of a program would lose of where a thread stands: what was due, and what led on.
+
+Rule: a checkpoint says what is due after it. Work that nothing in the program stands for any more isn't passed
+over: it is named, for the author to say what becomes of it. A thread on which nothing was due has nothing to lose.
+Nor is it passed over in silence that what had finished couldn't be applied, or that something was written to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flowfn.described import body_of
+from flowfn.engine.records.ledger import Ledger
+from flowfn.logs import logger
+from flowfn.ports import Deserializer, Loaded
+from flowfn.pregel import ways
+from flowfn.pregel.apply import Changes
+from flowfn.pregel.plan import due_in_sight, unknown_sends
+from flowfn.pregel.program import INPUT, Program
+from flowfn.values import Checkpoint, Send
+
+
+def what_is_lost(
+    loaded: Loaded, checkpoint: Checkpoint, ledger: Ledger, program: Program, serde: Deserializer
+) -> list[str]:
+    """What a thread stopped before, in words, that the program no longer has, or no longer leads to.
+
+    `checkpoint` is the loaded one, and `ledger` what is recorded under it.
+    """
+    said = body_of(loaded.checkpoint, serde).due
+    if not said:
+        return []
+    found = [
+        *_nodes(_names(said), program),
+        *_joins(loaded, program, serde),
+        *_written(ledger, program, serde),
+    ]
+    if not found:
+        still = _names(due_in_sight(program, checkpoint))
+        found = [f"the way to node {name!r}" for name in _names(said) if name not in still]
+    return sorted(set(found))
+
+
+def forget_ways(checkpoint: Checkpoint, program: Program) -> None:
+    """Leave ways that the program doesn't have out of the checkpoints to come: what becomes of them is settled."""
+    strange = [name for name in checkpoint.versions if ways.end(name) and name not in program.channels]
+    if strange:
+        checkpoint.clock = checkpoint.latest
+        for name in strange:
+            del checkpoint.versions[name]
+
+
+def log_refused(changes: Changes, thread: str) -> None:
+    """Say that what had finished of a superstep isn't among the changes from outside that it was given up for."""
+    if changes.refused is not None:
+        logger.warning(
+            "thread %s: what had finished of the superstep given up is dropped, since it is refused: %s",
+            thread,
+            changes.refused,
+        )
+
+
+def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
+    """Say what was written or sent to nothing that the program has."""
+    for name, channel in changes.ignored:
+        wrote = "the call" if name == INPUT else f"node {name!r}"
+        logger.warning("%s wrote to %r, which %r doesn't have", wrote, channel, program.name)
+    if program.sends in (changes.updated or ()):
+        for packet in unknown_sends(program, after):
+            logger.warning("%r was sent to no node of %r, and is dropped", packet, program.name)
+
+
+def _names(said: Sequence[Any]) -> list[str]:
+    return [each if isinstance(each, str) else each[0] for each in said]
+
+
+def _nodes(names: Sequence[str], program: Program) -> Iterator[str]:
+    yield from (f"node {name!r}" for name in names if name not in program.nodes)
+
+
+def _joins(loaded: Loaded, program: Program, serde: Deserializer) -> Iterator[str]:
+    """The joins at which some nodes have arrived."""
+    for name, held in loaded.checkpoint.values.items():
+        if ways.is_join(name) and name not in program.channels and ways.end(name):
+            data = held.whole()
+            if data is not None and serde.loads(data):
+                yield way(name)
+
+
+def _written(ledger: Ledger, program: Program, serde: Deserializer) -> Iterator[str]:
+    """Where nodes lead that have finished in the superstep under way."""
+    for row in (row for record in ledger.nodes.values() for row in record.rows if row.index >= 0):
+        if row.channel == program.sends:
+            packet = serde.loads(row.value)
+            if isinstance(packet, Send):
+                yield from _nodes([packet.node], program)
+        elif row.channel not in program.channels and ways.end(row.channel):
+            yield way(row.channel)
+
+
+def way(channel: str) -> str:
+    """A way in words."""
+    node = ways.end(channel)
+    return f"the join of {ways.sources(channel)} into {node!r}" if ways.is_join(channel) else f"node {node!r}"

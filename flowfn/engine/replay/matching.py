@@ -1,0 +1,121 @@
+"""Which recorded outcome belongs to which call: the rules of call identity, as plain decisions.
+
+A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same
+identity is reused, whatever order the calls come in; of equal calls, that of the same branch of the
+calling code first. A call that has no record may still be a recorded one whose arguments are made anew
+on each attempt: if only the clock differs, its record is reused; if something random differs, only the
+author knows, and the run is refused. A whole day is the clock's only where nothing says that it names an item: no
+recorded call differs from that one in naming another day. Anything else is a new call. Position alone is never trusted,
+unless the author asks for it (`on_divergence="reuse"`); even then it is the call's place among those of
+its name, whatever order they were recorded in.
+
+Nothing here waits, runs or reads a record's value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from flowfn.definition import OnDivergence
+
+if TYPE_CHECKING:
+    from flowfn.engine.records.ledger import Ledger
+    from flowfn.engine.records.record import Record
+    from flowfn.engine.replay.namesakes import Claimant
+    from flowfn.identity.digest import Digest
+
+
+class Same(NamedTuple):
+    """The call is a recorded one. `how`: "identity", "clock", "day" (the clock's, in a whole day) or "position"."""
+
+    record: Record
+    how: str = "identity"
+
+
+class New(NamedTuple):
+    """No record belongs to the call."""
+
+
+class Ambiguous(NamedTuple):
+    """The call may be `record`, or another; `forbidden`: new calls aren't allowed while it is unmatched."""
+
+    record: Record
+    forbidden: bool = False
+
+
+Verdict = Same | New | Ambiguous
+NEW = New()
+
+_DAY = re.compile(r"(?:19|20)\d\d(-?)[01]\d\1[0-3]\d")
+
+
+def judge(
+    ledger: Ledger,
+    task: str,
+    scope: str,
+    scope_code: str,
+    name: str,
+    digest: Digest,
+    position: int,
+    policy: OnDivergence,
+    claiming: Callable[[], Claimant | None] = lambda: None,
+    *,
+    day_is_clock: bool = True,
+) -> Verdict:
+    """Decide what a call is, by the rules above, given what has been claimed so far.
+
+    `day_is_clock` is False where the author has said that a day which may be the clock's names an item.
+    A function that shares its name with others, which `claiming` tells, claims no records of theirs.
+    """
+    record = ledger.records.get(task)
+    if record is not None and not record.claimed:
+        return Same(record)
+    rivals = ledger.rivals(scope, name)
+    if rivals and (claimant := claiming()) is not None:
+        rivals = [record for record in rivals if claimant.fits(record)]
+    if not rivals:
+        return NEW
+    alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]
+    if digest.skeleton is not None:
+        similar = [r for r in alike if r.info is not None and r.info.skeleton == digest.skeleton]
+        for rival in similar:
+            if not _only_the_clock_differs(rival, digest):
+                continue
+            if not differs_in_a_day(rival, digest):
+                return Same(rival, "clock")
+            if day_is_clock and not ledger.names_an_item(rival):
+                return Same(rival, "day")
+    else:
+        similar = []
+    return _beyond_identity(rivals, alike, similar, position, policy)
+
+
+def _beyond_identity(
+    rivals: list[Record], alike: list[Record], similar: list[Record], position: int, policy: OnDivergence
+) -> Verdict:
+    """What the author's policy makes of a call that no record is known to belong to."""
+    if policy == "error":
+        return Ambiguous(rivals[0], forbidden=True)
+    if policy == "reuse":
+        placed = (r for r in alike if r.info is not None and r.info.position == position)
+        return next((Same(rival, "position") for rival in placed), NEW)
+    if policy == "rerun":
+        return NEW
+    return next((Ambiguous(rival) for rival in similar if rival.finished), NEW)
+
+
+def differs_in_a_day(rival: Record, digest: Digest) -> bool:
+    """Whether a leaf in which they differ is a day without a time: that of the call, or the item's that it is about."""
+    assert rival.info is not None
+    pairs = zip(rival.info.leaves, digest.leaves, strict=False)
+    return any(text != leaf.text and _DAY.fullmatch(leaf.text) is not None for (_, _, text), leaf in pairs)
+
+
+def _only_the_clock_differs(rival: Record, digest: Digest) -> bool:
+    assert rival.info is not None
+    then, now = rival.info.leaves, digest.leaves
+    if len(then) != len(now):
+        return False
+    return all(kind == "clock" or text == leaf.text for (_, kind, text), leaf in zip(then, now, strict=True))

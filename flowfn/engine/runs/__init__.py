@@ -1,0 +1,7 @@
+"""A run of a program: from the lease of its thread to the state that it leaves the thread in.
+
+- `leasing` takes the thread, `lead` takes it to its status: `entering` begins, `superstep` goes step by step.
+- `run` is what the tasks of a program share; `root` what a run shares with those that are nested in it, which `nesting`
+  begins.
+- `turns`, `slots`: who waits for a place. `deadline`: how long a step may take.
+"""

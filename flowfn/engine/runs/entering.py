@@ -1,0 +1,202 @@
+"""How a run begins on its thread: what is there, and what the caller wants of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.engine.questions.answers import Offer, after_an_edit, answer, are_ids, read_asked
+from flowfn.engine.records.journal import Journal
+from flowfn.engine.records.record import RUN_TASK
+from flowfn.engine.replay.lost import log_dropped
+from flowfn.engine.runs.run import Run
+from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
+from flowfn.ports import Begin, Loaded, WriteRow, Writes
+from flowfn.pregel.apply import advance, amend
+from flowfn.pregel.interrupts import resumed
+from flowfn.pregel.plan import due
+from flowfn.values import MISSING, Answers, Checkpoint, Command, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flowfn.engine.records.ledger import Ledger
+
+COMMAND = "~command"
+"""The path of the rows of what a command wrote."""
+
+
+class Fresh(NamedTuple):
+    """Start from the caller's input; `begin` names the run."""
+
+    writes: Sequence[Write]
+    begin: Begin
+
+
+class Resume(NamedTuple):
+    """Go on where the thread stopped, after what the command brings.
+
+    `update` turns a command's update and goto into writes; None where the program takes none. `otherwise` is
+    what to start with on a thread that nothing is recorded of.
+    """
+
+    command: Command[Any] | None
+    update: Callable[[Command[Any]], Sequence[Write]] | None = None
+    otherwise: Fresh | None = None
+
+
+async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
+    """Stand where the thread does, or at the checkpoint that the call names, and take what the call brings.
+
+    Raises:
+        UnknownThread, UnknownCheckpoint: there is nothing to go on with.
+        InvalidInput, EmptyCommand: the command can't be carried out.
+    """
+    head = None if journal.lease.new else await journal.load(run.host, run.namespace, None)
+    at = run.config.checkpoint_id
+    loaded = (
+        head if at is None or (head is not None and head.checkpoint.id == at) else await _at(run, journal, at)
+    )
+    ledger = journal.ledger(head)
+    if loaded is not None:
+        at_head = loaded is head
+        run.stand_at(
+            journal.checkpoint(loaded, run.program.channels), ledger if at_head else None, made=False
+        )
+        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded)
+    run.set_out()
+    if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
+        given = given.otherwise
+    if isinstance(given, Fresh):
+        journal.begin(given.begin if loaded is None else given.begin.on_thread())
+        await run.take_input(given.writes)
+    elif loaded is None:
+        raise UnknownThread(
+            f"thread {journal.thread!r} has nothing to resume: pass an input to start it, or check the thread_id"
+        )
+    else:
+        await _take_up(run, journal, given, loaded, ledger if loaded is head else None)
+
+
+async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of_head: Ledger | None) -> None:
+    """Go on from a checkpoint: with what is recorded where the thread stopped, or back to where it was before."""
+    writes = _commanded(given)
+    await run.settle_edits(loaded, commanded=bool(writes))
+    run.root.waiting = read_asked(journal.serde, loaded.writes)
+    if of_head is not None and (not run.config.replays or run.begins_a_branch):
+        run.root.report.resumed = bool(of_head.records)
+        run.root.went_back = {**run.config.replays}
+        if run.checkpoint.source == "update":
+            run.root.went_back[""] = _remembered(run.checkpoint)
+        await _obey(run, journal, loaded, given.command, writes)
+        _pass_breakpoints(run)
+    else:
+        run.root.went_back = {"": _remembered(run.checkpoint), **run.config.replays}
+        await run.fork(writes)
+        _pass_breakpoints(run)
+        if given.command is not None and (offer := _only_answer(given.command)) is not None:
+            run.root.offered.append(offer)
+    run.tell_where_it_stands()
+
+
+def _remembered(checkpoint: Checkpoint) -> str:
+    """Up to which checkpoint nested runs remember: that of an update or a copy is as old as what it was made from."""
+    branches = checkpoint.source in ("update", "fork")
+    return checkpoint.parent if branches and checkpoint.parent is not None else checkpoint.id
+
+
+async def enter_recorded(run: Run) -> None:
+    """Take up what is recorded of a run, as one that is resumed without an answer does."""
+    assert run.journal is not None
+    await enter(run, run.journal, Resume(None))
+
+
+async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
+    loaded = await journal.load(run.host, run.namespace, checkpoint)
+    if loaded is None:
+        raise UnknownCheckpoint(
+            f"thread {journal.thread!r} has no checkpoint {checkpoint!r}: take one from get_state_history()"
+        )
+    return loaded
+
+
+def _add(run: Run, writes: Sequence[Write]) -> None:
+    """Make what a command wrote part of where the run stands."""
+    if writes:
+        run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, writes))
+
+
+def _pass_breakpoints(run: Run) -> None:
+    """Don't stop again where the run stopped before."""
+    if run.interrupt_before or run.interrupt_after:
+        run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
+
+
+def _commanded(given: Resume) -> Sequence[Write]:
+    """What a command writes.
+
+    Raises:
+        InvalidInput: the program takes no such command.
+        EmptyCommand: there is nothing in it.
+    """
+    command = given.command
+    if command is None:
+        return ()
+    if given.update is None and (command.update is not None or command.goto):
+        raise InvalidInput(
+            f"{command!r}: an entrypoint takes no update and no goto; write Command(resume=answer), and change "
+            "state with update_state()"
+        )
+    writes = [] if given.update is None else list(given.update(command))
+    if command.resume is MISSING and not command.update and not command.goto:
+        raise EmptyCommand(
+            "Command() has nothing in it: write Command(resume=answer), or pass None to go on without an answer"
+        )
+    return writes
+
+
+async def _obey(
+    run: Run, journal: Journal, loaded: Loaded, command: Command[Any] | None, writes: Sequence[Write]
+) -> None:
+    """Carry out what a command brings to a stopped run."""
+    if command is not None and command.resume is not MISSING:
+        offer = await _for_an_edited_state(run, journal, command)
+        if offer is not None:
+            run.root.offered.append(offer)
+        else:
+            at, asked = loaded.checkpoint.id, run.root.waiting
+            answered = await answer(journal, run.host, at, asked, command.resume, command.by)
+            for writes_of in answered:
+                if (writes_of.namespace, writes_of.checkpoint) == (run.namespace, run.checkpoint.id):
+                    journal.add(run.ledger, writes_of.rows)
+    if writes:
+        await journal.write(run.host, [_command_rows(run, journal, writes)])
+        changes = amend(run.program, run.checkpoint, writes)
+        run.checkpoint = advance(run.checkpoint, changes)
+        log_dropped(run.program, changes, run.checkpoint)
+
+
+async def _for_an_edited_state(run: Run, journal: Journal, command: Command[Any]) -> Offer | None:
+    """The answer, where its question was asked of a state that was updated since and is asked anew; else None."""
+    resume = command.resume
+    if any(not question.answered for question in run.root.waiting):
+        return await after_an_edit(journal, run.host, run.root.waiting, resume, command.by)
+    asks_anew = run.checkpoint.source == "update" and due(run.program, run.checkpoint) and not are_ids(resume)
+    return Offer(resume, command.by) if asks_anew else None
+
+
+def _only_answer(command: Command[Any]) -> Offer | None:
+    """The answer for whichever question a run that goes back asks first: its ids are new."""
+    resume = command.resume
+    if resume is MISSING:
+        return None
+    one = isinstance(resume, Answers) and len(resume) == 1
+    return Offer(next(iter(resume.values())) if one else resume, command.by)
+
+
+def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:
+    """What a command writes, kept under the checkpoint until a superstep makes the next one."""
+    rows = [
+        WriteRow(RUN_TASK, journal.next_order(), name, journal.encode(value, f"Command's {name!r}"), COMMAND)
+        for name, value in writes
+    ]
+    return Writes(run.namespace, run.checkpoint.id, rows)

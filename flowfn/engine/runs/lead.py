@@ -1,0 +1,185 @@
+"""A root run: from its thread's lease to the state that it leaves the thread in, which says what happened.
+
+Rule: the lease is given back in the same commit as the last thing written under it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flowfn.engine.ids import node_scope
+from flowfn.engine.questions.answers import left_waiting, pending_rows
+from flowfn.engine.records.record import ERROR, RUN_TASK, one_row
+from flowfn.engine.replay.failing import failed_rows
+from flowfn.engine.runs.entering import Fresh, Resume, enter
+from flowfn.engine.runs.leasing import on_saver
+from flowfn.engine.runs.run import Run
+from flowfn.engine.runs.slots import Slots
+from flowfn.engine.runs.superstep import go_on
+from flowfn.errors import Cancelled, Drained, LeaseLost, NoCheckpointer, SaverError, Signal, Suspended
+from flowfn.events import RunSuspended
+from flowfn.logs import logger
+from flowfn.ports import CheckpointRow, Status, Writes
+from flowfn.pregel.view import EMPTY, View, view
+from flowfn.values import Interrupt
+
+if TYPE_CHECKING:
+    from flowfn.engine.records.journal import Journal
+
+
+class Ending(NamedTuple):
+    """What a root run came to: a value, or the questions that it waits on."""
+
+    value: Any
+    interrupts: tuple[Interrupt, ...] = ()
+    state: View = EMPTY
+    suspended: bool = False
+    """Whether it stopped for questions, or at a breakpoint."""
+
+
+async def lead(run: Run, given: Fresh | Resume) -> Ending:
+    """Run to an end or to a question, and leave the thread saying so.
+
+    Raises:
+        FlowError: the input can't be used (nothing was written), or the run was refused or taken over.
+        Exception: a task's own; the thread can be resumed.
+    """
+    if run.config.max_concurrency is not None:
+        run.root.slots = Slots(run.config.max_concurrency)
+    if run.journal is None:
+        return await _lead_unrecorded(run, given)
+    journal = run.journal
+    try:
+        await enter(run, journal, given)
+        try:
+            value = await go_on(run)
+            if not journal.released:  # no superstep was due, whose commit would have been the last
+                await journal.write_the_rest(run.host)
+            return _ended(run, value)
+        except Suspended:
+            return await _suspend(run, journal)
+        except Cancelled:
+            raise
+        except Signal as signal:
+            await _leave(run, journal, signal)
+            raise
+        except Exception as error:
+            await _fail(run, journal, error)
+            raise
+    except BaseException as interruption:
+        if not isinstance(interruption, Exception):
+            run.root.stop_what_is_left()
+        raise
+    finally:
+        if not journal.released:
+            await _keep(run, journal)
+            await _release(run, journal)
+            journal.released = True
+
+
+async def _keep(run: Run, journal: Journal) -> None:
+    """Commit what was to be committed later: who leaves a stream, or interrupts a run, keeps what has finished."""
+    try:
+        await journal.write_the_rest(run.host)
+    except LeaseLost:
+        pass  # whoever took the thread over goes on without it
+    except SaverError as error:
+        logger.warning("what thread %s had not committed could not be kept: %s", run.thread, error)
+
+
+async def _release(run: Run, journal: Journal) -> None:
+    """Give the lease back; a backend that can't says so in the log, beside the error that it follows."""
+    try:
+        await on_saver(journal.saver, run.host, journal.saver.release, journal.lease)
+    except SaverError as error:
+        logger.warning("the lease of thread %s could not be given back: %s", run.thread, error)
+
+
+async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
+    if isinstance(given, Resume) and given.otherwise is not None:
+        given = given.otherwise
+    if isinstance(given, Resume):
+        raise NoCheckpointer(
+            f"{run.program.name!r} keeps no past to resume: give it one with "
+            "@entrypoint(checkpointer='runs.db'), and name the run with thread_id"
+        )
+    run.set_out()
+    await run.take_input(given.writes)
+    try:
+        return _ended(run, await go_on(run))
+    except Suspended:
+        return _ending(run)
+
+
+# -- ending ---------------------------------------------------------------------------------------
+
+
+async def _suspend(run: Run, journal: Journal) -> Ending:
+    """Leave the thread waiting for answers."""
+    run.note_orphans()
+    _in_order(run)
+    items = [
+        *journal.riders(),
+        pending_rows(journal, run.checkpoint.id, run.root.pending),
+        _error_row(run, journal, None),
+        *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
+    ]
+    await journal.write(run.host, items, status="interrupted", release=True)
+    if run.root.rejected is not None:
+        raise run.root.rejected
+    return _ending(run)
+
+
+def _in_order(run: Run) -> None:
+    """Put the questions into the order of the tasks that they were asked in, whichever asked first."""
+    order = {node_scope(task.path): place for place, task in enumerate(run.tasks)}
+    run.root.pending.sort(key=lambda question: order.get(question.under[0][1], 0) if question.under else 0)
+
+
+async def _leave(run: Run, journal: Journal, signal: Signal) -> None:
+    """Leave the thread where a signal stopped the run, to be resumed."""
+    items = [*journal.riders(), *journal.report_rows(run.root.counted_report(), run.checkpoint.id)]
+    status: Status = "interrupted" if isinstance(signal, Drained) else "failed"
+    await journal.write(run.host, items, status=status, release=True)
+
+
+def _ending(run: Run) -> Ending:
+    interrupts = tuple(pending.interrupt for pending in run.root.pending)
+    ahead = run.ahead()
+    if ahead is not run.checkpoint:
+        run.tell_values(run.checkpoint, ahead)
+    run.tell(RunSuspended(run.namespace, interrupts))
+    return Ending(run.output_values(ahead), interrupts, view(run.program, ahead), suspended=True)
+
+
+def _ended(run: Run, value: Any) -> Ending:
+    return Ending(value, state=view(run.program, run.checkpoint))
+
+
+async def _fail(run: Run, journal: Journal, error: Exception) -> None:
+    """Leave the thread resumable: the tasks whose errors ended the run will run again."""
+    if isinstance(error, LeaseLost):
+        return
+    if run.root.fatal is None:
+        run.note_orphans()
+    items: list[CheckpointRow | Writes] = [
+        *journal.riders(),
+        _error_row(run, journal, error),
+        *failed_rows(journal, error),
+        *journal.report_rows(run.root.counted_report(), run.checkpoint.id),
+    ]
+    _in_order(run)
+    try:
+        if run.root.refused or run.root.pending:
+            loaded = await journal.load(run.host, run.namespace, run.checkpoint.id)
+            assert loaded is not None
+            items.append(left_waiting(journal, loaded, run.root.refused, run.root.pending))
+        await journal.write(run.host, items, status="failed", release=True)
+    except SaverError as second:
+        logger.warning("the failure of thread %s could not be recorded: %s", run.thread, second)
+
+
+def _error_row(run: Run, journal: Journal, error: BaseException | None) -> Writes:
+    """What the run ended on, for `get_state`; None clears it."""
+    row = one_row(RUN_TASK, ERROR, journal.serde.dumps(error))
+    return Writes("", run.checkpoint.id, [row])

@@ -1,0 +1,89 @@
+"""Taking a thread, and giving it back.
+
+Guarantee: one writer per thread. Whoever comes second waits, is turned away, or takes over (`on_busy`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from flowfn.config import OnBusy
+from flowfn.engine.questions.answers import read_asked
+from flowfn.errors import SaverError, ThreadBusy
+from flowfn.ports import Busy, Host, Lease, Saver
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
+"""Seconds between two looks at a busy thread."""
+
+
+async def take_lease(
+    saver: Saver,
+    host: Host,
+    thread: str,
+    on_busy: OnBusy,
+    on_wait: Callable[[], Awaitable[None]] | None = None,
+) -> Lease:
+    """The lease of a thread, as `on_busy` says; `on_wait` is called once, before it is waited for.
+
+    Raises:
+        ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
+    """
+    delay, force = FIRST_WAIT, on_busy == "cancel"
+    taken: Lease | Busy | None = None
+    try:
+        while True:
+            taken = None if force else await host.claim_free(saver, thread)
+            if taken is None and saver.inline:  # by no other call: Ctrl-C may come between two
+                taken = saver.claim(thread, force=force)
+            elif taken is None:
+                taken = await on_saver(saver, host, saver.claim, thread, force=force)
+            if isinstance(taken, Lease):
+                return taken
+            assert isinstance(taken, Busy)
+            if on_busy == "reject":
+                raise ThreadBusy(
+                    f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
+                    "over with on_busy='cancel', or use another thread_id"
+                )
+            if on_wait is not None:
+                await on_wait()
+                on_wait = None
+            await host.sleep(delay)
+            delay = min(delay * 2, LONGEST_WAIT)
+    except BaseException:
+        if isinstance(taken, Lease):
+            await give_back(saver, host, taken)
+        raise
+
+
+async def asked_by_now(saver: Saver, host: Host, thread: str) -> frozenset[str]:
+    """The ids of the questions that a thread has stopped for, as of now: whoever holds it may ask others meanwhile."""
+    head = await on_saver(saver, host, saver.load, thread)
+    asked = () if head is None else read_asked(saver.serde, head.writes)
+    return frozenset(question.interrupt.id for question in asked)
+
+
+async def give_back(saver: Saver, host: Host, lease: Lease) -> None:
+    """Give back the lease of a call that came to no run; whoever can't is told why by what failed before."""
+    with suppress(SaverError):
+        await on_saver(saver, host, saver.release, lease)
+
+
+async def on_saver(saver: Saver, host: Host, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a saver's method: in place where it is quick, else where it may block.
+
+    A lease that it gives to somebody who was cancelled meanwhile is given back.
+    """
+    if saver.inline:
+        return method(*args, **kwargs)
+
+    def give_back(taken: Any) -> None:
+        if isinstance(taken, Lease):
+            with suppress(SaverError):
+                saver.release(taken)
+
+    return await host.on_saver(saver, lambda: method(*args, **kwargs), undo=give_back)

@@ -1,0 +1,190 @@
+"""Nested runs: a program that runs inside a call of another run, on the same thread, under the same lease.
+
+Its namespace says where: `name:id` of the call that it runs in, under that call's own namespace, and
+`|1`, `|2`… for the second and third of one call. The id is of this very attempt at the call's checkpoint,
+so whatever is recorded in the namespace belongs to this call, and the run goes on from there. A run that
+`remembers` has a namespace without ids instead: what it finds there may be of an earlier call, or of one beside it,
+which its checkpoint tells by its call and the checkpoints of the runs around it; then it takes its input on top of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.hosts import Hosts
+from flowfn.engine.ids import nested_namespace
+from flowfn.engine.records.reader import hear_of
+from flowfn.engine.runs.run import Run
+from flowfn.engine.runs.superstep import go_on
+from flowfn.engine.settings import Settings
+from flowfn.errors import NestedTooDeep
+from flowfn.pregel.apply import advance, amend
+from flowfn.pregel.interrupts import resumed
+from flowfn.pregel.plan import is_over
+from flowfn.values import Write
+
+LONGEST = 2_000
+"""Bytes of a namespace, which names all the calls around: Postgres has no more of it in an index."""
+
+if TYPE_CHECKING:
+    from flowfn.config import RunConfig
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.journal import Journal
+    from flowfn.ports import Loaded
+    from flowfn.pregel.program import Program
+
+
+def nested(
+    program: Program,
+    settings: Settings,
+    frame: Frame,
+    hosts: Hosts,
+    config: RunConfig | None = None,
+    *,
+    remembers: bool = False,
+    recorded: bool = True,
+) -> Run:
+    """A run of another program inside one of a run's calls.
+
+    `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
+
+    Raises:
+        NestedTooDeep: the name of its place is too long to be kept.
+    """
+    run, namespace = frame.run, _namespace(frame, remembers)
+    if len(namespace.encode()) > LONGEST:
+        raise NestedTooDeep(
+            f"{program.name!r} is called inside {namespace.count('|')} other runs of workflows that call each other, "
+            f"and the name of its place among them would be longer than {LONGEST:,} bytes: look for a workflow that "
+            "calls itself without an end. One that means to go as deep does so as a @task, which needs no such name"
+        )
+    return Run(
+        program,
+        hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
+        run.journal if recorded else None,
+        run.config if config is None else config,
+        settings.within(run.settings),
+        run.serde,
+        parent=run,
+        frame=frame,
+        namespace=namespace,
+        remembers=remembers,
+    )
+
+
+def _namespace(frame: Frame, remembers: bool) -> str:
+    run, number = frame.run, frame.next_nested()
+    kind = "remembering" if remembers else "anew"
+    here = nested_namespace(run.namespace, frame.call.definition.name, frame.call.id, kind)
+    return f"{here}|{number}" if number else here
+
+
+async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[Write] | None = None) -> Any:
+    """Run a nested program to its end, going on where an earlier attempt stopped.
+
+    `commanded` is what it begins with instead of `writes` where it remembers an earlier call.
+
+    Raises:
+        Suspended: something in it waits for an answer, or a breakpoint was met.
+        NonDeterminismError: it stopped before a node that it no longer has.
+    """
+    hear_of(run)
+    loaded, chosen = await _where_it_stands(run)
+    run.set_out()
+    if chosen:
+        await run.fork()
+    elif loaded is not None and _is_of_this_call(run):
+        await run.settle_edits(loaded, commanded=False)
+        run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, run.ledger.commanded))
+    else:
+        if commanded is not None and loaded is not None:
+            await run.take_input(commanded, commanded=True)
+        else:
+            await run.take_input(writes)
+        run.root.gone_on.add(run.namespace)
+        return await go_on(run)
+    run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
+    run.tell_where_it_stands()
+    return await go_on(run)
+
+
+async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
+    """Take up what the namespace holds: that, None for nothing, and whether the caller chose the checkpoint.
+
+    A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that.
+    """
+    journal = run.journal
+    if journal is None or _is_new(run):
+        return None, False
+    chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
+    if chosen is not None and await _branched(run, journal, chosen):
+        chosen = None
+    if run.remembers and chosen is None and bound is not None and run.namespace not in run.root.gone_on:
+        loaded = await journal.load_before(run.host, run.namespace, bound)
+    else:
+        loaded = await journal.load(run.host, run.namespace, chosen)
+    if loaded is None:
+        return None, False
+    _take_up(run, journal, loaded, chosen)
+    if run.call is not None and chosen is None and _is_of_a_call_beside(run):
+        own = await journal.load_of_call(run.host, run.namespace, run.call, run.parents)
+        if own is not None:
+            loaded = own
+            _take_up(run, journal, own, None)
+    if run.readers and run.program.lone and chosen is None and is_over(run.program, run.checkpoint):
+        loaded = await _before_its_end(run, journal, loaded)
+    return loaded, chosen is not None
+
+
+async def _before_its_end(run: Run, journal: Journal, ended: Loaded) -> Loaded:
+    """Take up what an entrypoint that has ended began with: it goes through its records again for who reads its stream.
+
+    Its call has no record that tells what to tell: the process died between the two, or nobody read the stream then.
+    """
+    began = await journal.load(run.host, run.namespace, run.checkpoint.parent)
+    if began is None:
+        return ended
+    _take_up(run, journal, began, None)
+    return began
+
+
+def _is_new(run: Run) -> bool:
+    """Whether nothing can be recorded in its namespace, which is of a first attempt at a checkpoint just made."""
+    assert run.parent is not None
+    if run.remembers or not run.parent.made or run.namespace in run.root.went_back:
+        return False
+    frame = run.frame
+    while frame is not None and frame.attempt == 1:
+        frame = frame.call.parent
+    return frame is None
+
+
+async def _branched(run: Run, journal: Journal, chosen: str) -> bool:
+    """Whether the checkpoint that the caller chose is the newest, and the beginning of a branch."""
+    head = await journal.load(run.host, run.namespace, None)
+    if head is None or head.checkpoint.id != chosen:
+        return False
+    _take_up(run, journal, head, None)
+    return run.begins_a_branch
+
+
+def _take_up(run: Run, journal: Journal, loaded: Loaded, chosen: str | None) -> None:
+    ledger = None if chosen is not None else journal.ledger(loaded)
+    run.stand_at(journal.checkpoint(loaded, run.program.channels), ledger, made=False)
+
+
+def _is_of_this_call(run: Run) -> bool:
+    """Whether what the namespace holds was recorded in its call, under the checkpoints that the runs around stand at.
+
+    What came from elsewhere may not name its call.
+    """
+    at = run.checkpoint
+    return at.call in (None, run.call) and bool(at.metadata.get("parents") == run.parents)
+
+
+def _is_of_a_call_beside(run: Run) -> bool:
+    """Whether it was recorded in another call of the outermost run's superstep."""
+    around = run.checkpoint.metadata.get("parents") or {}
+    return not _is_of_this_call(run) and around.get("") == run.parents[""]

@@ -1,0 +1,112 @@
+"""What a root run and the runs nested in it have in common: who watches, what has ended them, what they wait for.
+
+Rule: what is of one of them alone is in its `Run`; what any of them may find out for all is here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+from flowfn.errors import Cancelled
+from flowfn.report import Report
+from flowfn.runtime import RunControl
+
+if TYPE_CHECKING:
+    from flowfn.engine.questions.answers import Offer, Pending
+    from flowfn.engine.replay.rehearsal import Rehearsal
+    from flowfn.engine.runs.slots import Slots
+    from flowfn.ports import Host
+
+
+class Tally:
+    """A number that any thread may add to."""
+
+    __slots__ = ("_next", "_reads")
+
+    def __init__(self) -> None:
+        self._next = count()
+        self._reads = 0
+
+    def add(self) -> None:
+        next(self._next)
+
+    @property
+    def value(self) -> int:
+        """How often `add` was called; to be read by one thread."""
+        self._reads += 1
+        return next(self._next) - self._reads + 1
+
+
+class Root:
+    """What the runs of one invocation share."""
+
+    __slots__ = (
+        "belated",
+        "control",
+        "fatal",
+        "gone_on",
+        "offered",
+        "pending",
+        "ran",
+        "refused",
+        "rehearsal",
+        "rejected",
+        "report",
+        "reused",
+        "since",
+        "slots",
+        "unrecorded",
+        "waiting",
+        "went_back",
+    )
+
+    def __init__(self, host: Host) -> None:
+        self.since = host.since()
+        self.report = Report()
+        self.ran = Tally()
+        self.reused = Tally()
+        self.control = RunControl()
+        self.slots: Slots | None = None
+        self.fatal: BaseException | None = None
+        """What ends the run, whatever user code makes of that."""
+        self.rejected: Exception | None = None
+        self.refused: set[str] = set()
+        """The questions whose answers the code that asked them was told not to fit."""
+        self.pending: list[Pending] = []
+        self.waiting: Sequence[Pending] = ()
+        """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
+        self.offered: list[Offer] = []
+        """Of a run that goes back or was updated since it asked: one, for what the first superstep asks."""
+        self.rehearsal: Rehearsal | None = None
+        """Where it is replayed dry, what that met; see `engine/replay/rehearsal.py`."""
+        self.went_back: dict[str, str] = {}
+        """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
+        self.gone_on: set[str] = set()
+        """The namespaces of runs that remember, in which it has gone on from what they found."""
+        self.belated: set[str] = set()
+        """The places that made calls whose arguments had changed before they began."""
+        self.unrecorded = ""
+        """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
+
+    def end(self, error: BaseException) -> None:
+        """Have the run end by this, unless something ends it already."""
+        if self.fatal is None:
+            self.fatal = error
+
+    def stop_what_is_left(self) -> None:
+        """Have code that is still on its way, on threads that nobody can stop, start nothing more: another run may."""
+        self.end(Cancelled())
+
+    def forget_questions(self, thread: str, namespace: str, checkpoint: str | None) -> None:
+        """A run has left the checkpoint at which these were asked in it; None, where the namespace is its own."""
+        if self.waiting or self.pending:
+            self.waiting = [q for q in self.waiting if not q.was_asked_at(thread, namespace, checkpoint)]
+            for left in [q for q in self.pending if q.was_asked_at(thread, namespace, checkpoint)]:
+                self.pending.remove(left)
+
+    def counted_report(self) -> Report:
+        """The report as it stands."""
+        self.report.reused, self.report.ran = self.reused.value, self.ran.value
+        return self.report

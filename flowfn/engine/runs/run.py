@@ -1,0 +1,373 @@
+"""What the tasks of one invocation of a program share: where it stands, what is recorded, who watches.
+
+A root run holds its thread's lease (`engine/runs/lead.py`). A nested one, of a workflow called inside a
+run, has a namespace of its own on the same thread, under the same lease (`engine/runs/nesting.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from flowfn.engine.calls.spawn import spawn
+from flowfn.engine.hosts import Hosts, refused_async
+from flowfn.engine.ids import node_scope, task_uuid
+from flowfn.engine.records.backlog import Item
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import CallInfo
+from flowfn.engine.records.rows import Encoded, checkpoint_row
+from flowfn.engine.replay.causes import cause_of, cause_of_orphan
+from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused, way, what_is_lost
+from flowfn.engine.replay.missed import missed_joins
+from flowfn.engine.runs.root import Root
+from flowfn.errors import NonDeterminismError
+from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
+from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
+from flowfn.pregel.apply import Batch, advance, amend, apply, begin
+from flowfn.pregel.plan import due
+from flowfn.pregel.program import Program, Steps
+from flowfn.pregel.view import view
+from flowfn.values import MISSING, Checkpoint, Source, Write
+
+if TYPE_CHECKING:
+    from flowfn.config import RunConfig
+    from flowfn.definition import Definition
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.journal import Journal
+    from flowfn.engine.records.reader import Reader
+    from flowfn.engine.settings import Settings
+    from flowfn.pregel.program import Task
+
+PREVIOUS = "__previous__"
+
+NO_VALUES: Mapping[str, Any] = {}
+
+
+class Run:
+    """What the tasks of one invocation of a program share."""
+
+    thread: str = ""
+    made: bool = False
+    """Whether it made the checkpoint that it stands at itself, so that only it can have recorded anything there."""
+    step: int = -2
+    stop: int = 0
+    tasks: Sequence[Task] = ()
+    """Of the superstep under way; those that have finished have their writes."""
+    breakpoint: Literal["interrupt_before", "interrupt_after"] | None = None
+    """Which kind of breakpoint it stopped at."""
+    post: Callable[[Event], None] | None = None
+    """Told of what happens, where somebody watches this run or one around it."""
+    readers: tuple[Reader, ...] = ()
+    """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
+    pause: Callable[[], Any] | None = None
+    """Waits between supersteps until whoever watches has caught up."""
+    _managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
+    _metadata: dict[str, Any] | None = None
+    """What the caller gave to be kept with each checkpoint, once one was made."""
+
+    def __init__(
+        self,
+        program: Program,
+        hosts: Hosts,
+        journal: Journal | None,
+        config: RunConfig,
+        settings: Settings,
+        serde: Serializer,
+        *,
+        parent: Run | None = None,
+        frame: Frame | None = None,
+        namespace: str = "",
+        remembers: bool = False,
+    ) -> None:
+        self.program = program
+        self.hosts = hosts
+        self.host = hosts.own
+        self.journal = journal
+        self.config = config
+        self.settings = settings
+        self.serde = serde
+        self.parent = parent
+        self.frame = frame
+        """The attempt that a nested run is part of."""
+        self.namespace = namespace
+        self.remembers = remembers
+        """Whether, nested, it goes on from where its program was when it last ran on the thread."""
+        self.call: str | None = frame.call.id if remembers and frame is not None else None
+        """Which call one that remembers is part of; the others have a namespace of their own for each."""
+        self.checkpoint: Checkpoint = Checkpoint("")
+        self.ledger: Ledger = Ledger()
+        self.newcomers: list[Call] = []
+        """Calls that ran while recorded ones of their name were left."""
+        self.callers: dict[str, Definition] = {}
+        """Of a resumed run: the functions that were called again, by the scope of what they call."""
+        self.interrupt_before: Collection[str] | Literal["*"] = program.interrupt_before
+        self.interrupt_after: Collection[str] | Literal["*"] = program.interrupt_after
+        self.root = self._joined(parent)
+        if self.root.rehearsal is not None:
+            self.root.rehearsal.runs.append(self)
+
+    def _joined(self, parent: Run | None) -> Root:
+        """What it shares with the runs around it, if it is nested; else it is the root itself."""
+        if parent is not None:
+            self.thread, self.post, self.readers = parent.thread, parent.post, parent.readers
+            return parent.root
+        root = Root(self.host)
+        if self.journal is not None:
+            self.thread, self.journal.ends = self.journal.thread, root.end
+        return root
+
+    spawn = staticmethod(spawn)
+
+    # -- what attempts ask of their run ---------------------------------------------------------
+
+    def host_of(self, definition: Definition) -> Host:
+        """The host that a function's attempts belong to.
+
+        Raises:
+            AsyncInBlockingRun: it is async, and the caller of the run is not.
+        """
+        if not definition.is_async:
+            return self.hosts.threads
+        if self.hosts.loop is None:
+            raise refused_async(definition.awaits or definition.name)
+        return self.hosts.loop
+
+    def hosts_itself(self, definition: Definition) -> bool:
+        """Whether a function's attempts belong to the host that drives the run."""
+        return (self.hosts.loop if definition.is_async else self.hosts.threads) is self.host
+
+    @property
+    def previous(self) -> Any:
+        """What the last finished call on the thread saved, or None."""
+        return self.checkpoint.values.get(PREVIOUS)
+
+    def replayed(self, call: Call, value: Any) -> None:
+        """A record was handed back."""
+        self.root.reused.add()
+        if self.post is not None:
+            self.post(TaskReused(self.namespace, self.step, call, value))
+
+    async def reread(self, scope: str, host: Host) -> None:
+        """Take the records of a failed attempt's calls up again, for the next attempt to claim."""
+        if self.journal is not None:
+            loaded = await self.journal.load(host, self.namespace, self.checkpoint.id)
+            self.ledger.reopen(self.journal.ledger(loaded), scope)
+
+    # -- where it stands --------------------------------------------------------------------------
+
+    def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None, *, made: bool = True) -> None:
+        """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`, and stored."""
+        if made:
+            checkpoint.touched = frozenset()
+        left, self.checkpoint = self.checkpoint, checkpoint
+        self.made = made
+        self.step = checkpoint.step
+        self.ledger = Ledger() if ledger is None else ledger
+        if ledger is None and left.call in (None, self.call):
+            self.root.forget_questions(self.thread, self.namespace, left.id if self.remembers else None)
+
+    async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
+        """Refuse to pass over what an edit of the program would lose, unless a command says where to go.
+
+        Raises:
+            NonDeterminismError: there is such a thing. Nothing has run.
+        """
+        assert self.journal is not None
+        if not (commanded or self.ledger.commanded):
+            lost = what_is_lost(loaded, self.checkpoint, self.ledger, self.program, self.journal.serde)
+            if lost:
+                raise NonDeterminismError(
+                    f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer "
+                    "has: what was to be done there, or had been done, would be lost. Give it back as it was, say "
+                    "where to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
+                    self.root.report,
+                )
+            missed = await missed_joins(self, loaded)
+            if missed:
+                told = ", ".join(
+                    f"{way(join)} for {', '.join(map(repr, who))}" for join, who in missed.items()
+                )
+                raise NonDeterminismError(
+                    f"thread {self.thread!r} would wait for ever, at {told}, which may have run before "
+                    f"{self.program.name!r} had it: its node would be left out. Give the edges back as they were, say "
+                    "where to go on with Command(goto=…), or who ran last with bulk_update_state([[…]])",
+                    self.root.report,
+                )
+        forget_ways(self.checkpoint, self.program)
+
+    def set_out(self) -> None:
+        """Count the supersteps that the run may take from here, as LangGraph counts them.
+
+        The superstep of a caller's input counts as one, and so does the one that finds nothing to do.
+        """
+        self.stop = self.step + self.config.recursion_limit + 2
+
+    @property
+    def managed(self) -> Mapping[str, Any]:
+        """What nodes may read of the superstep that is planned; the same for all of them."""
+        if not self.program.managed:
+            return NO_VALUES
+        known, values = self._managed
+        if known.step != self.step + 1 or known.stop != self.stop:
+            steps = Steps(self.step + 1, self.stop)
+            values = self.program.managed_at(steps)
+            self._managed = steps, values
+        return values
+
+    @property
+    def parents(self) -> dict[str, str]:
+        """The checkpoint that each run around this one stands at, by its namespace."""
+        around = self.parent
+        return {} if around is None else {**around.parents, around.namespace: around.checkpoint.id}
+
+    def result(self) -> Any:
+        """What the program makes of the values that it ends on."""
+        return self.program.result(view(self.program, self.checkpoint))
+
+    @property
+    def begins_a_branch(self) -> bool:
+        """Whether it stands at an update or a copy after which nothing was done: a replay there needs no other."""
+        return self.checkpoint.source in ("update", "fork") and not any(
+            node.finished for node in self.ledger.nodes.values()
+        )
+
+    async def fork(self, writes: Sequence[Write] = ()) -> None:
+        """Go on from an older checkpoint: a copy of it becomes the head; what was recorded there runs anew."""
+        before = self.checkpoint
+        changes = amend(self.program, before, writes)
+        after = advance(before, changes)
+        log_dropped(self.program, changes, after)
+        await self.save(after, "fork")
+
+    def ahead(self) -> Checkpoint:
+        """The checkpoint with what the finished tasks of the superstep under way have written."""
+        done = [Batch(task.name, task.writes, task.path) for task in self.tasks if task.writes]
+        before = self.checkpoint
+        return advance(before, apply(self.program, before, done)) if done else before
+
+    async def take_input(self, writes: Sequence[Write], *, commanded: bool = False) -> None:
+        """Save a checkpoint with a caller's input; what was due is given up, but for what it has written.
+
+        Where no code runs before the next one, and nobody watches, it goes with that. What a command writes into a
+        state that is there leads to any node, whose code runs at once.
+        """
+        before = self.checkpoint
+        forget_ways(before, self.program)
+        changes = begin(self.program, before, writes, self.ledger.writes_at)
+        log_refused(changes, self.thread)
+        after = advance(before, changes)
+        if changes.ignored or self.program.sends in (changes.updated or ()):
+            log_dropped(self.program, changes, after)
+        if commanded or not self.may_hold or not self.program.passes_on:
+            await self.save(after, "input")
+            return
+        self.stamp(after, "input")
+        self.hold([self.row(after)])
+        self.stand_at(after)
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether a checkpoint of it may go with a later commit: nobody is shown what isn't stored."""
+        return self.journal is not None and self.post is None
+
+    def hold(self, items: Sequence[Item], closed: Iterable[str] = ()) -> None:
+        """Have a checkpoint, and what goes with it, committed with what comes after it; see `Journal.hold`."""
+        assert self.journal is not None
+        self.journal.hold(self.namespace, items, closed)
+
+    async def save(self, after: Checkpoint, source: Source) -> None:
+        """Make a checkpoint the one to go on from, durably."""
+        self.stamp(after, source)
+        if self.journal is not None:
+            await self.journal.write(self.host, [self.row(after)])
+        self.stand_at(after)
+
+    def row(self, after: Checkpoint, encoded: Encoded | None = None) -> CheckpointRow:
+        """A checkpoint as a row, with the values that changed since the one before it."""
+        assert self.journal is not None
+        return checkpoint_row(self.journal.serde, after, self.namespace, self.program, encoded=encoded)
+
+    def stamp(self, after: Checkpoint, source: Source) -> None:
+        """Give a new checkpoint its place: after the last one, now."""
+        before = self.checkpoint
+        after.step = before.step + 1
+        after.source = source
+        after.call = self.call
+        if self.journal is None:
+            self.root.unrecorded = self.root.unrecorded or self.host.new_id()
+            after.id = f"{self.root.unrecorded} {after.step}"
+            return
+        after.id = self.host.new_id()
+        after.parent = before.id or None
+        after.created_at = datetime.fromtimestamp(self.host.now(), UTC).isoformat()
+        if self._metadata is None:
+            self._metadata = self.config.stored_metadata()
+        after.metadata = {**self._metadata, "parents": self.parents}
+
+    def note_orphans(self) -> None:
+        """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
+        if not self.ledger.records and not self.newcomers:
+            return
+        orphans = list(self.ledger.orphans())
+        left: dict[tuple[str, str], deque[CallInfo]] = {}
+        for info in sorted(orphans, key=lambda info: info.position):
+            left.setdefault((info.scope, info.qualified), deque()).append(info)
+        for call in self.newcomers:
+            if rivals := left.get((call.info.scope, call.info.qualified)):
+                rival = rivals.popleft()
+                self.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
+        self.newcomers.clear()
+        for info in orphans:
+            cause = cause_of_orphan(self, info, self.callers.get(info.scope))
+            self.root.report.add("orphan", info.summary, None, *cause)
+
+    # -- what watchers are told -----------------------------------------------------------------
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever watches."""
+        if self.post is not None:
+            self.post(event)
+
+    def tell_checkpoint(self) -> None:
+        """Tell where the run stands, and what is due."""
+        if self.post is None or self.journal is None:
+            return
+        at = self.checkpoint
+        tasks = tuple(self._due(name, path) for name, path, _ in due(self.program, at))
+        self.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
+
+    def _due(self, name: str, path: tuple[Any, ...]) -> Due:
+        scope = node_scope(path)
+        task, node = self.task_id(scope), self.ledger.nodes.get(scope)
+        here = self.namespace, self.checkpoint.id, scope
+        asked = [q.interrupt for q in self.root.waiting if q.holds_up(*here)]
+        if node is None:
+            return Due(task, name, None, asked)
+        return Due(task, name, None if node.finished else node.error_text, asked, self.ledger.writes_at(path))
+
+    def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
+        """Tell what a superstep changed."""
+        if self.post is not None:
+            changed = {name for name, _ in after.versions.items() ^ before.versions.items()}
+            self.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
+
+    def tell_where_it_stands(self) -> None:
+        """Tell the values that a resumed run goes on from."""
+        if self.post is not None:
+            self.post(RunResumed(self.namespace, self.checkpoint.id))
+            state = view(self.program, self.checkpoint)
+            self.post(ValuesChanged(self.namespace, self.program, state))
+
+    def output_values(self, checkpoint: Checkpoint) -> Any:
+        """The result as it stands at a checkpoint; MISSING where there is none."""
+        state = view(self.program, checkpoint)
+        if not any(name in state for name in self.program.output_channels):
+            return MISSING
+        return self.program.result(state)
+
+    def task_id(self, scope: str) -> str:
+        """The public id of a task of the superstep."""
+        return task_uuid(self.thread, self.namespace, self.checkpoint.id, scope)

@@ -1,0 +1,368 @@
+"""Supersteps: plan what is due, run it, record what each task wrote, apply it all, save; until nothing is due.
+
+Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
+superstep's only task wrote goes with the checkpoint that it makes, in one commit; it runs in place, as nobody
+else waits for it. The first task that fails stops the superstep: coroutines under way are cancelled, code on
+threads runs to its end; what has finished is kept for the next attempt. A task that ends in a signal stops nobody: it
+asks, leaves the program for the one around, or has a nested run that was drained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from flowfn.engine.calls.attempt import attempt
+from flowfn.engine.calls.call import Failure, NodeCall
+from flowfn.engine.ids import node_scope
+from flowfn.engine.records.keeping import failure_rows, write_rows
+from flowfn.engine.records.rows import Encoded
+from flowfn.engine.replay.lost import log_dropped
+from flowfn.engine.runs.deadline import Deadline
+from flowfn.engine.runs.run import NO_VALUES
+from flowfn.engine.runs.turns import Turns
+from flowfn.errors import (
+    AsyncInBlockingRun,
+    Cancelled,
+    Drained,
+    GraphRecursionError,
+    Signal,
+    Stopped,
+    Suspended,
+)
+from flowfn.events import NodeReused, TaskFinished, TaskStarted
+from flowfn.futures import Future
+from flowfn.ports import Writes
+from flowfn.pregel.apply import advance, apply
+from flowfn.pregel.interrupts import stops
+from flowfn.pregel.plan import is_over, plan
+from flowfn.pregel.program import Task
+from flowfn.values import Checkpoint
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.runs.run import Run
+
+HANDLER = "node_error_handler"
+"""Last part of the path of a task that handles another one's error."""
+
+
+async def go_on(run: Run) -> Any:
+    """Run supersteps until nothing is due; the result.
+
+    Raises:
+        Suspended: something waits for an answer, or a breakpoint was met.
+        Drained: the run was asked to stop, and has work left.
+        GraphRecursionError: more than `recursion_limit` supersteps.
+        Exception: a task's own.
+    """
+    while True:
+        if run.step + 1 > run.stop:
+            run.tell_checkpoint()
+            raise GraphRecursionError(
+                f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition. Look for "
+                f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
+            )
+        tasks = plan(run.program, run.checkpoint, run.managed if run.program.managed else NO_VALUES)
+        run.tell_checkpoint()
+        if not tasks:
+            return run.result()
+        if run.root.control.drain_requested:
+            raise Drained(run.root.control.drain_reason or "")
+        if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
+            run.breakpoint = "interrupt_before"
+            raise Suspended
+        await _take(run, tasks)
+        if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
+            run.tell_checkpoint()
+            run.breakpoint = "interrupt_after"
+            raise Suspended
+        if run.pause is not None:
+            await run.pause()
+
+
+async def _take(run: Run, tasks: list[Task]) -> None:
+    """One superstep: run what has no record, then apply what all have written."""
+    run.tasks = tasks
+    recorded = bool(run.ledger.nodes)
+    calls = [_call_of(run, task) for task in tasks if not (recorded and _is_restored(run, task))]
+    limit = run.settings.step_timeout
+    deadline = None if limit is None else Deadline(run, limit)
+    for call in calls:
+        call.rides = len(tasks) == 1 and deadline is None
+    errors: list[BaseException] = []
+    handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
+    _tell_starts(run, tasks, calls)
+    for call, error in await _settle(run, calls, deadline):
+        if call.node.on_error is None or not isinstance(error, Exception):
+            errors.append(error)
+        else:
+            handlers.append(await _hand_over(run, call, error))
+    _raise_first(run, errors)
+    if handlers:
+        tasks += handlers
+        handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
+        _tell_starts(run, handlers, handling)
+        _raise_first(run, [error for _, error in await _settle(run, handling, deadline)])
+        calls += handling
+    await _advance(run, tasks, [call for call in calls if call.rides])
+
+
+def _call_of(run: Run, task: Task) -> NodeCall:
+    """The attempt at a node: a call without a caller."""
+    definition: Definition = task.node.run  # type: ignore[assignment]
+    if definition.on_loop is not None and run.hosts.loop is not None:
+        definition = definition.on_loop
+    return NodeCall(run, definition, *task.node.spread(task.input), task)
+
+
+def _is_restored(run: Run, task: Task) -> bool:
+    """Take a task's writes from its record, if it has finished."""
+    record = run.ledger.nodes.get(node_scope(task.path))
+    if record is None or not (record.finished or record.handed_over):
+        return False
+    task.writes = record.writes
+    return True
+
+
+def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
+    """Tell of each task, in their order, that it starts, or that it had finished."""
+    if run.post is None:
+        return
+    starting = {id(call.node_task): call for call in calls}
+    for task in tasks:
+        if (call := starting.get(id(task))) is not None:
+            run.tell(TaskStarted(run.namespace, run.step, call))
+        elif (record := run.ledger.nodes.get(node_scope(task.path))) is not None and record.finished:
+            caller = None if run.frame is None else run.frame.call
+            node_id = run.task_id(node_scope(task.path))
+            run.tell(NodeReused(run.namespace, run.step, run.program, task, node_id, run.config, caller))
+
+
+async def _settle(
+    run: Run, calls: Sequence[NodeCall], deadline: Deadline | None
+) -> list[tuple[NodeCall, BaseException]]:
+    """Run calls side by side; which failed, in the order in which they did.
+
+    Raises:
+        StepTimeout: the deadline was missed.
+    """
+    if len(calls) == 1 and deadline is None:
+        error = await _settle_alone(run, calls[0])
+        return [] if error is None else [(calls[0], error)]
+    for call in calls:
+        call.future = _future_of(run, call)
+    order: list[NodeCall] = []
+    turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
+
+    def look(future: Any, call: NodeCall) -> None:
+        if deadline is not None and deadline.passed:
+            late()
+        error = _error_of(future)
+        if error is not None:
+            order.append(call)
+            if _is_failure(error) and call.node.on_error is None:
+                if deadline is not None:
+                    deadline.fail()
+                run.host.soon(partial(_stop_the_others, calls, turns))
+        turns.next(call)
+
+    def late() -> None:
+        if deadline is not None and deadline.miss():
+            _give_up(calls, turns, all_that_wait=True)
+
+    for call in calls:
+        assert call.future is not None
+        call.future.when_done(partial(look, call=call))
+        if call.future.waiting:
+            run.host_of(call.definition).start(call.future)
+    futures = [call.future for call in calls]
+    try:
+        if deadline is None:
+            await run.host.settle(futures)
+        else:
+            await run.host.settle_within(deadline.left, futures, late)
+    except BaseException:
+        _give_up(calls, turns)
+        raise
+    if deadline is not None and deadline.missed and run.root.fatal is None:
+        raise deadline.error(run.program.name)
+    return _failed(calls, order.copy())
+
+
+async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
+    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
+
+    What a node sets in context variables is its own, as the next one may run in another process; unless the program
+    shares its caller's.
+    """
+    if call.node.bare and _is_passed(call):
+        return None
+    if run.hosts_itself(call.definition):
+        try:
+            call.value = await (
+                attempt(call) if run.program.shares_context else run.host.apart(attempt(call))
+            )
+        except BaseException as error:
+            return error
+        return None
+    call.future = _future_of(run, call)
+    await run.host.settle([call.future])
+    failure = _error_of(call.future)
+    if failure is None:
+        call.value = call.future.result(0)
+    return failure
+
+
+def _is_passed(call: NodeCall) -> bool:
+    """Call a node in which nobody's code runs. Should it fail, it is attempted, for what is recorded and told of it."""
+    if call.run.root.fatal is not None or call.run.root.rehearsal is not None:
+        return False
+    try:
+        call.value = call.definition.function(*call.args, **call.kwargs)
+        call.writes = call.node_task.writes = call.node.output(call.value)
+    except Exception:
+        return False
+    return True
+
+
+def _future_of(run: Run, call: NodeCall) -> Future[Any]:
+    """What a call comes to on the host that it belongs to, which hasn't begun it."""
+    try:
+        future: Future[Any] = run.host_of(call.definition).future(partial(attempt, call))
+        return future
+    except AsyncInBlockingRun as error:
+        call.blame(error)
+        return Future.failed(error)
+
+
+def _start(run: Run, call: NodeCall) -> None:
+    """A call's turn has come."""
+    assert call.future is not None
+    call.future.release(partial(attempt, call))
+    run.host_of(call.definition).start(call.future)
+
+
+def _failed(calls: Sequence[NodeCall], order: Sequence[NodeCall]) -> list[tuple[NodeCall, BaseException]]:
+    """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""
+    found = [(call, error) for call in calls if (error := _error_of(call.future)) is not None]
+    return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+
+
+def _stop_the_others(calls: Sequence[NodeCall], turns: Turns) -> None:
+    """Stop what a failure leaves in vain; of what has come to an end only the record is under way."""
+    _give_up([call for call in calls if call.writes is None], turns)
+
+
+def _give_up(calls: Sequence[NodeCall], turns: Turns, *, all_that_wait: bool = False) -> None:
+    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record."""
+    coroutines = [call for call in calls if call.definition.is_async]
+    turns.drop(calls if all_that_wait else coroutines)
+    for call in calls if all_that_wait else coroutines:
+        assert call.future is not None
+        if not call.future.done() and (call.definition.is_async or call.future.waiting):
+            call.future.cancel()
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Whether it leaves what runs beside it in vain."""
+    return not isinstance(error, Signal) or isinstance(error, Cancelled | Stopped)
+
+
+def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
+    """Raise what ends the superstep: the first failure, else what leaves the program, else a question."""
+    if run.root.fatal is not None:
+        raise run.root.fatal
+    for error in sorted(errors, key=lambda error: not _is_failure(error)):
+        if not isinstance(error, Suspended):
+            raise error
+    if errors:
+        raise Suspended(tuple(chain.from_iterable(error.args[0] for error in errors)))
+
+
+async def _hand_over(run: Run, call: NodeCall, error: Exception) -> Task:
+    """Give a failed task to the node that handles its errors; recorded, so that the task doesn't run again."""
+    if run.journal is not None:
+        rows = failure_rows(run.journal.serde, call, error, run.host.now(), handed_over=True)
+        await run.journal.write(run.host, [Writes(run.namespace, run.checkpoint.id, rows)])
+    call.node_task.writes, call.rides = [], False
+    return _handling(run, call.node_task, error)
+
+
+def _left_handler(run: Run, task: Task) -> Task | None:
+    """The task that was to handle the error of one that failed before the process died."""
+    record = run.ledger.nodes.get(node_scope(task.path))
+    if record is None or not record.handed_over or record.finished or task.node.on_error is None:
+        return None
+    return _handling(run, task, record.error)
+
+
+def _handling(run: Run, failed: Task, error: BaseException) -> Task:
+    assert failed.node.on_error is not None
+    node = run.program.nodes[failed.node.on_error]
+    given = Failure(failed.name, failed.input, error)
+    return Task(node.name, (*failed.path, HANDLER), node, given, failed.triggers, node.timeout)
+
+
+async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) -> None:
+    """Apply what the tasks wrote, and save the next checkpoint."""
+    before, ended = run.checkpoint, 0.0 if run.journal is None else run.host.now()
+    changes = apply(run.program, before, tasks)
+    after = advance(before, changes)
+    if changes.ignored or run.program.sends in (changes.updated or ()):
+        log_dropped(run.program, changes, after)
+    run.stamp(after, "loop")
+    run.note_orphans()
+    ends = run.journal is not None and run.parent is None and is_over(run.program, after)
+    if run.journal is not None:
+        encoded: Encoded = {}
+        items: list[Any] = [
+            Writes(run.namespace, before.id, rows)
+            for call in riding
+            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, ended, encoded))
+        ]
+        items += [*run.journal.riders(), run.row(after, encoded)]
+        if ends:
+            items += run.journal.report_rows(run.root.counted_report(), before.id)
+        closed = [call.closed for call in riding if call.closed is not None]
+        if _ends_its_call(run, after):
+            run.hold(items, closed)
+        else:
+            await run.journal.write(
+                run.host, items, status="done" if ends else None, release=ends, closed=closed
+            )
+    if run.post is not None:
+        for call in riding:
+            run.tell(TaskFinished(run.namespace, run.step, call, call.value))
+    run.tasks = ()
+    if run.parent is None:
+        run.root.offered = []
+    run.stand_at(after)
+    run.tell_values(before, after)
+
+
+def _ends_its_call(run: Run, after: Checkpoint) -> bool:
+    """Whether a nested run's last checkpoint goes with its call's record: no code of anybody's runs in between."""
+    call = None if run.frame is None or not run.may_hold else run.frame.call
+    if not (isinstance(call, NodeCall) and call.node.is_nested and is_over(run.program, after)):
+        return False
+    call.closed = run.namespace
+    return True
+
+
+def _error_of(future: Any) -> BaseException | None:
+    """The error that a finished future holds; a cancelled one's is its cancellation."""
+    if future.cancelled():
+        return _cancellation(future)
+    failure: BaseException | None = future.failure
+    return failure
+
+
+def _cancellation(future: Any) -> BaseException:
+    try:
+        future.result(0)
+    except BaseException as error:
+        return error
+    raise AssertionError("a cancelled future has no result")
