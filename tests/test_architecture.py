@@ -32,18 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.python.unicode"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
-    "flowfn.identity": NOUNS
-    | {
-        "flowfn.python.began",
-        "flowfn.python.forking",
-        "flowfn.python.plain",
-        "flowfn.python.project",
-        "flowfn.python.published",
-        "flowfn.rendering",
-        "flowfn.report",
-        "flowfn.python.script",
-        "flowfn.python.unicode",
-    },
+    "flowfn.identity": NOUNS | {"flowfn.python", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
     "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
@@ -54,29 +43,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.logs": {"flowfn.context"},
     "flowfn.validation": set(),
     "flowfn.config": NOUNS | {"flowfn.executors.opening", "flowfn.python.unicode"},
-    "flowfn.serde": NOUNS
-    | {
-        "flowfn.python.plain",
-        "flowfn.ports",
-        "flowfn.python.project",
-        "flowfn.python.published",
-        "flowfn.python.script",
-        "flowfn.python.traceback",
-        "flowfn.python.unicode",
-    },
+    "flowfn.serde": NOUNS | {"flowfn.python", "flowfn.ports"},
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {
-        "flowfn.context",
-        "flowfn.python.forking",
-        "flowfn.python.lazy",
-        "flowfn.opening",
-        "flowfn.python.project",
-        "flowfn.sqlite.file",
-    },
+    | {"flowfn.context", "flowfn.python", "flowfn.opening", "flowfn.sqlite.file"},
     "flowfn.executors": NOUNS
-    | {"flowfn.context", "flowfn.python.forking", "flowfn.python.lazy", "flowfn.opening"}
+    | {"flowfn.context", "flowfn.python", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},
     "flowfn.context": {
         "flowfn.python.forking",
@@ -111,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.hosts": NOUNS
     | {"flowfn.policies"}
     | {"flowfn.engine.drive", "flowfn.engine.calls.frame", "flowfn.futures", "flowfn.context", "flowfn.ports"}
-    | {"flowfn.python.began", "flowfn.python.forking", "flowfn.python.unlocked"},
+    | {"flowfn.python"},
     # What a caller sees.
     "flowfn.invocation": NOUNS
     | {
@@ -217,14 +190,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.workflow", "flowfn.invocation", "flowfn.engine", "flowfn.hosts", "flowfn.pregel"}
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
-    | {
-        "flowfn.drawing",
-        "flowfn.python.event_loop",
-        "flowfn.executors.opening",
-        "flowfn.logs",
-        "flowfn.ports",
-    }
-    | {"flowfn.python.forking", "flowfn.postgres.transacting", "flowfn.python.script", "flowfn.thread"}
+    | {"flowfn.drawing", "flowfn.python", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
+    | {"flowfn.postgres.transacting", "flowfn.thread"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}
@@ -258,32 +225,28 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.watching",
     }
     | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
-    "flowfn.sqlite": {"flowfn.python.ending", "flowfn.errors", "flowfn.python.forking"},
-    "flowfn.postgres": {"flowfn.python.ending", "flowfn.errors", "flowfn.python.forking"},
+    "flowfn.sqlite": {"flowfn.python", "flowfn.errors"},
+    "flowfn.postgres": {"flowfn.python", "flowfn.errors"},
     "flowfn.stores": NOUNS
-    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.python.unicode"}
-    | {"flowfn.hosts.clock", "flowfn.python.forking", "flowfn.python.lazy", "flowfn.opening"},
+    | {"flowfn.ports", "flowfn.serde", "flowfn.sqlite", "flowfn.postgres", "flowfn.python"}
+    | {"flowfn.hosts.clock", "flowfn.opening"},
     "checkpointers": NOUNS
     | {
         "flowfn.delta",
         "flowfn.described",
         "flowfn.encryption",
-        "flowfn.python.event_loop",
-        "flowfn.python.forking",
-        "flowfn.python.lazy",
+        "flowfn.python",
         "flowfn.logs",
         "flowfn.opening",
         "flowfn.ports",
-        "flowfn.python.recent",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
-        "flowfn.python.unicode",
     },
     "graph_compat": NOUNS
     | {"flowfn.config", "flowfn.context", "flowfn.definition", "flowfn.invocation", "flowfn.identity"}
     | {
-        "flowfn.python.event_loop",
+        "flowfn.python",
         "flowfn.events",
         "flowfn.functional.task",
         "flowfn.functional.wrapping",
@@ -294,15 +257,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
-    | {
-        "flowfn.caching.redis",
-        "flowfn.described",
-        "flowfn.drawing",
-        "flowfn.python.forking",
-        "flowfn.python.lazy",
-        "flowfn.sqlite.file",
-        "flowfn.stores",
-    }
+    | {"flowfn.caching.redis", "flowfn.described", "flowfn.drawing", "flowfn.sqlite.file", "flowfn.stores"}
     | {"checkpointers", "graph_compat.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
     "graph_compat.unfinished": NOUNS
