@@ -46,7 +46,7 @@ def _is_own_file(filename: str) -> bool:
 @lru_cache(maxsize=1)
 def _foreign_folders() -> tuple[str, ...]:
     """Python's own library, and the packages of this distribution."""
-    here = os.path.dirname(os.path.realpath(__file__))
-    siblings = (os.path.join(os.path.dirname(here), name) for name in ("checkpointers", "graph_compat"))
+    flowfn = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    siblings = (os.path.join(os.path.dirname(flowfn), name) for name in ("checkpointers", "graph_compat"))
     library = (os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-    return tuple(os.path.join(folder, "") for folder in (here, *siblings, *library))
+    return tuple(os.path.join(folder, "") for folder in (flowfn, *siblings, *library))

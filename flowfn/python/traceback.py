@@ -10,7 +10,7 @@ from flowfn.errors import FlowError
 
 E = TypeVar("E", bound=BaseException)
 
-_OURS = os.path.dirname(__file__) + os.sep
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _EXAMPLES = (os.path.join(_OURS, "demo") + os.sep, os.path.join(_OURS, "cli") + os.sep)
 _CONCURRENT = os.path.join("concurrent", "futures") + os.sep
 
