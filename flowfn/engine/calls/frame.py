@@ -215,10 +215,12 @@ class Frame:
             if first is not None and not first.claimed and claimant.made(first, branch):
                 return task, 0, branch  # as almost always, and for less
             alike[key] = ledger.calls_alike(self.scope, name, digest)
-        record = claimant.take(alike[key], branch)
+        is_alone = claimant.is_alone(alike[key], branch)
+        record = None if is_alone else claimant.take(alike[key], branch)
         if record is not None:
             return record.task, record.info.occurrence if record.info else 0, branch
-        while (task := call_id(self.scope, name, digest, number := self._occurrence(key))) in ledger.records:
+        is_taken: Callable[[str], bool] = ledger.is_claimed if is_alone else ledger.records.__contains__
+        while is_taken(task := call_id(self.scope, name, digest, number := self._occurrence(key))):
             pass
         return task, number, branch
 
