@@ -15,13 +15,14 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
-from flowfn.hosts.branches import branch_number, branches_wait
+from flowfn.hosts.branches import branch_began, branch_number, branches_wait
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
@@ -250,6 +251,9 @@ class LoopHost:
 
     def branch(self, frame: Frame) -> int:
         return branch_number(frame, self._tasks.values())
+
+    def branch_began(self, frame: Frame) -> FrameType | None:
+        return branch_began(frame)
 
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""

@@ -243,6 +243,11 @@ class Frame:
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0
 
+    def branch_began(self) -> FrameType | None:
+        """What began the current branch of its code; None for what calls it."""
+        definition = self.call.definition
+        return self.run.host_of(definition).branch_began(self) if definition.is_async else None
+
     def _recorded(self, name: str, digest: bytes, branch: int) -> Record | None:
         """The next recorded call of that branch that nobody has claimed."""
         key = (name, digest)
