@@ -213,3 +213,12 @@ async def a_dict_of_something_else(t: Trace) -> None:
     """What can be neither called nor invoked is refused, also in a dict; one without parts writes nothing."""
     t.raises(StateGraph(State).add_node, "no", {"x": 5})
     await t.invoke(edges(StateGraph(State).add_node("none", {}), ". none .").compile(), {"x": ["i"]})
+
+
+async def the_id_of_a_run_as_it_was_given(t: Trace) -> None:
+    """Callbacks are told of a run by the id that its caller gave, be it a text."""
+    graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile()
+    for given in (UUID(int=7), str(UUID(int=8)), "mine"):
+        told = Told()
+        await t.invoke(graph, {"x": []}, {"run_id": given, "callbacks": [told]})
+        t.note("told", (told.seen, [name for run, name in told._names.items() if run == given]))
