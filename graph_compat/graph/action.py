@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterator
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from dataclasses import dataclass
 from functools import partial
 from types import CellType, FunctionType
@@ -44,6 +45,13 @@ class Action:
     name: str
     blocking: Form | None
     awaited: Form | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew of its source: its forms are functions of no module."""
+        if self.source is None:
+            return __newobj__, (type(self),), vars(self)
+        asks = isinstance(self.blocking, partial) and self.blocking.func is _ask
+        return (router_of if asks else action_of), (self.source, self.name)
 
     @cached_property
     def graph(self) -> Workflow[Any, Any] | None:
