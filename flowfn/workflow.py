@@ -53,6 +53,8 @@ class Workflow(Stateful, Generic[P, R]):
         on_busy: OnBusy | None = None,
         control: RunControl | None = None,
         version: Version = "v1",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         **others: Any,
     ) -> Any:
         """Run and return the result, or `{"__interrupt__": [...]}` where the run waits for answers.
@@ -71,6 +73,8 @@ class Workflow(Stateful, Generic[P, R]):
             on_busy: "wait" (default), "reject" or "cancel", where another live run holds the thread.
             control: asks the run, from outside, to stop after its superstep.
             version: "v2" returns a `GraphOutput` of `value` and `interrupts`.
+            subgraphs: of such chunks, those of nested programs too, each with its namespace.
+            debug: print updates and values meanwhile.
 
         Raises:
             InvalidInput, ValidationError: the input doesn't fit; nothing was recorded.
@@ -94,11 +98,11 @@ class Workflow(Stateful, Generic[P, R]):
             control=control,
         )
         self._known(output_keys)
-        print_mode = print_mode or self._printed(False)
+        print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, False, output_keys, version)
+        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         chunks = list(self._blocking(order, shaper, print_mode, ending))
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
@@ -118,6 +122,8 @@ class Workflow(Stateful, Generic[P, R]):
         on_busy: OnBusy | None = None,
         control: RunControl | None = None,
         version: Version = "v1",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         **others: Any,
     ) -> Any:
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
@@ -135,11 +141,11 @@ class Workflow(Stateful, Generic[P, R]):
             control=control,
         )
         self._known(output_keys)
-        print_mode = print_mode or self._printed(False)
+        print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, False, output_keys, version)
+        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
         chunks = [chunk async for chunk in self._awaiting(order, shaper, print_mode, ending)]
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 

@@ -84,15 +84,15 @@ def picture(description: Description, xray: int | bool = False, inside: Inside |
 def _node(description: Description, name: str) -> Node:
     node = description.nodes[name]
     metadata = dict(node.metadata or {})
-    tools = getattr(node.data, "tools_by_name", None)
-    if tools is not None:
-        metadata["__tools"] = list(tools)
     if node.defer:
         metadata["defer"] = True
     lists = {"before": description.interrupt_before, "after": description.interrupt_after}
     stops = [when for when, names in lists.items() if name in names]
     if stops:
         metadata["__interrupt"] = ",".join(stops)
+    tools = getattr(node.data, "tools_by_name", None)
+    if tools is not None:
+        metadata["__tools"] = list(tools)
     return Node(name, name, node.data, metadata or None)
 
 

@@ -1,7 +1,8 @@
 """Graphs whose nodes share a state.
 
 - `state`: the builder. `schema` reads what a class declares, `keys` puts a graph's schemas together; `checking` says
-  what no graph may be. `action`: what a node or a branch runs; `branch`: where a function may lead.
+  what no graph may be. `action`: what a node or a branch runs, and `bound` that as a runnable; `branch`: where a
+  function may lead.
 - `lowering`: the builder as a program of the engine; `node`, `writes`: what runs there, and what its value means.
 - `compiled`: what runs, is streamed and asked, for `Pregel` too; `compiled_state`: of a builder; `nested`: inside
   another run. `surface`, `shown`, `json_schemas`, `picturing`: what it tells of itself; `updating`: what changes a

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterator
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from dataclasses import dataclass
 from functools import partial
 from types import CellType, FunctionType
@@ -17,7 +18,16 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from flowfn.python.cached_property import cached_property
 from flowfn.workflow import Workflow
 from graph_compat.injection import body_of, caller, is_coroutine_function
-from graph_compat.langchain.invoking import aadded_up, added_up, ainvoked, config_here, invoked, steps_of
+from graph_compat.langchain import is_loaded
+from graph_compat.langchain.invoking import (
+    aadded_up,
+    added_up,
+    ainvoked,
+    config_here,
+    invoked,
+    parallel,
+    steps_of,
+)
 from graph_compat.runtime import Runtime
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -35,6 +45,13 @@ class Action:
     name: str
     blocking: Form | None
     awaited: Form | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew of its source: its forms are functions of no module."""
+        if self.source is None:
+            return __newobj__, (type(self),), vars(self)
+        asks = isinstance(self.blocking, partial) and self.blocking.func is _ask
+        return (router_of if asks else action_of), (self.source, self.name)
 
     @cached_property
     def graph(self) -> Workflow[Any, Any] | None:
@@ -80,6 +97,8 @@ def action_of(source: Any, name: str) -> Action:
         return Action(source, name, source.as_node, source.as_node_on_loop)
     if _is_runnable(source):
         return Action(source, name, partial(_invoke, source), partial(_ainvoke, source))
+    if isinstance(source, dict) and is_loaded():
+        return action_of(parallel(source), name)
     if isinstance(source, dict) and source and all(map(callable, source.values())):
         parts = {key: action_of(part, key) for key, part in source.items()}
         awaits = any(part.blocking is None for part in parts.values())

@@ -15,6 +15,7 @@ from flowfn.pregel.ways import edge
 from flowfn.values import Send, Write
 from graph_compat.constants import END, START
 from graph_compat.graph.action import Action
+from graph_compat.graph.bound import bound
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import sent
 from graph_compat.injection import body_of
@@ -24,9 +25,14 @@ from graph_compat.injection import body_of
 class BranchSpec:
     """A conditional edge: its function, and the node that each result stands for; None for names as they are."""
 
-    path: Action
+    action: Action
     ends: Mapping[Hashable, str] | None
     input_schema: Schema | None = None
+
+    @property
+    def path(self) -> Any:
+        """Its function, to be asked by itself: `path.invoke(state)`."""
+        return bound(self.action)
 
     def writes(self, result: Any) -> list[Write]:
         """The writes of a result: a name or a `Send`, or several.
@@ -39,7 +45,7 @@ class BranchSpec:
         destinations = [self._destination(item) for item in (result if several else (result,))]
         if any(target is None or target == START for target in destinations):
             raise ValueError(
-                f"Branch did not return a valid destination. {self.path.name!r} returned {result!r}"
+                f"Branch did not return a valid destination. {self.action.name!r} returned {result!r}"
             )
         return [
             sent(target) if isinstance(target, Send) else Write(edge(target), None)

@@ -25,6 +25,7 @@ from flowfn.python.event_loop import running_loop
 from flowfn.values import MISSING, Checkpoint, Write
 from graph_compat.errors import Arrived, GraphInterrupt, NodeCancelledError
 from graph_compat.graph.action import Action, awaited
+from graph_compat.graph.bound import bound
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer, with_ids
@@ -45,7 +46,6 @@ _STEPS_LEFT = 2
 class StateNodeSpec(Generic[NodeInputT, ContextT]):
     """A node as its author described it; None leaves a policy to the graph's defaults."""
 
-    runnable: Any
     action: Action
     metadata: Mapping[str, Any] | None
     input_schema: Any
@@ -57,6 +57,11 @@ class StateNodeSpec(Generic[NodeInputT, ContextT]):
     timeout: float | timedelta | TimeoutPolicy | None = None
     trace_policy: TracePolicy | None = None
     is_error_handler: bool = False
+
+    @property
+    def runnable(self) -> Any:
+        """What runs, to be run by itself: a test's `builder.nodes["a"].runnable.invoke(state)`."""
+        return bound(self.action)
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Step:
 
     @property
     def _actions(self) -> list[Action]:
-        return [self.action, *(branch.path for branch in self.branches)]
+        return [self.action, *(branch.action for branch in self.branches)]
 
     def passed_on(self, state: Any) -> list[Write]:
         """The writes of a node without an action or branches of its author's."""
@@ -119,7 +124,7 @@ class Step:
     def _led(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """The writes, with those of where the branches lead."""
         for place, branch in enumerate(self.branches, len(self.edges)):
-            path, seen = branch.path, self._seen_by(branch, value, writes)
+            path, seen = branch.action, self._seen_by(branch, value, writes)
             ask = path.blocking
             assert ask is not None
             found = ask(seen) if watched is None else watched.asked(path.told, ask, seen, place)
@@ -155,7 +160,7 @@ class Step:
     async def _led_on_loop(self, value: Any, writes: list[Write], watched: NodeRun | None) -> list[Write]:
         """`_led` for asyncio."""
         for place, branch in enumerate(self.branches, len(self.edges)):
-            path, seen = branch.path, self._seen_by(branch, value, writes)
+            path, seen = branch.action, self._seen_by(branch, value, writes)
             ask = partial(awaited, path)
             asked = ask(seen) if watched is None else watched.asked_on_loop(path.told, ask, seen, place)
             found = await asked
@@ -178,11 +183,11 @@ class Step:
         managed = program.managed_at(Steps(checkpoint.step, checkpoint.step + _STEPS_LEFT))
         for branch in self.branches:
             state = self._shown(branch, value, peek(program, checkpoint, writes, managed, name))
-            if branch.path.blocking is None:
-                assert branch.path.awaited is not None
-                writes += branch.writes(_awaited_here(branch.path.awaited(state)))
+            if branch.action.blocking is None:
+                assert branch.action.awaited is not None
+                writes += branch.writes(_awaited_here(branch.action.awaited(state)))
             else:
-                writes += branch.writes(branch.path.blocking(state))
+                writes += branch.writes(branch.action.blocking(state))
         return writes
 
     def _seen_by(self, branch: BranchSpec, value: Any, writes: Sequence[Write]) -> Any:

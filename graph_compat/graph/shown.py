@@ -23,9 +23,7 @@ from graph_compat.channels import (
     Topic,
 )
 from graph_compat.constants import START
-from graph_compat.graph.action import Action
-from graph_compat.injection import wanted_by
-from graph_compat.langchain import is_installed
+from graph_compat.graph.bound import bound
 
 if TYPE_CHECKING:
     from flowfn.pregel import Node, Program
@@ -95,31 +93,6 @@ class Shape(NamedTuple):
         return cls(dict(builder.nodes), {*builder.edges}, {*builder.waiting_edges}, branches)
 
 
-class _Function:
-    """A function as a runnable, where LangChain isn't installed."""
-
-    def __init__(self, action: Action) -> None:
-        self.func = action.source if action.awaited is None else None
-        self.afunc = None if action.awaited is None else action.source
-
-    def invoke(self, input: Any, config: Any = None) -> Any:
-        return self._called(self.func or self.afunc, input, config)
-
-    async def ainvoke(self, input: Any, config: Any = None) -> Any:
-        found = self.invoke(input, config)
-        return found if self.afunc is None else await found
-
-    def stream(self, input: Any, config: Any = None) -> Iterator[Any]:
-        yield self.invoke(input, config)
-
-    async def astream(self, input: Any, config: Any = None) -> AsyncIterator[Any]:
-        yield await self.ainvoke(input, config)
-
-    def _called(self, function: Any, input: Any, config: Any) -> Any:
-        wanted = {want.name: want.default for want in wanted_by(function)}
-        return function(input, **{**wanted, **({"config": config or {}} if "config" in wanted else {})})
-
-
 def shown_nodes(program: Program, run_instead: Callable[[str, Any], None]) -> Mapping[str, ShownNode]:
     """The nodes by name, the hidden first one included; `run_instead` is told of what a node is to run from now on."""
     return MappingProxyType(
@@ -135,7 +108,7 @@ def _shown(name: str, node: Node, run_instead: Callable[[Any], None]) -> ShownNo
     graph = step.action.graph
     return ShownNode(
         run_instead,
-        bound=_bound(step.action),
+        bound=bound(step.action),
         channels=reads,
         triggers=list(node.triggers),
         tags=list(node.tags) or None,
@@ -145,26 +118,6 @@ def _shown(name: str, node: Node, run_instead: Callable[[Any], None]) -> ShownNo
         timeout=node.timeout,
         subgraphs=[] if graph is None else [graph],
     )
-
-
-def _bound(action: Action) -> Any:
-    source = action.source
-    if hasattr(source, "invoke") and hasattr(source, "ainvoke"):
-        return source
-    if source is None:  # the hidden node takes the input as it is
-        action = Action(action.blocking, action.name, action.blocking, None)
-    if not is_installed():
-        return _Function(action)
-    from graph_compat.langchain.callable import ShownCallable
-
-    if isinstance(source, dict):
-        from langchain_core.runnables import RunnableParallel
-
-        return RunnableParallel(source)
-    name = None if source is None else action.name
-    if action.blocking is None:
-        return ShownCallable(None, action.source, name=name, trace=False)
-    return ShownCallable(action.source, name=name, trace=False)
 
 
 def shown_channels(builder: StateGraph[Any, Any, Any, Any], program: Program) -> dict[str, Any]:

@@ -185,7 +185,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         else:
             self._keys.add(schema)
         self.nodes[name] = StateNodeSpec(
-            runnable=action,
             action=looked_at,
             metadata=metadata,
             input_schema=schema,
@@ -220,7 +219,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if schema is not None:
             self._keys.add(schema)
         self.nodes[name] = StateNodeSpec(
-            runnable=handler,
             action=action_of(handler, name),
             metadata=None,
             input_schema=self.state_schema if schema is None else schema,

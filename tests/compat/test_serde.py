@@ -9,9 +9,11 @@ import pickle
 import sys
 from array import array
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import ormsgpack
@@ -233,6 +235,23 @@ def test_messages_in_json_are_read() -> None:
     assert SERDE.loads_typed(("json", b'{"lc": 5, "a": [1]}')) == {"lc": 5, "a": [1]}
 
 
+@pytest.mark.parametrize(
+    ("id", "method", "args", "value"),
+    [
+        ("uuid UUID", None, [str(UUID(int=5))], UUID(int=5)),
+        ("builtins set", None, [[1]], {1}),
+        ("datetime timedelta", None, [1, 2, 3], timedelta(1, 2, 3)),
+        ("datetime datetime", "fromisoformat", ["2024-05-04T06:32:42"], datetime(2024, 5, 4, 6, 32, 42)),
+        ("langgraph types Send", None, ["n", 1], Send("n", 1)),
+        ("langchain_core messages human HumanMessage", [None, "model_construct"], ["hi"], HumanMessage("hi")),
+    ],
+)
+def test_standard_values_in_json_are_read(id: str, method: Any, args: list[Any], value: Any) -> None:
+    """As those in msgpack are, without leave: G5."""
+    named = {"lc": 2, "type": "constructor", "id": id.split(), "method": method, "args": args}
+    assert SERDE.loads_typed(("json", json.dumps([named]).encode())) == [value]
+
+
 def test_constructors_in_json_have_to_be_allowed() -> None:
     """By the parts of their name."""
     stored = lc("stored_values", "Point", x=1)
@@ -247,7 +266,10 @@ def test_constructors_in_json_have_to_be_allowed() -> None:
 
 def test_broken_json_is_corrupt() -> None:
     """Also where a constructor doesn't take what is there."""
-    for data in (b"{", b"\xff", b"[" * 100_000, lc("langchain", "messages", "HumanMessage")[1]):
+    for data in (
+        *(b"{", b"\xff", b"[" * 100_000, lc("langchain", "messages", "HumanMessage")[1]),
+        lc("decimal", "Decimal", value="no number")[1],
+    ):
         with pytest.raises((CorruptDataError, InvalidModuleError)):
             SERDE.loads_typed(("json", data))
 

@@ -35,8 +35,8 @@ class JsonPlusSerializer:
     `allowed_msgpack_modules` are the classes, as such or as `(module, name)`, that bytes which LangGraph wrote may
     have beside the safe ones; True allows every one that is loaded and is an enum, a dataclass, a named tuple
     or a pydantic model. None, and the default, allow the safe ones only: LangGraph's own default allows all.
-    `allowed_json_modules` is the same for JSON of older versions. `pickle_fallback` pickles what nothing else
-    stores, and only classes of `allowed_msgpack_modules`: others are refused when they are written.
+    `allowed_json_modules` are those that JSON of older versions may have beside them. `pickle_fallback` pickles
+    what nothing else stores, and only classes of `allowed_msgpack_modules`: others are refused when they are written.
     """
 
     def __init__(
@@ -110,6 +110,8 @@ class JsonPlusSerializer:
         module = ".".join(path)
         if path[:1] == ["langchain"] and "messages" in path and (found := message_class(name)) is not None:
             return found
+        if (make := self._trusted.find(module, name)) is not None:
+            return make
         if self._json is True or id in self._json:
             found = lookup(f"{module}:{name}")
             if found is not None:

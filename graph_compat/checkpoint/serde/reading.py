@@ -23,8 +23,7 @@ ONE, POSITIONAL, NAMED, METHOD, MODEL_V1, MODEL, ARRAY, DELTA = range(8)
 Hook = Callable[[int, bytes], Any]
 
 _DEEPEST = 100
-_METHODS = {("datetime", "datetime", "fromisoformat"), ("datetime", "date", "fromisoformat")}
-_METHODS |= {("datetime", "time", "fromisoformat")}
+_METHODS = {("datetime", name, "fromisoformat") for name in ("date", "datetime", "time")}
 
 
 def read_msgpack(data: bytes, trusted: Trusted, hook: Hook | None = None) -> Any:
@@ -122,8 +121,14 @@ def read_json(data: bytes, construct: Callable[[tuple[str, ...]], Callable[..., 
     def revived(found: dict[str, Any]) -> Any:
         if found.get("lc") not in (1, 2) or found.get("type") != "constructor" or "id" not in found:
             return found
-        make = construct(tuple(map(str, found["id"])))
-        return make(*found.get("args") or (), **found.get("kwargs") or {})
+        named = tuple(map(str, found["id"]))
+        make, method = construct(named), found.get("method")
+        if isinstance(method, str) and (*named, method) in _METHODS:
+            make = getattr(make, method)
+        try:
+            return make(*found.get("args") or (), **found.get("kwargs") or {})
+        except Exception as error:  # whatever a class makes of arguments that aren't its own
+            raise ValueError(f"{'.'.join(named)}: {type(error).__name__}: {error}") from error
 
     try:
         return json.loads(data, object_hook=revived)

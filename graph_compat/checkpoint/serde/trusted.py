@@ -120,8 +120,8 @@ class Trusted:
 
     def construct(self, module: Any, name: Any) -> Make:
         """What makes a value of this type. Raises `UntrustedTypeError`."""
-        key = (self._script if self._script and module == "__main__" else str(module), str(name))
-        make = _SAFE.get(key) or self._classes.get(key) or self._loaded(*key)
+        key = self._key(module, name)
+        make = self.find(*key)
         if make is None:
             emit_serde_event({"kind": "msgpack_blocked", "module": key[0], "name": key[1]})
             raise UntrustedTypeError(
@@ -130,6 +130,14 @@ class Trusted:
                 f"[({key[0]!r}, {key[1]!r})]"
             )
         return make
+
+    def find(self, module: Any, name: Any) -> Make | None:
+        """What makes a value of this type; None where it isn't allowed."""
+        key = self._key(module, name)
+        return _SAFE.get(key) or self._classes.get(key) or self._loaded(*key)
+
+    def _key(self, module: Any, name: Any) -> tuple[str, str]:
+        return (self._script if self._script and module == "__main__" else str(module), str(name))
 
     def _loaded(self, module: str, name: str) -> Make | None:
         """A class that the program has loaded, if it is one of those that may be made by their name."""

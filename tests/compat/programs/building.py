@@ -1,7 +1,9 @@
 """Building a graph: nodes, edges, routers, and what is refused with which words (sections 1.2, 2.2 and 9.3)."""
 
+import copy
 import functools
 import logging
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
 
@@ -530,3 +532,27 @@ async def a_node_that_a_test_replaces_in_part(t: Trace) -> None:
     graph = _with_a_double(t)
     bound = graph.nodes["a"].bound
     t.raises(setattr, bound, "afunc" if t.asyncio else "func", t.node(lambda state: {"x": ["fake"]}))
+
+
+def _to_second(state: State) -> str:
+    return "second"
+
+
+def _of_two(t: Trace) -> StateGraph:
+    builder = StateGraph(State).add_node(first).add_node(second).add_conditional_edges("first", _to_second)
+    return builder.add_edge(START, "first")
+
+
+async def parts_of_a_builder_alone(t: Trace) -> None:
+    """A test calls a node and a router before the graph is compiled, as runnables."""
+    builder = _of_two(t)
+    t.note("node", await t.call(builder.nodes["first"].runnable, "invoke", {"x": []}))
+    t.note("function", builder.nodes["first"].runnable.func is first)
+    t.note("router", await t.call(builder.branches["first"]["_to_second"].path, "invoke", {"x": []}))
+
+
+async def a_builder_elsewhere(t: Trace) -> None:
+    """A builder of functions at the top of a module is copied, and goes to another process."""
+    builder = _of_two(t)
+    for made in (copy.copy(builder), copy.deepcopy(builder), pickle.loads(pickle.dumps(builder))):
+        await t.invoke(made.compile(), {"x": []})

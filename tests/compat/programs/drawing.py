@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypedDict
 from langchain_core.runnables.graph import CurveStyle, NodeStyles
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Send
 
 
@@ -15,6 +16,7 @@ class State(TypedDict):
 
 
 def nothing(state):
+    """Does nothing."""
     return {}
 
 
@@ -121,6 +123,13 @@ async def metadata(t):
     builder = graph("a", (START, "a"), ("a", "b"))
     builder.add_node("b", nothing, defer=True, metadata={"n": 1, "s": "<a> [b]", "l": [1, 2], "d": {"k": 1}})
     draw(t, builder.compile())
+
+
+async def tools_that_wait(t):
+    """A node of tools says what its author noted, that it is deferred, where it stops, and its tools, in this order."""
+    builder = StateGraph(State).add_node("t", ToolNode([nothing]), defer=True, metadata={"k": 1})
+    draw(t, builder.set_entry_point("t").compile(interrupt_before=["t"]))
+    t.note("order", list(builder.compile(interrupt_after=["t"]).get_graph().nodes["t"].metadata))
 
 
 async def names_that_are_escaped(t):

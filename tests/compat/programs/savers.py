@@ -138,6 +138,24 @@ async def listing(t):
     t.note("limit 0", await _ids(t, saver, config(), limit=0))
 
 
+async def the_storage_of_memory(t):
+    """Programs list threads by what a saver in memory holds, look at checkpoints there, and take threads out."""
+    saver = InMemorySaver()
+    for thread in "123":
+        where = await _put(t, saver, config(thread), checkpoint("1", a=1), metadata(0))
+        await _put(t, saver, where, checkpoint("2", a=2), metadata(1))
+    held = saver.storage
+    t.note("threads", (list(held), len(held), "1" in held, "9" in held))
+    for id, (_, said, parent) in held["1"][""].items():
+        t.note("checkpoint", (id, saver.serde.loads_typed(said), parent))
+    del held["1"]
+    t.raises(held.__delitem__, "1")
+    t.note("popped", (list(held.pop("2")), held.pop("2", None)))
+    t.note("left", await _ids(t, saver, None))
+    held.clear()
+    t.note("nothing left", await _ids(t, saver, None))
+
+
 async def listing_of_everything(t):
     """Without a config all threads are listed, and without a namespace all of a thread's."""
     saver = InMemorySaver()

@@ -396,7 +396,15 @@ async def debug_prints(t):
     with contextlib.redirect_stdout(out):
         await t.stream(chain(t, "a").compile(), {"x": ["i"]}, debug=True)
         await t.invoke(chain(t, "a").compile(debug=True), {"x": ["i"]})
+        await t.invoke(chain(t, "a").compile(), {"x": ["i"]}, debug=True)
     t.note("printed", out.getvalue())
+
+
+async def invoke_shows_nested_graphs(t):
+    """A mode other than `values` has it return the chunks, with `subgraphs` those of nested graphs too."""
+    graph = chain(t, "a", ("sub", chain(t, "b").compile())).compile()
+    for mode in ("values", "updates", ["updates", "values"]):
+        await t.invoke(graph, {"x": ["i"]}, stream_mode=mode, subgraphs=True)
 
 
 @differs("options that don't exist")

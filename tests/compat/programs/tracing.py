@@ -16,6 +16,10 @@ from ..parts import ONE, State, edges, nodes
 from ..trace import Trace
 
 
+class Counted(State):
+    y: int
+
+
 class Told(BaseCallbackHandler):
     """Notes who began and who ended, by name."""
 
@@ -188,6 +192,27 @@ async def the_integration_that_metadata_name(t: Trace) -> None:
                 await t.invoke(each, {"x": []}, {**config, "callbacks": [told]})
                 t.note("told", told.seen)
     t.note("seen", seen)
+
+
+async def a_dict_as_a_node(t: Trace) -> None:
+    """Its functions and runnables run side by side, each a run of its own, and one may ask."""
+    parts = {"x": lambda state: ["i"], "y": RunnableLambda(lambda state: len(state["x"]))}
+    builder = (
+        StateGraph(Counted).add_node("both", parts).add_node("asks", {"x": lambda state: [interrupt("?")]})
+    )
+    graph = edges(builder, ". both asks .").compile(checkpointer=InMemorySaver())
+    told = Told()
+    for given in ({"x": ["i"]}, Command(resume="!")):
+        await t.invoke(graph, given, {**ONE, "callbacks": [told]})
+        t.note("told", sorted(told.seen, key=str))
+        told.seen.clear()
+    await t.history(graph, ONE)
+
+
+async def a_dict_of_something_else(t: Trace) -> None:
+    """What can be neither called nor invoked is refused, also in a dict; one without parts writes nothing."""
+    t.raises(StateGraph(State).add_node, "no", {"x": 5})
+    await t.invoke(edges(StateGraph(State).add_node("none", {}), ". none .").compile(), {"x": ["i"]})
 
 
 async def the_id_of_a_run_as_it_was_given(t: Trace) -> None:
