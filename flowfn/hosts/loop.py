@@ -119,6 +119,7 @@ class LoopHost:
         job = future.take()
         if job is not None:
             task = self.loop.create_task(_settle(future, job), context=future.context)
+            future.context = None  # what the job leaves there may lead back to the future
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
