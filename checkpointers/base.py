@@ -21,6 +21,7 @@ from checkpointers.tuples import (
     address,
     check_names,
     check_versions,
+    checkpoint_of,
     config_of,
     to_row,
     to_tuple,
@@ -198,13 +199,13 @@ class CheckpointSaver(Housekeeping):
 
         `config` None stands for all threads; without `checkpoint_ns`, for all namespaces of its
         thread. `filter` keeps those whose metadata has these values, `before` those committed
-        before the checkpoint that it points at.
+        before the checkpoint that it points at, whose id is enough.
         """
         where = address(config) if config is not None else None
         rows = self.history(
             where and where.thread,
             where and where.namespace,
-            before=None if before is None else address(before).checkpoint,
+            before=None if before is None else checkpoint_of(before),
             limit=None if filter or (where and where.checkpoint) else limit,
         )
         wanted = where and where.checkpoint

@@ -71,6 +71,13 @@ def address(config: Config) -> Address:
     return where
 
 
+def checkpoint_of(config: Config) -> str | None:
+    """The checkpoint that a config names, whether or not it names the thread too."""
+    named: str | None = (config.get("configurable") or {}).get("checkpoint_id")
+    check_names(*filter(None, [named]))
+    return named
+
+
 def config_of(thread: str, namespace: str, checkpoint: str) -> dict[str, Any]:
     """The config that points at a checkpoint."""
     return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.errors import InvalidInput
 from flowfn.executors.opening import check_executor
 from flowfn.python.unicode import is_unicode
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 Config = Mapping[str, Any]
 """A configuration as callers give it: LangGraph's `RunnableConfig`."""
@@ -42,7 +45,8 @@ class RunConfig:
     max_concurrency: int | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    run_id: str | None = None
+    run_id: UUID | str | None = None
+    """As the caller gave it, whom callbacks tell of the run by it: who compares takes an id and its text for two."""
     checkpoint_map: Mapping[str, str] = field(default_factory=dict)
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
@@ -54,6 +58,11 @@ class RunConfig:
     def replays(self) -> dict[str, str]:
         """The checkpoints of nested runs that the caller goes back to, by namespace."""
         return {name: id for name, id in self.checkpoint_map.items() if name}
+
+    @property
+    def run_text(self) -> str | None:
+        """The run's id as text, as it is stored and shown."""
+        return None if self.run_id is None else str(self.run_id)
 
     def at_root(self) -> RunConfig:
         """The configuration of the outermost run, where it names a checkpoint of a nested one."""
@@ -88,7 +97,7 @@ class RunConfig:
             "metadata": dict(self.metadata),
             "recursion_limit": self.recursion_limit,
             "max_concurrency": self.max_concurrency,
-            "run_id": self.run_id,
+            "run_id": self.run_text,
         }
 
     def stored_metadata(self) -> dict[str, Any]:
@@ -99,8 +108,8 @@ class RunConfig:
                 found.setdefault(key, value)
         for key in _COORDINATES:
             found.pop(key, None)  # the checkpoint's own are the ones that count
-        if self.run_id is not None:
-            found["run_id"] = self.run_id
+        if self.run_text is not None:
+            found["run_id"] = self.run_text
         return found
 
 
@@ -143,7 +152,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
         _max_concurrency(given.pop("max_concurrency", None)),
         tuple(given.pop("tags", None) or ()),
         given.pop("metadata", None) or {},
-        _text(given.pop("run_id", None)),
+        given.pop("run_id", None),
         configurable.get("checkpoint_map") or {},
         {key: value for key, value in configurable.items() if key not in _COORDINATES},
         given,
@@ -188,7 +197,3 @@ def _at_least_one(value: Any, name: str) -> int:
     if not isinstance(value, int) or value < 1:
         raise InvalidInput(f"{name} must be at least 1, got {value!r}")
     return value
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

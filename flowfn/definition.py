@@ -273,7 +273,7 @@ class Definition:
 
     @cached_property
     def lines(self) -> frozenset[bytes]:
-        """The lines of the project's code that it leads to, as `identity/lines.py` tells them."""
+        """The lines of the project's code that it leads to, as `identity/code/lines.py` tells them."""
         from flowfn.identity.code.lines import lines_of
 
         return lines_of(self.author_function)

@@ -46,9 +46,9 @@ class Stateful:
         """
         from flowfn.history.state import snapshot
 
-        where = self._coordinates(config, thread_id)
+        saver, where = self._place(config, thread_id)
         with with_configurable(where.configurable):
-            return snapshot(self._self_setup, self._saver(), where, subgraphs)
+            return snapshot(self._self_setup, saver, where, subgraphs)
 
     async def aget_state(
         self, config: Config | None = None, *, subgraphs: bool = False, thread_id: str | None = None
@@ -72,9 +72,9 @@ class Stateful:
         from flowfn.history.state import history
 
         end = None if before is None else read_config(before).checkpoint_id
-        where = self._coordinates(config, thread_id)
+        saver, where = self._place(config, thread_id)
         with with_configurable(where.configurable):
-            found = history(self._self_setup, self._saver(), where, filter, end, limit)
+            found = history(self._self_setup, saver, where, filter, end, limit)
         return _each_with(where.configurable, found)
 
     async def aget_state_history(
@@ -134,8 +134,8 @@ class Stateful:
         """
         from flowfn.history.changing import apply_updates
 
-        where = self._coordinates(config, thread_id)
-        saver, setup = self._saver(), self._self_setup
+        saver, where = self._place(config, thread_id)
+        setup = self._self_setup
         if not supersteps:
             raise EmptyUpdate("No supersteps provided. Pass a list of lists of StateUpdate")
         if not all(supersteps):
@@ -177,11 +177,12 @@ class Stateful:
     def _config(self, config: Config | None, thread_id: str | None) -> RunConfig:
         return read_config(config, thread_id)
 
-    def _coordinates(self, config: Config | None, thread_id: str | None) -> RunConfig:
-        where = self._config(config, thread_id)
+    def _place(self, config: Config | None, thread_id: str | None) -> tuple[Saver, RunConfig]:
+        """Where to look; who keeps no past is told that first, as naming a thread would be of no use."""
+        saver, where = self._saver(), self._config(config, thread_id)
         if where.thread_id is None:
             raise InvalidInput("no thread is named: pass thread_id='…' or configurable={'thread_id': '…'}")
-        return where
+        return saver, where
 
     async def _on_saver(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         from flowfn.engine.runs.leasing import on_saver

@@ -1,10 +1,9 @@
 """`install()`: from then on, `import langgraph…` is answered by graph_compat.
 
 Rule: a module of LangGraph's is graph_compat's of the same path, one object under both names, so that classes, errors
-and `isinstance` agree; `_ELSEWHERE` has the paths whose names are in another module here. What other distributions
-have put below LangGraph's name, such as savers for other databases, is taken from where they are installed, and gets
-graph_compat's modules in turn. Any other path is an ImportError that names it, even where LangGraph is installed: a
-program made of halves of both would run on neither.
+and `isinstance` agree. What other distributions have put below LangGraph's name, such as savers for other databases, is
+taken from where they are installed, and gets graph_compat's modules in turn. Any other path is an ImportError that
+names it, even where LangGraph is installed: a program made of halves of both would run on neither.
 """
 
 from __future__ import annotations
@@ -27,20 +26,6 @@ __all__ = ["install"]
 
 _THEIRS: Final = "langgraph"
 _OURS: Final = "graph_compat"
-
-_ELSEWHERE: Final = {
-    "_internal": "utils",
-    "_internal._config": "utils.config",
-    "_internal._constants": "constants",
-    "_internal._runnable": "utils.runnable",
-    "_internal._typing": "typing",
-    "store.base.embed": "store.base",
-    "prebuilt._tool_call_stream": "prebuilt.tool_call_stream",
-    "prebuilt._tool_call_transformer": "prebuilt.tool_call_transformer",
-    "stream._mux": "stream.mux",
-    "stream._types": "stream.transformer",
-}
-"""Paths of LangGraph's, private ones too, that libraries import from, and the module that has their names here."""
 
 _DISTRIBUTIONS: Final = (
     "langgraph",
@@ -89,7 +74,7 @@ class _Finder(MetaPathFinder):
         top, _, below = fullname.partition(".")
         if top != _THEIRS:
             return None
-        ours = f"{_OURS}.{_ELSEWHERE.get(below, below)}".rstrip(".")
+        ours = f"{_OURS}.{below}".rstrip(".")
         if _is_there(ours):
             return ModuleSpec(fullname, _Loader(ours))
         if fullname not in _modules_of_langgraph() and (spec := _installed(fullname)) is not None:

@@ -53,6 +53,17 @@ def opened(source: Path | str, serde: SerializerProtocol) -> Kept:
     return InSqlite(source, serde) if isinstance(source, Path) else InPostgres(source, serde)
 
 
+def waiting_in(url: str) -> bool:
+    """Whether a Postgres database has threads of LangGraph's."""
+    import psycopg
+
+    with psycopg.connect(url) as db:
+        tables = db.execute(
+            "SELECT to_regclass('checkpoints'), to_regclass('checkpoint_blobs')"
+        ).fetchone() or [None]
+        return None not in tables and db.execute("SELECT 1 FROM checkpoints LIMIT 1").fetchone() is not None
+
+
 class InSqlite:
     """A file of `SqliteSaver`'s."""
 

@@ -27,6 +27,7 @@ PACKAGES = ("flowfn", "graph_compat", "checkpointers")
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 OPT_OUT = re.compile(r"# not run: \S+")
+NAMED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+[.]py)?)`")
 
 # Written so that they don't match themselves.
 REGISTRY = re.compile(
@@ -74,6 +75,15 @@ def documents() -> list[Block]:
 def dead_links(text: str, folder: Path) -> list[str]:
     """The links of a document to files that don't exist."""
     return [link for link in LINK.findall(FENCE.sub("", text)) if not (folder / link).exists()]
+
+
+def gone(text: str, folder: Path) -> list[str]:
+    """The files and rooms that a text names, by their paths from here, the repository or `flowfn/`, and that aren't."""
+    return [
+        name
+        for name in NAMED.findall(text)
+        if not any((at / name).exists() for at in (folder, REPO, REPO / "flowfn"))
+    ]
 
 
 def programs() -> list[Block]:
@@ -215,6 +225,12 @@ def test_links_lead_somewhere() -> None:
     assert {path: links for path, links in found.items() if links} == {}
 
 
+def test_files_that_are_named_exist() -> None:
+    """A file or room that a document or a comment names is there: whoever moves it says so everywhere."""
+    named = [path for path in files() if path.suffix in (".md", ".py")]
+    assert [(str(path), lost) for path in named if (lost := gone(text_of(path), path.parent))] == []
+
+
 def test_the_readme_lists_the_cookbook() -> None:
     """Each script is in the README, so that somebody finds it."""
     readme = text_of(REPO / "README.md")
@@ -270,6 +286,12 @@ def test_a_dead_link_is_found() -> None:
     """Other sites, anchors and code don't count."""
     text = "[a](README.md#top) [b](gone.md) [c](https://x.example) [d](#top)\n```python\nx[0](y)\n```\n"
     assert dead_links(text, REPO) == ["gone.md"]
+
+
+def test_a_file_that_is_gone_is_found() -> None:
+    """What was moved is found, what isn't a path is passed over."""
+    text = "`engine/drive.py`, `engine/` and `app.py`; `engine/" + "nowhere.py`, " + "`no" + "where/`"
+    assert gone(text, REPO) == ["engine/" + "nowhere.py", "nowhere/"]
 
 
 def test_a_missing_docstring_is_found() -> None:

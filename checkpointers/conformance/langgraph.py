@@ -118,6 +118,15 @@ class LangGraphContract(Contract):
             assert names(saver.list(configs[3])) == ["c3"]
             assert names(saver.list(None, limit=1)) == ["c4"]
 
+    def test_list_begins_before_an_id_alone(self) -> None:
+        """A configuration with nothing but `checkpoint_id`, as in LangGraph's examples, is enough for `before`."""
+        with self.saver() as saver:
+            put_chain(saver, 3)
+            begin = {"configurable": {"checkpoint_id": "c1"}}
+            assert names(saver.list(CONFIG, before=begin)) == ["c0"]
+            assert names(saver.list(None, before=begin)) == ["c0"]
+            assert names(saver.list(CONFIG, before={"configurable": {}})) == ["c2", "c1", "c0"]
+
     def test_list_without_a_namespace_shows_all(self) -> None:
         """With one, even the empty one, only that."""
         with self.saver() as saver:

@@ -7,7 +7,7 @@ one file: each counts the migrations that the file has had, and `application_id`
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,10 +52,9 @@ class Schema:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION_ID:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if application or version or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-                raise NotADatabase(
-                    f"{path} is another application's SQLite database; it was left as it is. Name another file."
-                )
+            held = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            if application or version or held:
+                raise NotADatabase(_foreign(path, held))
             return False
         version = self._version(connection)
         if version > len(self.migrations):
@@ -103,3 +102,13 @@ class Schema:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {self.counter} (version INTEGER NOT NULL)")
         connection.execute(f"DELETE FROM {self.counter}")
         connection.execute(f"INSERT INTO {self.counter} VALUES (?)", (version,))
+
+
+def _foreign(path: str, held: Set[str]) -> str:
+    """Why a file with somebody else's tables is refused, and what to do."""
+    if held >= {"checkpoints", "writes"}:
+        return (
+            f"{path} holds threads of LangGraph's SqliteSaver; it was left as it is. Name another file, and take the"
+            f" threads over: flowfn import-langgraph {path} --to new.db"
+        )
+    return f"{path} is another application's SQLite database; it was left as it is. Name another file."

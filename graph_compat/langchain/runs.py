@@ -65,9 +65,7 @@ async def graph_run(
             config = replace(config, rest={k: v for k, v in config.rest.items() if k != "callbacks"})
         yield config, result
         return
-    run = manager.on_chain_start(
-        None, input, run_id=_uuid(config.run_id), name=config.rest.get("run_name") or name
-    )
+    run = manager.on_chain_start(None, input, run_id=config.run_id, name=config.rest.get("run_name") or name)
     run = await run if on_loop else run
     rest = {key: value for key, value in config.rest.items() if key != "run_name"}
     try:
@@ -107,12 +105,6 @@ def _graph_manager(config: RunConfig, on_loop: bool) -> Any:
 def _has_listeners(config: RunConfig) -> bool:
     """Whether the call brought some along: a handler can be made without the runnables that are looked for else."""
     return are_wanted(config) or (bool(config.rest.get("callbacks")) and is_installed())
-
-
-def _uuid(text: str | None) -> Any:
-    from uuid import UUID
-
-    return None if text is None else UUID(text)
 
 
 async def _settled(told: Any) -> None:

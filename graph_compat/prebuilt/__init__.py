@@ -8,7 +8,7 @@ installed: its tools go by them.
 - Tools: `tool_node` answers calls, which `tool_input` reads and `requests` shows to interceptors. `tool` is one, of
   LangChain's (`langchain_tools`) or a function; `injected` are the parameters that the graph fills, by `marks`;
   `tool_results` and `tool_errors`: what becomes of what it returns and raises. `tool_validator`: checks alone.
-- `run.tool_calls` of stream events v3: `tool_call_transformer` shows a `tool_call_stream` for each call.
+- `run.tool_calls` of stream events v3: `_tool_call_transformer` shows a `_tool_call_stream` for each call.
 - `interrupt`: how a program and a human talk of a call.
 """
 
@@ -22,8 +22,8 @@ from graph_compat.prebuilt.tool_node import ToolNode, tools_condition
 from graph_compat.prebuilt.tool_validator import ValidationNode
 
 if TYPE_CHECKING:
+    from graph_compat.prebuilt._tool_call_transformer import ToolCallTransformer
     from graph_compat.prebuilt.marks import InjectedState, InjectedStore, ToolRuntime
-    from graph_compat.prebuilt.tool_call_transformer import ToolCallTransformer
 
 __all__ = [
     "InjectedState",
@@ -41,6 +41,6 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         **dict.fromkeys(("InjectedState", "InjectedStore", "ToolRuntime"), "graph_compat.prebuilt.marks"),
-        "ToolCallTransformer": "graph_compat.prebuilt.tool_call_transformer",
+        "ToolCallTransformer": "graph_compat.prebuilt._tool_call_transformer",
     },
 )

@@ -3,7 +3,8 @@
 `graph.stream_events(…, version="v3")` gives a `GraphRunStream`.
 
 - What a run is: `run_stream`, put together by `running`; `protocol`: its events; `source`: those of asyncio.
-- What it shows: `stream_channel` is a projection, `transformer` what makes it of the events, `mux` what hands them on.
+- What it shows: `stream_channel` is a projection, `transformer` what makes it of the events, `_mux` what hands them on;
+  `_types` is another path of theirs.
 - What comes with it: `modes` (values, updates, …), `messages`, `lifecycle`, `subgraphs`; `transformers` has them all.
 """
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.context import current_frame
-from graph_compat.stream.mux import StreamMux
+from graph_compat.stream._mux import StreamMux
 from graph_compat.stream.protocol import ProtocolEvent, event_of
 from graph_compat.stream.source import Source
 from graph_compat.stream.stream_channel import StreamChannel

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from graph_compat.langchain import PROTOCOL
 from graph_compat.langchain.tokens import Place
-from graph_compat.stream.mux import StreamMux
+from graph_compat.stream._mux import StreamMux
 from graph_compat.stream.run_stream import AsyncGraphRunStream, GraphRunStream
 from graph_compat.stream.transformer import StreamTransformer, TransformerFactory
 from graph_compat.stream.transformers import BUILTINS

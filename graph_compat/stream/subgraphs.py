@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from graph_compat.stream._mux import StreamMux
 from graph_compat.stream.lifecycle import (
     Namespace,
     _TasksLifecycleBase,
@@ -12,7 +13,6 @@ from graph_compat.stream.lifecycle import (
     ending_by,
     is_called_in,
 )
-from graph_compat.stream.mux import StreamMux
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.run_stream import AsyncSubgraphRunStream, SubgraphRunStream, SubgraphStatus
 from graph_compat.stream.stream_channel import StreamChannel

@@ -141,7 +141,8 @@ def test_a_closed_cache_opens_again(shared_cache: Any) -> None:
 
 FORK = """
 import os, sys, threading
-from flowfn import CacheError, forking
+from flowfn import CacheError
+from flowfn.python import forking
 from flowfn.caching import DiskCache
 
 cache = DiskCache(sys.argv[1])

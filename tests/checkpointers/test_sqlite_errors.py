@@ -222,6 +222,14 @@ def test_another_application_s_database_is_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+def test_a_file_of_langgraphs_is_left_alone(tmp_path: Path) -> None:
+    """`NotADatabase` says what takes its threads over."""
+    path = tmp_path / "old.db"
+    edit(path, "CREATE TABLE checkpoints (id)", "CREATE TABLE writes (id)")
+    with pytest.raises(NotADatabase, match=r"flowfn import-langgraph .*old\.db --to new\.db"):
+        open_saver(path)
+
+
 def edit(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in statements:

@@ -25,6 +25,18 @@ PUBLIC = {
     "warnings": "LangGraphDeprecationWarning LangGraphDeprecatedSinceV05 LangGraphDeprecatedSinceV10 "
     "LangGraphDeprecatedSinceV11",
     "version": "__version__",
+    "_internal._config": "ensure_config patch_configurable",
+    "_internal._constants": "CONF CONFIG_KEY_CHECKPOINTER CONFIG_KEY_CHECKPOINT_ID CONFIG_KEY_CHECKPOINT_MAP "
+    "CONFIG_KEY_CHECKPOINT_NS CONFIG_KEY_READ CONFIG_KEY_RUNTIME CONFIG_KEY_SEND CONFIG_KEY_THREAD_ID ERROR INTERRUPT "
+    "NS_END NS_SEP PREVIOUS PULL PUSH RESUME TASKS",
+    "_internal._retry": "default_retry_on",
+    "_internal._runnable": "RunnableCallable RunnableLike",
+    "_internal._typing": "MISSING DeprecatedKwargs",
+    "prebuilt._tool_call_stream": "ToolCallStream",
+    "prebuilt._tool_call_transformer": "ToolCallTransformer",
+    "store.base.embed": "ensure_embeddings EmbeddingsFunc AEmbeddingsFunc get_text_at_path tokenize_path",
+    "stream._mux": "StreamMux",
+    "stream._types": "ProtocolEvent StreamTransformer",
     "utils.config": "ensure_config patch_configurable get_config get_store",
     "utils.runnable": "RunnableCallable RunnableLike",
     "channels": "BaseChannel LastValue LastValueAfterFinish AnyValue EphemeralValue UntrackedValue Topic "
@@ -101,7 +113,10 @@ OWN = {  # names of which graph_compat has its own value, or whose shape LangGra
 DIFFERENT = {  # names of which graph_compat takes less, and why
     "types.Interrupt": "names that were deprecated before 1.0 are gone",
     "constants.Interrupt": "names that were deprecated before 1.0 are gone",
-    "utils.runnable.RunnableLike": "LangChain's runnables are objects with invoke and ainvoke here",
+    **dict.fromkeys(
+        ["_internal._runnable.RunnableLike", "utils.runnable.RunnableLike"],
+        "LangChain's runnables are objects with invoke and ainvoke here",
+    ),
     "graph.state.CompiledStateGraph": "a graph is made by compile()",
     "types.Interrupt.from_ns": "ids of questions are made by runs",
     **dict.fromkeys(["graph.add_messages", "graph.message.add_messages"], "an unknown argument is refused"),

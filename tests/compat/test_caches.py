@@ -123,7 +123,8 @@ def test_a_file_s_connection_does_not_cross_a_fork(run_python: Any, tmp_path: Pa
     """Each side opens it anew and has the same; a child that was forked while it was in use is refused it."""
     script = """
 import os, sys
-from flowfn import CacheError, forking
+from flowfn import CacheError
+from flowfn.python import forking
 from graph_compat.cache.sqlite import SqliteCache
 
 forking.PATIENCE = 0.0

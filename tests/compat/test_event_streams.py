@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from graph_compat.graph import START, StateGraph
 from graph_compat.stream import StreamChannel, StreamTransformer
-from graph_compat.stream.mux import StreamMux
+from graph_compat.stream._mux import StreamMux
 from graph_compat.stream.transformers import BUILTINS
 
 from .test_messages import WITHOUT

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -125,13 +126,14 @@ def test_callbacks_are_told_of_failures(caller: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:astream_events version='v1'")
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_the_events_of_a_graph(version: Any) -> None:
-    """`astream_events` shows the same events, chunks of nodes and of models among them."""
+@pytest.mark.parametrize("config", [{}, {"run_id": str(UUID(int=1))}], ids=["", "of a run with an id"])
+def test_the_events_of_a_graph(version: Any, config: Any) -> None:
+    """`astream_events` shows the same events, chunks of nodes and of models among them, whatever id it has."""
 
     async def events(graph: Any) -> list[Any]:
         return [
             (e["event"], e["name"], e["tags"], len(e["parent_ids"]), sorted(e["data"]))
-            async for e in graph.astream_events(ASK, version=version)
+            async for e in graph.astream_events(ASK, config, version=version)
         ]
 
     same(lambda library: asyncio.run(events(chat(library))))

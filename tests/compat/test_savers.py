@@ -59,6 +59,25 @@ async def test_a_connection_of_aiosqlite_stands_for_its_file(tmp_path: Path) -> 
         assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
 
 
+async def test_threads_of_langgraphs_in_postgres_are_told_of(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program that moves here and finds its threads empty is told why, until there are threads of its own."""
+    theirs = pytest.importorskip("langgraph.checkpoint.postgres")
+    async with AsyncPostgresSaver.from_conn_string(postgres_url) as saver:
+        await saver.setup()
+        with theirs.PostgresSaver.from_conn_string(postgres_url) as old:
+            old.setup()
+            await saver.setup()
+            assert caplog.messages == []
+            old.put(ONE, document("1ef00000-0000-6000-8000-000000000000", "1"), {}, {})
+        await saver.setup()
+        assert ["flowfn import-langgraph URL --to URL" in each for each in caplog.messages] == [True]
+        assert await entrypoint(checkpointer=saver)(lambda n: n + 1).ainvoke(1, ONE) == 2
+        await saver.setup()
+        assert len(caplog.messages) == 1
+
+
 async def test_threads_in_postgres(postgres_url: str) -> None:
     """Both colours use one database; a thread goes on where the other left it."""
     with PostgresSaver.from_conn_string(postgres_url) as saver:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 from checkpointers import MemorySaver
 from flowfn import CachePolicy, Entrypoint, MemoryCache, NonDeterminismError, Task, entrypoint, task
@@ -256,6 +257,26 @@ def enumeration(n: int) -> Any:
     return Scales
 
 
+def by(self: Any, x: int) -> int:
+    return int(x * self.factor)
+
+
+def made_by_type(n: int) -> Any:
+    return type("Scales", (), {"factor": n, "by": by})
+
+
+def made_dataclass(n: int) -> Any:
+    return make_dataclass("Scales", [("factor", int, n)], namespace={"by": by})
+
+
+def created_model(n: int) -> Any:
+    return create_model("Scales", __base__=Scaled, factor=(int, n))
+
+
+class Scaled(BaseModel):
+    by = by
+
+
 CLASSES: dict[str, Callable[[int], Any]] = {
     "attribute": class_with_an_attribute,
     "method": class_whose_method_captured,
@@ -268,6 +289,9 @@ CLASSES: dict[str, Callable[[int], Any]] = {
     "dataclass method": dataclass_whose_method_captured,
     "model": model,
     "enumeration": enumeration,
+    "type()": made_by_type,
+    "make_dataclass": made_dataclass,
+    "create_model": created_model,
 }
 """Classes of one name, by what tells them apart; their instances have a method `by`."""
 
@@ -393,6 +417,46 @@ def test_classes_of_one_name_that_a_task_is_given_are_told_apart(
     arguments = {n: given(made(n)) for n in (1, 2, 3)}
     go_on = died_after(MemorySaver(), finished, lambda n: lambda x: scale_seven(arguments[n]))
     assert go_on([3, 2, 1]) == {1: 7, 2: 14, 3: 21}
+
+
+def page_of(item: Any) -> Any:
+    class Page(BaseModel):
+        items: list[item]
+
+    return Page
+
+
+def described(item: Any) -> Any:
+    return create_model("Row", value=(int, Field(description=str(item))))
+
+
+SCHEMAS: dict[str, Callable[[Any], Any]] = {
+    "class": page_of,
+    "create_model": lambda item: create_model("Row", value=(item, ...)),
+    "create_model, optional": lambda item: create_model("Row", value=(item | None, ...)),
+    "create_model, described": described,
+    "make_dataclass": lambda item: make_dataclass("Row", [("value", item)]),
+    "namedtuple": lambda item: namedtuple("Row", [f"a_{item.__name__}"]),
+    "Enum": lambda item: Enum("Row", [item.__name__]),
+}
+"""Classes of one name that hold something else, by how they are made."""
+
+
+@pytest.mark.parametrize("made", SCHEMAS.values(), ids=SCHEMAS)
+def test_classes_of_one_name_are_told_apart_by_their_fields(made: Callable[[Any], Any]) -> None:
+    """G2: schemas that a function made of what it was given don't get each other's results."""
+    seen: list[Any] = []
+
+    @task(name="extract", cache_policy=CachePolicy())
+    def extract(schema: Any) -> int:
+        seen.append(schema)
+        return len(seen)
+
+    @entrypoint(checkpointer=MemorySaver(), cache=MemoryCache())
+    def extracted() -> list[int]:
+        return [extract(schema).result() for schema in (made(int), made(str), made(int))]
+
+    assert extracted() == [1, 2, 1]
 
 
 ARGUMENTS: dict[str, Callable[[int], Any]] = {

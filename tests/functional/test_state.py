@@ -165,4 +165,6 @@ def test_what_cannot_be_looked_at(world: World) -> None:
 
     with pytest.raises(NoCheckpointer):
         world.state(forgetful, "t")
+    with pytest.raises(NoCheckpointer):  # naming a thread would be of no use
+        world.do(forgetful, "get_state", {})
     assert world.state(wf, "t").values == 1

@@ -432,7 +432,8 @@ def test_a_connection_of_something_else() -> None:
 FORKING = """
 import os, sqlite3, sys, threading
 from checkpointers import MemorySaver
-from flowfn import InvalidInput, SaverError, entrypoint, forking, task
+from flowfn import InvalidInput, SaverError, entrypoint, task
+from flowfn.python import forking
 
 target, how = sys.argv[1:]
 mark = "%s" if "://" in target else "?"

@@ -28,7 +28,7 @@ def runtime_of(frame: Frame) -> Runtime[Any]:
             checkpoint_ns=place_of(frame),
             task_id=call.id,
             thread_id=run.thread or None,
-            run_id=run.config.run_id,
+            run_id=run.config.run_text,
             node_attempt=frame.attempt,
             node_first_attempt_time=frame.began,
         ),

@@ -11,13 +11,35 @@ from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.unwrapping import functions_of
 from flowfn.python.project import is_own
+from flowfn.python.script import namespace_of
 
-__all__ = ["declares_fields", "defaults_of", "is_made_by_a_function", "members_of", "methods_of_body"]
+__all__ = ["declares_fields", "fields_of", "is_made_by_a_function", "members_of", "methods_of_body"]
 
 
 def is_made_by_a_function(cls: type) -> bool:
-    """Whether a class of the project's was made inside a function, so that others may share its name."""
-    return "<locals>" in cls.__qualname__ and is_own(cls)
+    """Whether a class of the project's was made inside a function, so that others may share its name: that has the
+    function's in it, or doesn't lead to the class, as where `type()` or `create_model` made it."""
+    if "<locals>" in cls.__qualname__:
+        return is_own(cls)
+    is_unnamed = bool(cls.__flags__ & _FROM_PYTHON) and not _is_found(cls)
+    return is_unnamed and (is_own(cls) or cls.__module__ == _MODULE_OF_MADE)
+
+
+_FROM_PYTHON = 1 << 9
+"""The flag of classes that C doesn't have ready: those of all Python code are among them."""
+
+_MODULE_OF_MADE = "types"
+"""Where Python before 3.12 says that `make_dataclass` was called."""
+
+
+def _is_found(cls: type) -> bool:
+    """Whether the name of a class leads to it; so it is taken to be where its module isn't known."""
+    module = namespace_of(cls.__module__)
+    first, *rest = cls.__qualname__.split(".")
+    found = module.get(first)
+    for name in rest:
+        found = vars(found).get(name) if isinstance(found, type) else None
+    return not module or found is cls
 
 
 def methods_of_body(cls: type) -> Iterator[tuple[str, FunctionType]]:
@@ -48,13 +70,16 @@ _NOTES = ("_abc_impl", "_is_protocol", "_is_runtime_protocol", "_fields", "_fiel
 """What Python's own libraries leave in classes."""
 
 
-def defaults_of(cls: type) -> Iterator[tuple[str, Any]]:
-    """What the fields are that a class declares, where nobody says it; None is as good as nothing."""
+def fields_of(cls: type) -> Iterator[tuple[str, Any]]:
+    """What the fields may hold that a class declares, and what they are where nobody says it; None is as good as
+    nothing. Of a named tuple's, what they are called."""
     for name, field in _declared(cls):
-        for kind in ("default", "default_factory"):
+        for kind in ("annotation", "type", "default", "default_factory", "description"):
             value = getattr(field, kind, None)
             if value is not None:
                 yield f"{name}.{kind}", value
+    if issubclass(cls, tuple) and "_fields" in vars(cls):
+        yield "_fields", tuple(vars(cls)["_fields"])
 
 
 def _declared(cls: type) -> Iterator[tuple[str, Any]]:

@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from flowfn.identity.code.classes import (
     declares_fields,
-    defaults_of,
+    fields_of,
     is_made_by_a_function,
     members_of,
     methods_of_body,
@@ -151,6 +151,8 @@ class _Look:
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
             return {qualified_name(value.__func__): self.at(value.__self__)}
+        if arguments := get_args(value):  # a type such as `list[Row]`
+            return {_name_of_generic(value): list(map(self.at, arguments))}
         if issubclass(kind, type):
             made = self.made_with(value)
             return {qualified_name(value): made.all} if made.all else qualified_name(value)
@@ -202,7 +204,7 @@ class _Look:
                 found.members.update(self._telling(members_of(each), f"{name}."))
                 for method, function in methods_of_body(each):
                     found.members.update(self._held(each, f"{name}.{method}", function))
-                found.defaults.update(self._telling(defaults_of(each), f"{name}."))
+                found.fields.update(self._telling(fields_of(each), f"{name}."))
         finally:
             self._inside.pop()
         return found
@@ -224,6 +226,12 @@ class _Look:
             )
             if is_value or is_named or (part and not isinstance(part, str)):
                 yield f"{where}{name}", part
+
+
+def _name_of_generic(value: Any) -> str:
+    """What a type with arguments is called: `int | None` as `Optional[int]`."""
+    origin = get_origin(value)
+    return "union" if origin in (Union, UnionType) else qualified_name(origin)
 
 
 def _is_called(value: Any, name: str) -> bool:
@@ -282,16 +290,16 @@ def _key(key: Any) -> str:
 
 
 class MadeWith(NamedTuple):
-    """What a class was made with, by name: its constants and what its methods captured, and the defaults of fields,
-    which tell classes but no instances."""
+    """What a class was made with, by name: its constants and what its methods captured, and its fields, which tell
+    classes but no instances."""
 
     members: dict[str, Any]
-    defaults: dict[str, Any]
+    fields: dict[str, Any]
 
     @property
     def all(self) -> dict[str, Any]:
         """What tells the class from others of its name."""
-        return self.members | self.defaults
+        return self.members | self.fields
 
 
 _known: WeakKeyDictionary[type, MadeWith] = WeakKeyDictionary()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Self
 
 import checkpointers
@@ -10,6 +11,8 @@ from graph_compat.left_out import left_out
 from graph_compat.store.postgres.connection import url_of
 
 __all__ = ["PostgresSaver"]
+
+logger = logging.getLogger("graph_compat")
 
 
 class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
@@ -20,8 +23,8 @@ class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[s
     """
 
     def __init__(self, conn: Any, pipe: Any = None, serde: Any = None) -> None:
-        url = conn if isinstance(conn, str) else url_of(conn)
-        super().__init__(url, serde=serde)
+        self._url = conn if isinstance(conn, str) else url_of(conn)
+        super().__init__(self._url, serde=serde)
 
     @classmethod
     def from_conn_string(cls, conn_string: str, *, pipeline: bool = False) -> Self:
@@ -29,7 +32,17 @@ class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[s
         return cls(conn_string)
 
     def setup(self) -> None:
-        """Does nothing: opening the database creates what it lacks."""
+        """Creates nothing, as opening the database does; a log line tells of threads of LangGraph's.
+
+        It comes as long as there are no others: who moves a program here sees that its past isn't there yet.
+        """
+        from graph_compat.kept import waiting_in
+
+        if not self.threads(limit=1) and waiting_in(self._url):
+            logger.warning(
+                "the database has threads of LangGraph's, which aren't seen until they are taken over:"
+                " flowfn import-langgraph URL --to URL"
+            )
 
 
 SHALLOW = "it kept no past: use PostgresSaver"

@@ -28,7 +28,8 @@ class AsyncPostgresSaver(PostgresSaver):
         self.close()
 
     async def setup(self) -> None:  # type: ignore[override]
-        """Does nothing: opening the database creates what it lacks."""
+        """As `PostgresSaver.setup`."""
+        await self._call(super().setup)
 
 
 __getattr__ = left_out(__name__, {"AsyncShallowPostgresSaver": SHALLOW, "Conn": CONNECTION})

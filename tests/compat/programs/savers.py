@@ -129,6 +129,9 @@ async def listing(t):
     t.note("two keys", await _ids(t, saver, config(), filter={"kind": "even", "step": 2}))
     t.note("no such", await _ids(t, saver, config(), filter={"nope": 1}))
     t.note("before", await _ids(t, saver, config(), before=config(id="3")))
+    t.note(
+        "before an id alone", await _ids(t, saver, config(), before={"configurable": {"checkpoint_id": "3"}})
+    )
     t.note("limit", await _ids(t, saver, config(), limit=2))
     t.note("before, limit", await _ids(t, saver, config(), before=config(id="3"), limit=1))
     t.note("one", await _ids(t, saver, config(id="2")))

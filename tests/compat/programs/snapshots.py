@@ -140,6 +140,15 @@ async def thread_is_required(t):
     await t.state(graph, {"configurable": {"checkpoint_ns": ""}})
 
 
+async def state_without_a_checkpointer(t):
+    """Who keeps no past says so, whether a thread is named or not."""
+    graph = chain(t, "a").compile()
+    for where in ({}, THREAD):
+        await t.state(graph, where)
+        await t.update(graph, where, {"x": []})
+        await t.history(graph, where)
+
+
 async def interrupted_state_is_ahead(t):
     """A sibling's stored writes are in the values of the head, and not in those of the checkpoint by its id."""
 

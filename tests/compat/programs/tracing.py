@@ -188,3 +188,12 @@ async def the_integration_that_metadata_name(t: Trace) -> None:
                 await t.invoke(each, {"x": []}, {**config, "callbacks": [told]})
                 t.note("told", told.seen)
     t.note("seen", seen)
+
+
+async def the_id_of_a_run_as_it_was_given(t: Trace) -> None:
+    """Callbacks are told of a run by the id that its caller gave, be it a text."""
+    graph = edges(nodes(t, StateGraph(State), "a"), ". a .").compile()
+    for given in (UUID(int=7), str(UUID(int=8)), "mine"):
+        told = Told()
+        await t.invoke(graph, {"x": []}, {"run_id": given, "callbacks": [told]})
+        t.note("told", (told.seen, [name for run, name in told._names.items() if run == given]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from graph_compat.langchain.messages import is_message, is_of_tool
-from graph_compat.prebuilt.tool_call_stream import ToolCallStream
+from graph_compat.prebuilt._tool_call_stream import ToolCallStream
 from graph_compat.stream.protocol import ProtocolEvent
 from graph_compat.stream.stream_channel import StreamChannel
 from graph_compat.stream.transformer import TransformerOfStreams
