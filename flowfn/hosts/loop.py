@@ -31,6 +31,7 @@ from flowfn.hosts.ids import new_id
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
+from flowfn.python.event_loop import needed_loop
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -55,7 +56,7 @@ class LoopHost:
     """Runs attempts on the running event loop."""
 
     def __init__(self, *, workers: int = MAX_WORKERS, clock: Clock = SYSTEM) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop = needed_loop()
         self.thread = threading.get_ident()
         self.clock = clock
         self.now = clock.now

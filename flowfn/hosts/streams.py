@@ -17,6 +17,7 @@ from weakref import ref
 from flowfn.engine.drive import drive
 from flowfn.errors import Cancelled
 from flowfn.hosts.workers import run_soon
+from flowfn.python.event_loop import needed_loop
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -109,7 +110,7 @@ class LoopStream:
     def __init__(self) -> None:
         import asyncio
 
-        self._loop = asyncio.get_running_loop()
+        self._loop = needed_loop()
         self._events: asyncio.Queue[Any] = asyncio.Queue()
         self._asked = asyncio.Semaphore(0)
         self._left = False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame, current_world
 from flowfn.engine.hosts import Hosts
 from flowfn.hosts.threads import ThreadHost
+from flowfn.python.event_loop import needed_loop
 
 if TYPE_CHECKING:
     from flowfn.invocation.setup import Setup
@@ -26,13 +27,11 @@ def blocking_hosts() -> Hosts:
 
 def loop_hosts() -> Hosts:
     """The running event loop; inside a run on that loop, that run's host of it."""
-    from asyncio import get_running_loop
-
     from flowfn.hosts.loop import LoopHost
 
     frame = current_frame.get()
     loop: Any = None if frame is None else frame.run.hosts.loop
-    if frame is not None and loop is not None and loop.loop is get_running_loop():
+    if frame is not None and loop is not None and loop.loop is needed_loop():
         return Hosts(loop, loop)
     world = current_world.get()
     host = LoopHost() if world is None else world.loop_host()
@@ -42,10 +41,8 @@ def loop_hosts() -> Hosts:
 async def hosts_in_turn(setup: Setup) -> Hosts:
     """`loop_hosts`, when it is the turn of a run to begin there; what is called inside another one begins at once."""
     if current_frame.get() is None and current_world.get() is None and (saver := setup.saver) is not None:
-        from asyncio import get_running_loop
-
         from flowfn.hosts.admission import ELSEWHERE, INLINE
         from flowfn.hosts.loop import shared
 
-        await shared(get_running_loop()).admission_to(saver).turn(INLINE if saver.inline else ELSEWHERE)
+        await shared(needed_loop()).admission_to(saver).turn(INLINE if saver.inline else ELSEWHERE)
     return loop_hosts()

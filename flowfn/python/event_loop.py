@@ -19,3 +19,18 @@ def running_loop() -> AbstractEventLoop | None:
     except RuntimeError:
         return None
     return loop
+
+
+def needed_loop() -> AbstractEventLoop:
+    """The event loop that runs on this thread.
+
+    Raises:
+        RuntimeError: none does, as where trio runs the code; it says what to write.
+    """
+    loop = running_loop()
+    if loop is None:
+        raise RuntimeError(
+            "no event loop of asyncio runs here, and async workflows need one: call asyncio.run(…), or where something "
+            "else runs the code, do so on a thread: await trio.to_thread.run_sync(lambda: asyncio.run(…))"
+        )
+    return loop

@@ -8,6 +8,7 @@ import pytest
 from flowfn import (
     GraphRecursionError,
     Runtime,
+    entrypoint,
     get_config,
 )
 
@@ -138,3 +139,24 @@ def test_a_batch_keeps_to_max_concurrency(world: World, most: int) -> None:
 
     assert world.do(wf, "batch", list(range(12)), {"max_concurrency": most}) == list(range(12))
     assert max(seen) <= most
+
+
+@entrypoint(checkpointer="memory://")
+async def doubled(x: int) -> int:
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: doubled(1),
+        lambda: doubled.ainvoke(1, thread_id="t"),
+        lambda: doubled.aget_state({"configurable": {"thread_id": "t"}}),
+        lambda: anext(doubled.astream(1, thread_id="t")),
+    ],
+    ids=["call", "ainvoke", "aget_state", "astream"],
+)
+def test_a_coroutine_that_no_event_loop_of_asyncio_runs_is_told_what_to_write(call: Any) -> None:
+    """Under trio, say; asyncio's own error names no function of the author's to call."""
+    with pytest.raises(RuntimeError, match=r"^no event loop of asyncio runs here.*trio\.to_thread\.run_sync"):
+        call().__await__().send(None)
