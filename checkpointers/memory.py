@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -67,6 +68,10 @@ class _Value(NamedTuple):
             deltas.append(part.data)
             part = part.onto
         return Versioned(self.version, part.data, tuple(reversed(deltas)))
+
+
+_part, _value = partial(tuple.__new__, _Part), partial(tuple.__new__, _Value)
+"""Make one of its parts, without a call of Python's."""
 
 
 @dataclass(slots=True)
@@ -220,7 +225,7 @@ class MemorySaver(CheckpointSaver):
         return thread is not None and thread.token == lease.token and not self._holder.refuses(lease)
 
     def _add_writes(self, thread: _Thread, writes: Writes) -> None:
-        kept = thread.namespaces.setdefault(writes.namespace, {}).setdefault(writes.checkpoint, _Kept())
+        kept = _kept_at(thread.namespaces.setdefault(writes.namespace, {}), writes.checkpoint)
         for row in writes.rows:
             spot = (row.task, row.index)
             if row.index < 0:
@@ -229,7 +234,7 @@ class MemorySaver(CheckpointSaver):
 
     def _add_checkpoint(self, thread: _Thread, row: CheckpointRow, values: dict[str, _Value]) -> None:
         namespace = thread.namespaces.setdefault(row.namespace, {})
-        kept = namespace.setdefault(row.id, _Kept())
+        kept = _kept_at(namespace, row.id)
         if kept.row is None:
             kept.place = next(self._ticks)
             namespace[row.id] = namespace.pop(row.id)
@@ -346,6 +351,11 @@ class MemorySaver(CheckpointSaver):
             return None if known is None or not _is_thread(known) else _listed(known)
 
 
+def _kept_at(places: dict[str, _Kept], checkpoint: str) -> _Kept:
+    """What is kept of a checkpoint; made, where nothing is."""
+    return places.get(checkpoint) or places.setdefault(checkpoint, _Kept())
+
+
 def _last(places: dict[str, _Kept]) -> _Kept | None:
     return next((kept for kept in reversed(places.values()) if kept.row is not None), None)
 
@@ -377,15 +387,15 @@ def _values(row: CheckpointRow, parent: dict[str, _Value]) -> dict[str, _Value]:
     for channel, version in row.versions.items():
         put, old = row.values.get(channel), parent.get(channel)
         if put is not None:
-            values[channel] = _Value(version, _put(row, channel, put, old))
+            values[channel] = _value((version, _put(row, channel, put, old)))
         else:
-            values[channel] = old if old is not None and old.version == version else _Value(version, None)
+            values[channel] = old if old is not None and old.version == version else _value((version, None))
     return values
 
 
 def _put(row: CheckpointRow, channel: str, put: Versioned, old: _Value | None) -> _Part | None:
     if not put.deltas:
-        return None if put.value is None else _Part(put.value, None)
+        return None if put.value is None else _part((put.value, None))
     if old is None or old.part is None:
         raise nothing_to_change(row, channel)
     return _Part(put.deltas[0], old.part)

@@ -213,9 +213,9 @@ class Definition:
 
     @property
     def captured(self) -> bytes:
-        """What tells it from others of its name with the same code; empty where nobody may share its name, and of one
-        that was made inside a run, where it is `held`."""
-        return self.told if self.told and self.made and self.shares_name else b""
+        """What tells it from others of its name with the same code: there may be some later. Empty of one that was made
+        inside a run, where it is `held`."""
+        return self.told if self.made else b""
 
     @property
     def shares_name(self) -> bool:

@@ -167,7 +167,8 @@ class Future(UnlockedFuture[R], Generic[R]):
         """Its outcome is durable, at that place among those of its run; whoever waits hears of it in that order."""
         self.order = place
         if self._tell is not None:
-            self._tell(self)
+            tell, self._tell = self._tell, None
+            tell(self)
 
     def tell_when_recorded(self, tell: Callable[[Future[R]], Any]) -> None:
         """Call `tell` with this future when its outcome is recorded, and when it is done; perhaps twice."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from flowfn.errors import InvalidInput
+from flowfn.python.folder import from_here
 from flowfn.python.forking import after_fork
 
 T = TypeVar("T")
@@ -91,7 +92,7 @@ class Databases(Generic[T]):
     def _file(self, path: str) -> T:
         if path == ":memory:" or path.startswith("file:"):
             return self.sqlite(path)
-        return self.opened.get(os.path.realpath(path), self.sqlite)
+        return self.opened.get(os.path.realpath(from_here(path)), self.sqlite)
 
     def _server(self, url: str) -> T:
         try:

@@ -368,6 +368,9 @@ class Host(Protocol):
     def branch(self, frame: Any) -> int:
         """Which branch of a frame's code is current, in the order in which they were made; 0 for the first."""
 
+    def branch_began(self, frame: Any) -> Any:
+        """The Python frame of what began the current branch; None for the first."""
+
     async def let_branches_go_on(self) -> None:
         """Let concurrent code of the same frame make its next call."""
 

@@ -202,7 +202,7 @@ class Numbers(TypedDict):
     number: Annotated[int, operator.add]
 
 
-STEP = {"none": Cost(80, 0), "memory": Cost(150, 0), "sqlite": Cost(168, 5)}
+STEP = {"none": Cost(66, 0), "memory": Cost(130, 0), "sqlite": Cost(153, 5)}
 """The plan, the task, its writes applied; the checkpoint, and what its task tells of itself; all rows in one commit."""
 
 
@@ -231,7 +231,7 @@ def chain(size: int) -> Any:
     return builder
 
 
-NESTED = {"none": Cost(570, 0), "memory": Cost(985, 0), "sqlite": Cost(1110, 24)}
+NESTED = {"none": Cost(570, 0), "memory": Cost(920, 0), "sqlite": Cost(1040, 24)}
 """Three commits of its own, and one with its call's record; nothing is looked for where nothing can be."""
 
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from flowfn.caching.budgets import bytes_budget, seconds_budget
 from flowfn.errors import CacheError
 from flowfn.python.cached_property import cached_property
+from flowfn.python.folder import from_here
 from flowfn.python.forking import Stillness, each_around_fork, leave_alone
 from flowfn.sqlite.file import inherit, refusal
 
@@ -53,7 +54,7 @@ class DiskCache:
         max_age: float | timedelta | None = None,
         lease: float = 10.0,
     ) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(from_here(os.fspath(path)))
         self.max_bytes = bytes_budget(max_bytes)
         self.max_age = seconds_budget(max_age)
         self.lease = lease

@@ -10,6 +10,7 @@ from flowfn.caching.memory import PROCESS, MemoryCache
 from flowfn.definition import Definition
 from flowfn.errors import InvalidInput
 from flowfn.opening import Opened
+from flowfn.python.folder import from_here
 from flowfn.values import MISSING
 
 VARIABLE = "FLOWFN_CACHE"
@@ -37,11 +38,11 @@ def open_cache(target: Any) -> Any:
     text = os.fspath(target)
     scheme, separator, rest = text.partition("://")
     if not separator:
-        return _opened.get(os.path.realpath(text), _disk)
+        return _opened.get(os.path.realpath(from_here(text)), _disk)
     if scheme == "memory" and not rest:
         return MemoryCache()
     if scheme == "disk" and rest.startswith("/") and len(rest) > 1:
-        return _opened.get(os.path.realpath(rest), _disk)
+        return _opened.get(os.path.realpath(from_here(rest)), _disk)
     if scheme in ("redis", "rediss", "unix"):
         return _opened.get(text, _redis)
     raise InvalidInput(f"{target!r} is not a cache. {_EXPECTED}")

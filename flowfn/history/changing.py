@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.config import RunConfig, located
 from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.rows import checkpoint_row, decode_checkpoint
+from flowfn.engine.records.rows import checkpoint_row, decode_checkpoint, encoded_metadata
 from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
 from flowfn.errors import ThreadBusy
 from flowfn.history.state import amended, load, part_at
@@ -68,7 +68,8 @@ def apply_updates(
         for path, writes in records.items()
     ]
     whole = amendment.copies  # beside the old one it shares nothing with it
-    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, whole=whole))
+    metadata = encoded_metadata(saver.serde, after.metadata)
+    items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, metadata, whole=whole))
     status: Status = "done" if is_over(program, after) else "interrupted"
     commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
     if amendment.then:

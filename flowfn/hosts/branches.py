@@ -16,6 +16,7 @@ import gc
 from collections.abc import Collection
 from contextvars import Context
 from itertools import count
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -57,11 +58,8 @@ def branch_number(frame: Frame, attempts: Collection[asyncio.Task[Any]]) -> int:
     A branch is numbered when it, or one made no earlier, first calls something; `attempts` are the tasks that run
     other frames, or are about to.
     """
-    try:
-        me = asyncio.current_task()
-    except RuntimeError:  # a thread of the code's own
-        return 0
-    if me is None or me is frame.home:
+    me = _branch(frame)
+    if me is None:
         return 0
     if frame.numbers is None:
         frame.numbers = _Numbers()
@@ -71,6 +69,21 @@ def branch_number(frame: Frame, attempts: Collection[asyncio.Task[Any]]) -> int:
         fresh = [task for task in asyncio.all_tasks() if task not in known and _frame_of(task) is frame]
         numbers.give({*fresh, me})
     return numbers.given[me]
+
+
+def branch_began(frame: Frame) -> FrameType | None:
+    """The frame of the coroutine that the current branch of a frame's code runs; None for what calls it."""
+    me = _branch(frame)
+    return None if me is None else getattr(me.get_coro(), "cr_frame", None)
+
+
+def _branch(frame: Frame) -> asyncio.Task[Any] | None:
+    """The asyncio task of the current branch of a frame's code; None for what calls it."""
+    try:
+        me = asyncio.current_task()
+    except RuntimeError:  # a thread of the code's own
+        return None
+    return None if me is frame.home else me
 
 
 class _Numbers:

@@ -15,13 +15,14 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.admission import Admission
 from flowfn.hosts.apart import Apart
-from flowfn.hosts.branches import branch_number, branches_wait
+from flowfn.hosts.branches import branch_began, branch_number, branches_wait
 from flowfn.hosts.claims import Claimer, claims_together
 from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
@@ -65,7 +66,6 @@ class LoopHost:
         self._saver: Saver | None = None
         self._admission: Admission
         """That of the saver, once there is one."""
-        self._due: list[Future[Any]] = []
         self._tasks: dict[Future[Any], asyncio.Task[None]] = {}
         """The tasks of ours that run jobs."""
         self._awaiting: dict[Future[Any], asyncio.Task[Any]] = {}
@@ -103,22 +103,17 @@ class LoopHost:
         So whoever awaits it at once, be it through `asyncio.gather`, runs it in a task that there is anyhow.
         """
         if threading.get_ident() != self.thread:
-            self.loop.call_soon_threadsafe(self._begin, future, context=copy_context())
+            self.loop.call_soon_threadsafe(self.begin, future, context=copy_context())
             return
         future.context = copy_context()
-        self._due.append(future)
-        if len(self._due) == 1:
-            self.loop.call_soon(self.loop.call_soon, self._begin_due)
+        self._shared.begin_later(self.loop, self, future)
 
-    def _begin_due(self) -> None:
-        due, self._due = self._due, []
-        for future in due:
-            self._begin(future)
-
-    def _begin(self, future: Future[Any]) -> None:
+    def begin(self, future: Future[Any]) -> None:
+        """Run the job in a task of its own, unless somebody has taken it."""
         job = future.take()
         if job is not None:
             task = self.loop.create_task(_settle(future, job), context=future.context)
+            future.context = None  # what the job leaves there may lead back to the future
             self._tasks[future] = task
             task.add_done_callback(lambda _: self._ended(future))
 
@@ -138,7 +133,7 @@ class LoopHost:
     def join(self, future: Future[Any]) -> Coroutine[Any, Any, None]:
         frame = current_frame.get()
         if frame is not None and frame.depth % DEPTH >= DEPTH - 2:
-            self._begin(future)
+            self.begin(future)
         job = future.take()
         return self._wait(future) if job is None else self._settle_here(future, job)
 
@@ -243,13 +238,16 @@ class LoopHost:
         try:
             for future in futures:
                 if future.runner is self:
-                    self._begin(future)
+                    self.begin(future)
             await self.settle(futures)
         finally:
             timer.cancel()
 
     def branch(self, frame: Frame) -> int:
         return branch_number(frame, self._tasks.values())
+
+    def branch_began(self, frame: Frame) -> FrameType | None:
+        return branch_began(frame)
 
     async def let_branches_go_on(self) -> None:
         """Let the asyncio tasks that wait for what has just ended take their next step."""
@@ -371,6 +369,18 @@ class Shared:
         """Counts the jobs that ran in the task that awaited them."""
         self.runs = 0
         """How many are under way."""
+        self._called: list[tuple[LoopHost, Future[Any]]] = []
+        """What was called in this turn of the loop, or since the last one."""
+
+    def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
+        """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
+        self._called.append((host, future))
+        if len(self._called) == 1:
+            loop.call_soon(self._let_a_turn_pass, loop)
+
+    def _let_a_turn_pass(self, loop: asyncio.AbstractEventLoop) -> None:
+        called, self._called = self._called, []
+        loop.call_soon(_begin_all, called)
 
     @property
     def moment(self) -> float:
@@ -401,6 +411,11 @@ def stand_still(over: SimpleQueue[Any], moment: float) -> bool:
     except Empty:
         return False
     return True
+
+
+def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:
+    for host, future in called:
+        host.begin(future)
 
 
 async def _settle(future: Future[Any], job: Job) -> None:

@@ -37,11 +37,14 @@ def _settle_here(future: Future[Any], job: Job, drive: Drive) -> None:
     try:
         value = drive(job())
     except Stopped:
+        future.context = None
         future.abandon()
     except BaseException as error:
+        future.context = None
         future.set_exception(error)
     else:
         if value is not LEFT:
+            future.context = None  # what the job left there may lead back to the future
             future.set_result(value)
 
 

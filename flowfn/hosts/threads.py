@@ -241,7 +241,8 @@ class ThreadHost:
             self._crowded = False
             return False
         more = self._pace.more(first, pending[-1], len(pending), self._active, share)
-        waits = self._waited is not None and not self._waited.done()
+        waited = self._waited
+        waits = waited is not None and not waited.done()
         self._crowded = self._pace.crowded(share, helped=waits) and not self._eager
         if self._active >= self._limit:
             self._looks += 1
@@ -271,10 +272,16 @@ class ThreadHost:
     def ended(self) -> None:
         """The run has ended that this was made for: nothing will be called any more, and nobody need look after it."""
         WAKER.forget(self)
+        self._pending.clear()  # what whoever waited has run leads back here, and would only go with the collector
+        self._waited = None
+        self._pace.rest()
 
     def branch(self, frame: Any) -> int:
         """Code on threads has no branches that we know of."""
         return 0
+
+    def branch_began(self, frame: Any) -> None:
+        """See `branch`."""
 
     async def let_branches_go_on(self) -> None:
         """Nothing to wait for: code on threads has no branches that we know of."""

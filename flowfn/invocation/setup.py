@@ -18,6 +18,7 @@ from flowfn.opening import is_open, is_relative
 from flowfn.ports import Saver
 from flowfn.pregel.program import Program
 from flowfn.python.cached_property import cached_property
+from flowfn.python.folder import from_here
 from flowfn.values import Checkpoint, Command, StateUpdate, Write
 
 if TYPE_CHECKING:
@@ -114,12 +115,12 @@ class Setup:
 
     def _named(self) -> Saver:
         """What a path or a URL names now; it stays open while the workflow lives."""
-        folder = os.getcwd() if self._is_relative else ""
+        where = from_here(os.fspath(self.checkpointer)) if self._is_relative else ""
         kept: tuple[str, Saver] | None = self.__dict__.get("_kept")
         if kept is None:  # of threads that come first, all get the same: it may be in memory
-            kept = self.__dict__.setdefault("_kept", (folder, self._opened()))
-        if kept[0] != folder or not is_open(kept[1]):
-            kept = self.__dict__["_kept"] = folder, self._opened()
+            kept = self.__dict__.setdefault("_kept", (where, self._opened()))
+        if kept[0] != where or not is_open(kept[1]):
+            kept = self.__dict__["_kept"] = where, self._opened()
         return kept[1]
 
     @cached_property

@@ -69,10 +69,12 @@ class Database:
         self._renew_locks()
         self._connections: _Connections | None = None
         with self.lock:
+            connections = self._opened()
             try:
-                self._opened().committing()
+                connections.committing()
             except psycopg.Error as error:
-                if not is_there(error):  # nobody answers, and who has just named the server is told at once
+                is_up = is_there(error) or (connections.reached and is_lost(error))
+                if not is_up:  # nobody answers, and who has just named the server is told at once
                     raise typed(error, self.name) from error
                 self.commit(lambda connection: None)
         _crosses_forks(self)
@@ -147,6 +149,8 @@ class _Connections:
         self._schema = schema
         self._timeout = timeout
         self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor}
+        self.reached = False
+        """Whether the server has ever answered."""
         self._committing: Connection | None = None
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             connection_class=Connection,
@@ -210,6 +214,7 @@ class _Connections:
 
     def _connect(self) -> Connection:
         connection = Connection.connect(**self._options)
+        self.reached = True
         try:
             self._configure(connection)
         except BaseException:

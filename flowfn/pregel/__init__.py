@@ -47,7 +47,7 @@ from flowfn.pregel.program import (
     Steps,
     Task,
 )
-from flowfn.pregel.reducer import Reducer, is_overwrite, unwrapped
+from flowfn.pregel.reducer import Reducer, folded, is_overwrite, unwrapped
 from flowfn.pregel.selection import Selection
 from flowfn.pregel.view import EMPTY, View, shown, values, view
 
@@ -92,6 +92,7 @@ __all__ = [
     "apply",
     "begin",
     "due",
+    "folded",
     "is_overwrite",
     "next_nodes",
     "peek",

@@ -7,7 +7,7 @@ changes in one superstep gets the same next version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +20,8 @@ from flowfn.pregel.view import View
 from flowfn.values import MISSING, Checkpoint, Write
 
 _NO_VERSIONS: Mapping[str, int] = {}
+_ASIDE = (INTERRUPT,)
+"""The triggers of what counts as a superstep in which nobody ran."""
 _path = attrgetter("path")
 
 
@@ -70,12 +72,12 @@ _changes = partial(tuple.__new__, Changes)
 """Makes them of their parts, without a call of Python's."""
 
 
-def apply(program: Program, checkpoint: Checkpoint, tasks: Iterable[Written]) -> Changes:
+def apply(program: Program, checkpoint: Checkpoint, tasks: Sequence[Written]) -> Changes:
     """What the tasks of one superstep change. Raises `InvalidUpdateError` where writes can't be merged.
 
     Costs what changes, plus a visit to each channel that clears or finishes and holds something.
     """
-    ordered = sorted(tasks, key=_path)
+    ordered = tasks if len(tasks) == 1 else sorted(tasks, key=_path)
     step = _Superstep(program, checkpoint)
     step.see(ordered)
     if program.consuming:
@@ -142,24 +144,29 @@ def peek(
 
     What lasts for one superstep is gone, but for what the task wrote itself. `name` and `path` are the task's.
     """
-    changed = apply(program, checkpoint, [Batch(name, writes, path, (INTERRUPT,))]).cells
+    changed = apply(program, checkpoint, [Batch(name, writes, path, _ASIDE)]).cells
     cells = {**checkpoint.values, **changed}
-    _forget_emptied(changed, cells)
+    for name in [name for name, cell in changed.items() if cell is MISSING]:
+        del cells[name]
     return View(program.channels, cells, managed, program.direct)
 
 
 def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
     """The checkpoint with the changes made; `id`, `parent`, `step` and the like are the caller's to set.
 
-    Copies its dicts, so neither checkpoint sees the other's later changes.
+    Copies what it changes, so neither checkpoint sees the other's later changes.
     """
+    cells, version = changes.cells, changes.version
     values, versions = (
         checkpoint.values.copy(),
         checkpoint.versions.copy(),
     )  # faster than `{**…}` after deletions
-    values.update(changes.cells)
-    versions.update(dict.fromkeys(changes.cells, changes.version))
-    _forget_emptied(changes.cells, values, versions)
+    for name, cell in cells.items():
+        if cell is MISSING:
+            values.pop(name, None)
+            versions.pop(name, None)
+        else:
+            values[name], versions[name] = cell, version
     return Checkpoint(
         checkpoint.id,
         checkpoint.parent,
@@ -170,18 +177,10 @@ def advance(checkpoint: Checkpoint, changes: Changes) -> Checkpoint:
         versions,
         _seen(checkpoint, changes),
         changes.updated,
-        checkpoint.metadata.copy(),
-        changes.version if changes.cells else checkpoint.latest,
-        checkpoint.touched | changes.cells.keys(),
+        checkpoint.metadata,
+        version if cells else checkpoint.latest,
+        checkpoint.touched.union(cells),
     )
-
-
-def _forget_emptied(cells: Mapping[str, Any], *held: dict[str, Any]) -> None:
-    """Take the channels that became empty out of mappings that have them."""
-    for name, cell in cells.items():
-        if cell is MISSING:
-            for mapping in held:
-                del mapping[name]
 
 
 def _writers(tasks: Sequence[Written], channel: str) -> list[str]:
@@ -218,13 +217,17 @@ class _Superstep:
         """Note which versions the tasks ran on."""
         versions = self.before.versions
         for task in tasks:
-            if task.triggers:
-                self.ran = True
-            if task.triggers and task.triggers != (INTERRUPT,):  # else nobody ran
-                seen = self._seen(task.name)
-                for channel in task.triggers:
-                    if channel in versions:
-                        seen[channel] = versions[channel]
+            if not task.triggers:
+                continue
+            self.ran = True
+            if task.triggers == _ASIDE:
+                continue
+            if (seen := self.seen.get(task.name)) is None:
+                old = _NO_VERSIONS if self.program.forgets else self.before.seen.get(task.name, _NO_VERSIONS)
+                seen = self.seen[task.name] = {**old}
+            for channel in task.triggers:
+                if channel in versions:
+                    seen[channel] = versions[channel]
 
     def consume(self, tasks: Sequence[Written]) -> None:
         """Tell each trigger, once, that it has done its work."""
@@ -260,11 +263,13 @@ class _Superstep:
 
     def clear(self) -> None:
         """Tell each available channel that was not updated that a superstep went by."""
-        held = self.before.values.keys()
-        self.cells.update(dict.fromkeys((held & self.program.fleeting) - self.updated, MISSING))
-        if not self.program.clearing:
-            return
-        for name in sorted((held & self.program.clearing) - self.updated):
+        fleeting, updated = self.program.fleeting, self.updated
+        for name in sorted(self.before.values.keys() & self.program.clearing):
+            if name in updated:
+                continue
+            if name in fleeting:
+                self.cells[name] = MISSING
+                continue
             channel, cell = self.channels[name], self._cell(name)
             if channel.get(cell) is not MISSING:
                 self._put(name, channel.clear(cell))
@@ -279,13 +284,6 @@ class _Superstep:
     def changes(self) -> Changes:
         version, updated = self.before.latest + 1, tuple(sorted(self.updated))
         return _changes((version, self.cells, self.seen, updated, self.ignored, self.program.forgets, None))
-
-    def _seen(self, node: str) -> dict[str, int]:
-        """The node's new entry, which starts as a copy of its old one where that counts."""
-        if node not in self.seen:
-            old = _NO_VERSIONS if self.program.forgets else self.before.seen.get(node, _NO_VERSIONS)
-            self.seen[node] = {**old}
-        return self.seen[node]
 
     def _grouped(self, tasks: Sequence[Written]) -> dict[str, list[Any]]:
         grouped: dict[str, list[Any]] = {}

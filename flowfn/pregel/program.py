@@ -193,7 +193,7 @@ class Program:
         object.__setattr__(self, "stream_channels", Selection(self.stream_channels))
         object.__setattr__(self, "subscribers", _subscribers(self.nodes.values()))
         object.__setattr__(self, "placed", self._overriding("at"))
-        object.__setattr__(self, "clearing", self._overriding("clear") - self._of_kind(_FLEETING))
+        object.__setattr__(self, "clearing", self._overriding("clear"))
         object.__setattr__(self, "consuming", self._overriding("consume"))
         object.__setattr__(self, "finishing", self._overriding("finish"))
         object.__setattr__(self, "storing", self._overriding("stored"))

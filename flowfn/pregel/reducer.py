@@ -41,29 +41,27 @@ class Reducer(Channel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_make", _factory(self.typ))
 
-    def with_operator(self, operator: Callable[[Any, Any], Any]) -> Reducer:
-        """The same channel, whose writes are folded in with another operator: nothing is looked at anew."""
-        other = object.__new__(Reducer)
-        for name, value in (("operator", operator), ("typ", self.typ), ("_make", self._make)):
-            object.__setattr__(other, name, value)
-        return other
-
     def initial(self) -> Any:
         return MISSING if self._make is None else self._make()
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
-        value, overwritten = cell, False
-        for write in writes:
-            if is_overwrite(write):
-                if overwritten:
-                    raise InvalidUpdateError(
-                        "Can receive only one Overwrite value per super-step. "
-                        f"Key '{name}' received several: let one node of the step write it."
-                    )
-                value, overwritten = unwrapped(write), True
-            elif not overwritten:
-                value = write if value is MISSING else self.operator(value, write)
-        return UNCHANGED if value is MISSING else value
+        return folded(self.operator, name, cell, writes)
+
+
+def folded(operator: Callable[[Any, Any], Any], name: str, cell: Any, writes: Sequence[Any]) -> Any:
+    """The cell of the reducing channel of this operator, after writes."""
+    value, overwritten = cell, False
+    for write in writes:
+        if is_overwrite(write):
+            if overwritten:
+                raise InvalidUpdateError(
+                    "Can receive only one Overwrite value per super-step. "
+                    f"Key '{name}' received several: let one node of the step write it."
+                )
+            value, overwritten = unwrapped(write), True
+        elif not overwritten:
+            value = write if value is MISSING else operator(value, write)
+    return UNCHANGED if value is MISSING else value
 
 
 def is_overwrite(write: Any) -> bool:

@@ -28,8 +28,8 @@ class Selection(tuple[str, ...]):
         return self
 
     def is_most(self, cells: Mapping[str, Any]) -> bool:
-        """Whether copying the cells whole is cheaper than looking each name up."""
-        return len(self) >= MANY and len(cells) <= 2 * len(self)
+        """Whether copying the cells whole is cheaper than looking each of `MANY` names or more up."""
+        return len(cells) <= 2 * len(self)
 
     def beyond(self, direct: frozenset[str]) -> tuple[str, ...]:
         """Those whose value isn't simply what is in the cell."""

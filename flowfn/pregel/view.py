@@ -10,7 +10,7 @@ from typing import Any
 
 from flowfn.pregel.channels import Channel
 from flowfn.pregel.program import Program
-from flowfn.pregel.selection import Selection
+from flowfn.pregel.selection import MANY, Selection
 from flowfn.values import MISSING, Checkpoint
 
 
@@ -45,7 +45,7 @@ class View(Mapping[str, Any]):
     def pick(self, names: Collection[str]) -> dict[str, Any]:
         """Those of `names` that are available, with their values, in the order given."""
         cells, direct = self._cells, self._direct
-        if type(names) is Selection and names.is_most(cells):
+        if len(names) >= MANY and type(names) is Selection and names.is_most(cells):
             return self._pick_many(names)
         found = {}
         for name in names:

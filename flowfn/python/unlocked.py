@@ -62,11 +62,15 @@ class UnlockedFuture(concurrent.futures.Future[R]):
     """Calls the callbacks, where whoever settles it mustn't wait for them."""
 
     def _invoke_callbacks(self) -> None:
-        call_all: Callable[[], None] = super()._invoke_callbacks  # type: ignore[misc]
         if self.call_back is None:
-            call_all()
+            self._call_all()
         elif self._done_callbacks:
-            self.call_back(call_all)
+            self.call_back(self._call_all)
+
+    def _call_all(self) -> None:
+        """Call the callbacks, and forget them: they may lead back to the future."""
+        super()._invoke_callbacks()  # type: ignore[misc]
+        self.__dict__.pop("_done_callbacks", None)
 
     def set_result(self, result: R) -> None:
         """Settle it with a value.

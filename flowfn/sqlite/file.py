@@ -13,6 +13,7 @@ from contextlib import suppress
 from urllib.parse import quote, unquote, urlsplit
 
 from flowfn.errors import InvalidInput, SaverError
+from flowfn.python.folder import from_here
 from flowfn.python.forking import after_fork
 
 Identity = tuple[int, int]
@@ -27,15 +28,15 @@ def absolute(path: str) -> tuple[str, str]:
     if path == ":memory:":
         return "", path
     if not path.startswith("file:"):
-        file = os.path.join(os.getcwd(), path)
+        file = from_here(path)
         return file, file
     uri = urlsplit(path)
     if uri.path == ":memory:" or "mode=memory" in uri.query:
         return "", path
     if uri.path.startswith("/"):
         return unquote(uri.path), path
-    folder = os.path.join(os.getcwd(), "")
-    return folder + unquote(uri.path), f"file:{quote(folder)}{path.removeprefix('file:')}"
+    file = from_here(unquote(uri.path))
+    return file, f"file:{quote(file)}{'?' + uri.query if uri.query else ''}"
 
 
 def identity_of(file: str) -> Identity | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowfn import pregel
-from flowfn.pregel import Channel, is_overwrite
+from flowfn.pregel import Channel, folded, is_overwrite
 from flowfn.python.lazy import lazily
 from flowfn.values import MISSING
 from graph_compat.channels.base import BaseChannel, Value
@@ -83,4 +83,4 @@ class _Placed(Channel):
             else operator.named(write, f"{self.place}:{self.writers[nth]}", taken)
             for nth, write in enumerate(writes)
         ]
-        return self.rule.with_operator(operator.at_place(self.place)).update(name, cell, given)
+        return folded(operator.at_place(self.place), name, cell, given)

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha1
+from operator import attrgetter
 from typing import Any
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 from flowfn.context import current_frame
 from flowfn.pregel import is_overwrite, unwrapped
@@ -80,8 +82,11 @@ def id_of(message: Any) -> str | None:
 
 
 def ids_of(messages: Sequence[Any]) -> list[str | None]:
-    """The ids of messages: of all that a state holds, whenever one is added to them."""
-    return [message.get("id") if isinstance(message, dict) else message.id for message in messages]
+    """The ids of messages, `coerced` before: of all that a state holds, whenever one is added to them."""
+    return [*map(_id, messages)] if is_installed() else [message.get("id") for message in messages]
+
+
+_id = attrgetter("id")
 
 
 def identify(message: Any, taken: Container[str | None], place: str = "") -> str:
@@ -111,9 +116,18 @@ def _fresh(message: Any, taken: Container[str | None], place: str) -> str:
         return str(uuid4())
     content = message if isinstance(message, dict) else (message.type, message.content)
     number = 0
-    while (made := str(uuid5(_NAMES, f"{place}:{content!r}:{number}"))) in taken:
+    while (made := name_uuid(f"{place}:{content!r}:{number}")) in taken:
         number += 1
     return made
+
+
+def name_uuid(name: str) -> str:
+    """`str(uuid5(…, name))` in messages' own namespace, without the two objects and the number in between."""
+    data = bytearray(sha1(_NAMES.bytes + name.encode(), usedforsecurity=False).digest()[:16])
+    data[6] = data[6] & 0x0F | 0x50  # the version
+    data[8] = data[8] & 0x3F | 0x80  # and the variant
+    digits = data.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def identified(write: Any, *, coerces: bool = False) -> Any:

@@ -68,9 +68,10 @@ def ids_of_calls(messages: Iterable[Any]) -> tuple[set[Any], set[Any]]:
         role = message.get("role", message.get("type")) if as_dict else getattr(message, "type", None)
         if role in _OF_MODELS:
             calls = message.get("tool_calls") if as_dict else getattr(message, "tool_calls", None)
-            asked.update([call.get("id") for call in calls or ()])
+            for call in calls or ():
+                asked.add(call.get("id"))
         elif role == "tool":
-            done.add(field_of(message, "tool_call_id"))
+            done.add(message.get("tool_call_id") if as_dict else getattr(message, "tool_call_id", None))
     return asked, done
 
 

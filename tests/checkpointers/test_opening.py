@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -197,3 +198,19 @@ def test_the_package_lists_its_names() -> None:
     assert set(checkpointers.__all__) <= set(dir(checkpointers))
     with pytest.raises(AttributeError, match="NoSaver"):
         _ = checkpointers.NoSaver
+
+
+@pytest.mark.parametrize("target", ["runs.db", "sqlite:///runs.db", "file:runs.db"])
+def test_a_relative_path_in_a_folder_that_was_deleted_is_refused(target: str, tmp_path: Path) -> None:
+    """The error names the path and what to do; a workflow's is the same."""
+    (gone := tmp_path / "gone").mkdir()
+
+    @entrypoint(checkpointer=target)
+    def flow() -> None: ...
+
+    with contextlib.chdir(tmp_path):
+        os.chdir(gone)
+        gone.rmdir()
+        for call in (flow, lambda: open_saver(target)):
+            with pytest.raises(InvalidInput, match=r"'.*runs.db' leads nowhere.*os\.chdir"):
+                call()

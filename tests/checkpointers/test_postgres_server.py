@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -117,8 +118,18 @@ def test_a_run_outlives_a_restart_within_the_timeout(server: Server) -> None:
         assert flow.get_state(thread_id="restarted").values == [0, 1, 2]
 
 
+def terminated(connection: Connection) -> None:
+    connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+
+def cut_off(connection: Connection) -> None:
+    with socket.socket(fileno=os.dup(connection.pgconn.socket)) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("lose", [terminated, cut_off])
 def test_a_server_that_goes_away_as_it_is_opened_is_waited_for(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, lose: Callable[[Connection], None]
 ) -> None:
     """It had answered, and so it is there; one that never answers is an error at once."""
     bring_up_to_date, dropped = Schema.bring_up_to_date, []
@@ -126,7 +137,7 @@ def test_a_server_that_goes_away_as_it_is_opened_is_waited_for(
     def drop_first(schema: Schema, connection: Connection, database: str) -> None:
         if not dropped:
             dropped.append(connection)
-            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            lose(connection)
         bring_up_to_date(schema, connection, database)
 
     monkeypatch.setattr(Schema, "bring_up_to_date", drop_first)
@@ -660,6 +671,7 @@ def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
                 [Commit("t", items=[checkpoint("c2")]), Commit("u", begin=Begin("w", "c"))]
             )
             assert [type(refusal) for refusal in refusals] == [DatabaseLocked, type(None)]
+            other.rollback()  # closing a connection doesn't wait until the server has noticed
         put(saver, checkpoint("c2"), thread="t")
 
 

@@ -362,7 +362,9 @@ def test_a_value_that_is_missing_is_noticed(savers: tuple[SqliteSaver, SqliteSav
         loaded(saver)
 
 
-names = st.text(st.characters(exclude_categories=()), max_size=8)
+names = st.text(
+    st.characters(exclude_categories=("Cs",)), max_size=8
+)  # a program refuses what no database keeps
 places = st.one_of(
     st.tuples(st.integers(0, 1 << 40)),
     st.tuples(st.integers(0, 1 << 40), st.integers(1 << 32, 1 << 50)),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import UUID, uuid5
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -10,6 +11,7 @@ from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.graph import END, START, MessagesState, StateGraph, add_messages
 from graph_compat.graph.message import push_message
 from graph_compat.graph.ui import delete_ui_message, push_ui_message, ui_message_reducer
+from graph_compat.langchain.messages import name_uuid
 from graph_compat.types import Command, Send, interrupt
 
 ONE = {"configurable": {"thread_id": "1"}}
@@ -52,6 +54,12 @@ def test_what_is_ahead_of_a_checkpoint_keeps_its_ids() -> None:
     assert seen[0] == seen[1]
     assert after[: len(seen[0])] == seen[0]
     assert len(set(after)) == len(after) == 4
+
+
+@pytest.mark.parametrize("name", ["", "place:('ai', 'yes'):0", "süß 漢字 \U0001f600", "long " * 1000])
+def test_an_id_of_a_place_is_a_uuid_of_its_name(name: str) -> None:
+    """So that ids which were made before come to be made again."""
+    assert name_uuid(name) == str(uuid5(UUID("8f0e9a52-6a0c-4a4e-9a53-0a3f0d5f2c11"), name))
 
 
 def test_equal_messages_have_ids_of_their_own() -> None:

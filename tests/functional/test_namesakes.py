@@ -8,7 +8,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
+from itertools import count
 from typing import Any, Protocol
 
 import pytest
@@ -581,6 +582,70 @@ def test_what_is_done_to_a_captured_container_changes_nothing() -> None:
         wf.invoke(thread_id="t")
     assert wf.invoke(None, thread_id="t") == [1, 2, 3]
     assert seen == [0, 1, 2]
+
+
+def wrapped(function: Any) -> Any:
+    """The function under a decorator of somebody's."""
+
+    @wraps(function)
+    def plain(*args: Any) -> Any:
+        ran.append(args)
+        return function(*args)
+
+    return plain
+
+
+class Scaling:
+    def __init__(self, n: int) -> None:
+        self.step = task(wrapped(Scale(n).by), name="by")
+
+
+def scaling(saver: Any, n: int, *, crash: bool = False) -> Entrypoint[Any, Any]:
+    job = Scaling(n)
+
+    @entrypoint(checkpointer=saver)
+    def wf() -> list[int]:
+        found = [job.step(x).result() for x in range(3)]
+        if crash:
+            raise ConnectionError("killed here")
+        return found
+
+    return wf
+
+
+@pytest.mark.parametrize("beside", [2, 5], ids=["another like it", "another"])
+def test_one_that_was_alone_finds_its_records_beside_another(beside: int) -> None:
+    """G1: where nobody shared a function's name when its calls were recorded, and somebody does now, none reruns."""
+    saver = MemorySaver()
+    with pytest.raises(ConnectionError):
+        scaling(saver, 2, crash=True).invoke(thread_id="t")
+    ran.clear()
+    wf, other = scaling(saver, 2), scaling(saver, beside)
+    assert wf.invoke(None, thread_id="t") == [0, 2, 4]
+    assert ran == []
+    assert other.invoke(thread_id="u") == [0, beside, 2 * beside]
+
+
+def test_a_call_that_left_no_record_uses_up_its_occurrence() -> None:
+    """G2: of three equal calls only the last was recorded, and that is whose result it is on the next attempt."""
+    numbers, left = count(), [True]
+
+    @task
+    def step(x: int) -> int:
+        return next(numbers)
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[int]:
+        futures = [step(7) for _ in range(3)]
+        if left:
+            left.pop()
+            raise ConnectionError(f"killed when the last was {futures[-1].result()}")
+        return [future.result() for future in futures]
+
+    thread = wf.thread("t")
+    with pytest.raises(ConnectionError, match="was 0"):
+        thread.invoke(config={"max_concurrency": 1})
+    assert thread.resume() == [1, 2, 0]
 
 
 def test_one_that_is_added_gets_no_record_of_another() -> None:

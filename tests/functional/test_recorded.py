@@ -1,6 +1,8 @@
 """`now`, `uuid4`, `random` and `sleep` are recorded once, and the same when the run goes on (section 3)."""
 
+import asyncio
 import math
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +12,8 @@ from uuid import UUID
 import pytest
 
 import flowfn
-from flowfn import interrupt
+from checkpointers import MemorySaver
+from flowfn import entrypoint, interrupt, task
 
 from ..worlds import World
 
@@ -115,6 +118,36 @@ def test_a_value_of_a_place_that_is_new_is_made_anew(world: World) -> None:
     world.invoke(wf, thread_id="t")
     new, _ = world.resume(wf, "yes", "t")
     assert (made[0] == made[1], new in made) == (True, False)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="asyncio has no eager tasks before Python 3.12")
+def test_a_branch_gets_its_own_value_whether_the_loop_runs_it_or_an_eager_task_its_maker() -> None:
+    """G2: on the next attempt, recorded results are there at once, and an eager task goes on where it had waited."""
+    made: list[list[UUID]] = []
+
+    @task
+    async def wait(number: int) -> int:
+        await asyncio.sleep(0)
+        return number
+
+    async def branch(number: int) -> UUID:
+        if number % 2:
+            await wait(number)
+        return flowfn.uuid4()
+
+    @entrypoint(checkpointer=MemorySaver())
+    async def wf() -> Any:
+        made.append(await asyncio.gather(*map(branch, range(4))))
+        return interrupt("ok?")
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+        await wf.thread("t").ainvoke()
+        await wf.thread("t").aresume("yes")
+
+    asyncio.run(main())
+    before, after = made
+    assert after == before
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -9,6 +9,8 @@ import hashlib
 import ipaddress
 import itertools
 import json
+import logging
+import operator
 import os
 import random
 import re
@@ -16,6 +18,7 @@ import string
 import subprocess
 import sys
 import threading
+import typing
 import uuid
 from collections import OrderedDict, deque, namedtuple
 from collections.abc import Iterator
@@ -26,7 +29,7 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import MagicMock
 from zoneinfo import ZoneInfo
 
@@ -483,6 +486,36 @@ class TestExact:
         ]
         assert len({of(value).exact for value in values}) == len(values)
         assert [value for value in values if of(value).weak] == []
+
+    def test_what_a_module_has_under_its_own_name_counts_by_that(self) -> None:
+        """G2: numpy's functions are no functions of Python's, and what typing has is no class."""
+        numpy = pytest.importorskip("numpy")
+        values = [
+            *(
+                numpy.sum,
+                numpy.mean,
+                numpy.add,
+                numpy.multiply,
+                Any,
+                typing.Callable,
+                Literal["a"],
+                Literal["b"],
+            ),
+            *(getattr(typing, name)[int] for name in ("Optional", "List", "Set", "Iterator")),
+        ]
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_what_only_its_making_tells_counts_by_that(self) -> None:
+        """G2: two keys to sort by, two methods to call, two loggers; each is what it was made with, and stays so."""
+        values = [
+            operator.itemgetter("a"), operator.itemgetter("a", "b"), operator.attrgetter("a"), operator.attrgetter("b"),
+            operator.methodcaller("a"), operator.methodcaller("a", 1), operator.methodcaller("a", b=1),
+            logging.getLogger("a"), logging.getLogger("b"), logging.getLogger(),
+        ]  # fmt: skip
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [value for value in values if of(value).weak] == []
+        assert of(operator.itemgetter("a")).exact == of(operator.itemgetter("a")).exact
 
     @pytest.mark.parametrize(
         "value",

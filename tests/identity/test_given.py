@@ -21,7 +21,7 @@ class Shop:
     def __init__(self, name: str, size: Any = 3, *, folder: Path = Path("a"), rate: float = 1.0) -> None:
         self.name = name
         self.size = size
-        self.folder, self.both = folder, name
+        self.folder = folder or os.getcwd()
         self.rate = rate or os.getpid()
         self.orders = 0
         self.process = os.getpid()
@@ -127,6 +127,27 @@ def test_what_it_was_given_counts() -> None:
     """Attributes that are arguments of `__init__` as they were given, of each object; nothing made there."""
     assert given_to_arguments({"self": Shop("a", folder=Path("b")), "item": "x", "other": Shop("b", 4)}) == {
         "self.name": "a", "self.size": 3, "other.name": "b", "other.size": 4,
+    }  # fmt: skip
+
+
+class Spread:
+    """Assigns several attributes at once."""
+
+    def __init__(self, host: str, port: int, address: Any, more: Any = None) -> None:
+        self.host, self.port = host, port
+        self.jobs, self.user, self.name = [], address, host
+        self.street, self.number = address
+        self.a, self.b, self.c, self.d = host.upper(), port + 1, more or "x", (host, port)
+        self.process, self.also = os.getpid(), host
+        self.also_host, self.also_process = host, os.getpid()
+        self.more, self.folder = (host, port), os.getcwd()
+
+
+def test_attributes_that_are_assigned_at_once_count_as_one_by_one() -> None:
+    """G2: of a tuple with something else in it that isn't made of the arguments alone, none does."""
+    assert given_to_arguments({"self": Spread("h", 1, ("s", 2))}) == {
+        "self.host": "h", "self.port": 1, "self.user": ["s", 2], "self.name": "h", "self.street": "s",
+        "self.number": 2, "self.a": "H", "self.b": 2, "self.c": "x", "self.d": ["h", 1],
     }  # fmt: skip
 
 

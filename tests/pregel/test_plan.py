@@ -160,4 +160,4 @@ def test_a_program_that_cannot_work_is_refused_when_defined(build, message):
 def test_the_indexes_hold_only_channels_that_react():
     """A superstep visits no channel that would answer nothing."""
     p = program([], TWO | {"e": EphemeralValue(), "t": Topic()})
-    assert (p.fleeting, p.clearing, p.consuming, p.finishing) == ({"e"}, {"t"}, set(), set())
+    assert (p.fleeting, p.clearing, p.consuming, p.finishing) == ({"e"}, {"e", "t"}, set(), set())

@@ -215,10 +215,12 @@ class Frame:
             if first is not None and not first.claimed and claimant.made(first, branch):
                 return task, 0, branch  # as almost always, and for less
             alike[key] = ledger.calls_alike(self.scope, name, digest)
-        record = claimant.take(alike[key], branch)
+        is_alone = claimant.is_alone(alike[key], branch)
+        record = None if is_alone else claimant.take(alike[key], branch)
         if record is not None:
             return record.task, record.info.occurrence if record.info else 0, branch
-        while (task := call_id(self.scope, name, digest, number := self._occurrence(key))) in ledger.records:
+        is_taken: Callable[[str], bool] = ledger.is_claimed if is_alone else ledger.records.__contains__
+        while is_taken(task := call_id(self.scope, name, digest, number := self._occurrence(key))):
             pass
         return task, number, branch
 
@@ -240,6 +242,11 @@ class Frame:
     def _branch(self) -> int:
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0
+
+    def branch_began(self) -> FrameType | None:
+        """What began the current branch of its code; None for what calls it."""
+        definition = self.call.definition
+        return self.run.host_of(definition).branch_began(self) if definition.is_async else None
 
     def _recorded(self, name: str, digest: bytes, branch: int) -> Record | None:
         """The next recorded call of that branch that nobody has claimed."""

@@ -30,7 +30,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     if journal is None:
         return make()
     frame.check()
-    lines = leading_to(caller, frame.call.definition.body)
+    lines = leading_to(caller, frame.call.definition.body, frame.branch_began())
     digested = exact({_LINES: lines})
     task, occurrence, branch = frame.identity(name, digested.exact, own=True)
     record = _recorded(frame, name, task, branch, lines) if run.ledger.records else None

@@ -5,7 +5,6 @@ Rule: a task's rows are committed together, so that a task has either finished o
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from itertools import count, repeat
 from typing import TYPE_CHECKING
@@ -83,10 +82,13 @@ def _node_timing_rows(serde: Serializer, call: Call, now: float) -> list[WriteRo
     run = call.run
     if not call.attempts:
         return []
-    if now - call.started < SOON and call.attempts == 1 and call.task not in run.ledger.nodes:
-        began = datetime.fromisoformat(run.checkpoint.created_at).timestamp()
-        if call.started - began < LATE:
-            return []
+    if (
+        now - call.started < SOON
+        and call.attempts == 1
+        and call.task not in run.ledger.nodes
+        and call.started - run.since < LATE
+    ):
+        return []
     return [_timing_row(serde, call, now)]
 
 

@@ -56,6 +56,11 @@ class Ledger:
             self.last_index = max(self.last_index, record.index, record.started)
             self.last_place = max(self.last_place, record.order)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is recorded."""
+        return not (self.records or self.nodes)
+
     def writes_at(self, path: tuple[Any, ...]) -> list[Write] | None:
         """What the task of a node wrote; None if it hasn't finished."""
         node = self.nodes.get(node_scope(path)) if self.nodes else None

@@ -51,25 +51,32 @@ def unstorable(error: SerializationError, value: Any, owner: str) -> Serializati
     return SerializationError(f"{owner}: {error}", error.path)
 
 
+def encoded_metadata(serde: Serializer, metadata: Mapping[str, Any]) -> bytes:
+    """What a checkpoint's row has of its metadata."""
+    said = to_metadata(metadata)
+    return b"" if said is None else encode(serde, said, "metadata")
+
+
 def checkpoint_row(
     serde: Serializer,
     checkpoint: Checkpoint,
     namespace: str,
     program: Program,
+    metadata: bytes,
     *,
     whole: bool = False,
     encoded: Encoded | None = None,
 ) -> CheckpointRow:
     """A checkpoint as a row, with the values that changed since the stored one that it was made of; or `whole`.
 
-    `encoded` has what was encoded for the same commit.
+    `metadata` is `encoded_metadata` of the checkpoint's, which all of a run share; `encoded` has what was encoded for
+    the same commit.
     """
     versions = checkpoint.versions
     names = versions if whole else sorted(checkpoint.touched)  # a result comes before what else is made of it
     changed = {name: versions[name] for name in names if name in versions}
     found = None if program.opaque else due_in_sight(program, checkpoint)
     body = Body(checkpoint.seen, checkpoint.updated, checkpoint.latest, found, program.joint, checkpoint.call)
-    metadata = to_metadata(checkpoint.metadata)
     return CheckpointRow(
         namespace,
         checkpoint.id,
@@ -78,8 +85,8 @@ def checkpoint_row(
         checkpoint.source,
         checkpoint.created_at,
         serde.dumps(to_body(body, versions, changed)),
-        b"" if metadata is None else encode(serde, metadata, "metadata"),
-        checkpoint.versions,
+        metadata,
+        versions,
         _stored(serde, checkpoint, changed, program, {} if encoded is None else encoded),
     )
 

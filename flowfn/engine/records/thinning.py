@@ -86,8 +86,9 @@ class Thinning:
     def thinned(self, row: CheckpointRow) -> CheckpointRow:
         """A checkpoint about to be stored, with deltas for the values that changed little since its parent."""
         stored = self._values_of(row.namespace, row.parent)
-        for name in [name for name in stored if name not in row.versions]:
-            del stored[name]
+        if stored:
+            for name in stored.keys() - row.versions.keys():
+                del stored[name]
         thin = {}
         made: dict[
             tuple[int, int], tuple[_Stored | None, _Stored]
@@ -109,6 +110,9 @@ class Thinning:
         self._places.clear()
 
     def _know(self, row: CheckpointRow, values: dict[str, _Stored]) -> None:
+        if not values:
+            self._places.pop(row.namespace, None)
+            return
         self._places[row.namespace] = _Place(row.id, values)
         made = {name: stored for name, stored in values.items() if stored.parts[1]}
         if made:

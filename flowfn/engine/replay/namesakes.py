@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.identity.code.fingerprint import reached
@@ -54,7 +55,7 @@ class Caller:
     def claimant(self, definition: Definition) -> Claimant:
         """A function that it calls, looking for its records."""
         known = self._claimants.get(definition)
-        if known is None or not known.is_current:
+        if known is None:
             known = self._claimants[definition] = Claimant(definition, self)
         return known
 
@@ -83,11 +84,6 @@ class Claimant:
         self._maker = Maker(definition.code, definition.captured)
         self._called = caller.called.setdefault(definition.qualified, set())
         self._called.add(self._maker)
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it still is what the function is told by: that another one has its name may show later."""
-        return self._maker.captured == self._definition.captured
 
     @cached_property
     def untold(self) -> str:
@@ -122,6 +118,11 @@ class Claimant:
             and (record.code or info.code) == self._maker.code
         )
 
+    def is_alone(self, alike: Alike, branch: int) -> bool:
+        """Whether no other function of its name was, or is, called so: then occurrences count its calls, of which one
+        that left no record uses up its own."""
+        return len(self._called) == 1 and alike.keys() <= {(branch, self._maker, self.caller.code)}
+
     def take(self, alike: Alike, branch: int) -> Record | None:
         """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
         own = _next(alike.get((branch, self._maker, self.caller.code)))
@@ -145,8 +146,9 @@ class Claimant:
         return next(self._others(), None) is None
 
     def _others(self) -> Iterator[Maker]:
-        yield from (maker for maker in tuple(self._called) if maker != self._maker)
-        yield from (Maker(*each.parts) for each in self._made_together())
+        """The other functions that are known, but for those that nothing tells from it: such share their records."""
+        known = chain(tuple(self._called), (Maker(*each.parts) for each in self._made_together()))
+        return (maker for maker in known if maker != self._maker)
 
     def _made_together(self) -> Iterator[Namesake]:
         function = self._definition.author_function

@@ -17,7 +17,7 @@ from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.records.backlog import Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import CallInfo
-from flowfn.engine.records.rows import Encoded, checkpoint_row
+from flowfn.engine.records.rows import Encoded, checkpoint_row, encoded_metadata
 from flowfn.engine.replay.causes import cause_of, cause_of_orphan
 from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused, way, what_is_lost
 from flowfn.engine.replay.missed import missed_joins
@@ -45,6 +45,8 @@ PREVIOUS = "__previous__"
 
 NO_VALUES: Mapping[str, Any] = {}
 
+_NOTHING: frozenset[str] = frozenset()
+
 
 class Run:
     """What the tasks of one invocation of a program share."""
@@ -65,8 +67,13 @@ class Run:
     pause: Callable[[], Any] | None = None
     """Waits between supersteps until whoever watches has caught up."""
     _managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
-    _metadata: dict[str, Any] | None = None
-    """What the caller gave to be kept with each checkpoint, once one was made."""
+    since: float = 0.0
+    """When the checkpoint that it stands at was made, in seconds since the epoch; 0 where nothing is recorded."""
+    _stamped: float = 0.0
+    """When it made its last one."""
+    _metadata: tuple[dict[str, Any], bytes] | None = None
+    """Of all its checkpoints, once one was made: what the caller gave, and where the runs around it stand, which don't
+    move while it runs; and that as bytes."""
 
     def __init__(
         self,
@@ -161,12 +168,19 @@ class Run:
     def stand_at(self, checkpoint: Checkpoint, ledger: Ledger | None = None, *, made: bool = True) -> None:
         """Go on from a checkpoint, with what is recorded under it: nothing, of one that the run `made`, and stored."""
         if made:
-            checkpoint.touched = frozenset()
+            checkpoint.touched = _NOTHING
+            self.since = self._stamped
+        elif checkpoint.created_at:
+            self.since = datetime.fromisoformat(checkpoint.created_at).timestamp()
         left, self.checkpoint = self.checkpoint, checkpoint
         self.made = made
         self.step = checkpoint.step
-        self.ledger = Ledger() if ledger is None else ledger
-        if ledger is None and left.call in (None, self.call):
+        if ledger is not None:
+            self.ledger = ledger
+            return
+        if not self.ledger.is_empty:
+            self.ledger = Ledger()
+        if left.call in (None, self.call):
             self.root.forget_questions(self.thread, self.namespace, left.id if self.remembers else None)
 
     async def settle_edits(self, loaded: Loaded, *, commanded: bool) -> None:
@@ -288,7 +302,9 @@ class Run:
     def row(self, after: Checkpoint, encoded: Encoded | None = None) -> CheckpointRow:
         """A checkpoint as a row, with the values that changed since the one before it."""
         assert self.journal is not None
-        return checkpoint_row(self.journal.serde, after, self.namespace, self.program, encoded=encoded)
+        assert self._metadata is not None
+        said = self._metadata[1]
+        return checkpoint_row(self.journal.serde, after, self.namespace, self.program, said, encoded=encoded)
 
     def stamp(self, after: Checkpoint, source: Source) -> None:
         """Give a new checkpoint its place: after the last one, now."""
@@ -302,10 +318,12 @@ class Run:
             return
         after.id = self.host.new_id()
         after.parent = before.id or None
-        after.created_at = datetime.fromtimestamp(self.host.now(), UTC).isoformat()
+        self._stamped = self.host.now()
+        after.created_at = datetime.fromtimestamp(self._stamped, UTC).isoformat()
         if self._metadata is None:
-            self._metadata = self.config.stored_metadata()
-        after.metadata = {**self._metadata, "parents": self.parents}
+            said = {**self.config.stored_metadata(), "parents": self.parents}
+            self._metadata = said, encoded_metadata(self.journal.serde, said)
+        after.metadata = self._metadata[0]
 
     def note_orphans(self) -> None:
         """Report what was recorded and nobody asked for, beside the calls that ran in its place."""

@@ -275,11 +275,12 @@ def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
     """Raise what ends the superstep: the first failure, else what leaves the program, else a question."""
     if run.root.fatal is not None:
         raise run.root.fatal
+    if not errors:
+        return
     for error in sorted(errors, key=lambda error: not _is_failure(error)):
         if not isinstance(error, Suspended):
             raise error
-    if errors:
-        raise Suspended(tuple(chain.from_iterable(error.args[0] for error in errors)))
+    raise Suspended(tuple(chain.from_iterable(error.args[0] for error in errors)))
 
 
 async def _hand_over(run: Run, call: NodeCall, error: Exception) -> Task:

@@ -25,23 +25,24 @@ _ATOMS = (str, bytes, int, float, complex)
 _NAMING = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree, *dis.hasconst))
 
 
-def leading_to(frame: FrameType, outermost: CodeType | None) -> list[bytes]:
+def leading_to(frame: FrameType, outermost: CodeType | None, began: FrameType | None = None) -> list[bytes]:
     """The lines that lead to a call which is being made in `frame`, its own first, out to that of `outermost`.
 
-    Where that isn't under way there, as in a branch of asyncio code, out to what began the branch.
+    `began` is what began the branch of asyncio code that this is, whether the loop runs it or, as eager tasks, what
+    made it. Where neither is under way there, as on a thread of the code's own, they lead out to a library's.
     """
     found: list[bytes] = []
-    branch: int | None = None
+    library: int | None = None
     each: FrameType | None = frame
     while each is not None:
         if is_own_module(each.f_globals.get("__name__", "")):
             found.append(_lines(each.f_code, each.f_code is not outermost).get(each.f_lineno, b""))
-        elif branch is None:
-            branch = len(found)
-        if each.f_code is outermost:
+        elif library is None:
+            library = len(found)
+        if each.f_code is outermost or each is began:
             return found
         each = each.f_back
-    return found[:branch]
+    return found[:library]
 
 
 def body_of(function: Any) -> CodeType | None:

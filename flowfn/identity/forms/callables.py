@@ -16,11 +16,12 @@ from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
 from flowfn.identity.names import qualified_name
+from flowfn.python.script import namespace_of
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
 
-__all__ = ["CALLABLES", "by_name", "wrapper_form", "wraps_a_function"]
+__all__ = ["CALLABLES", "by_name", "called_form", "wrapper_form", "wraps_a_function"]
 
 
 def by_name(walk: Walk, value: Any) -> Any:
@@ -104,6 +105,17 @@ def wrapper_form(walk: Walk, value: Any) -> Any:
     """What wraps a function, as the function: one that shares its name counts by its code and closure as well."""
     function = getattr(value, "__wrapped__", None)
     return _function(walk, function) if type(function) is types.FunctionType else by_name(walk, value)
+
+
+def called_form(walk: Walk, value: Any) -> Any:
+    """What is no function and can be called: by the name under which its module has it, as numpy's functions and
+    typing's forms. What can't, or has no such name, by its type."""
+    return by_name(walk, value) if callable(value) and _is_found(value) else walk.by_type(value)
+
+
+def _is_found(value: Any) -> bool:
+    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    return isinstance(name, str) and isinstance(module, str) and namespace_of(module).get(name) is value
 
 
 CALLABLES: dict[type, Form] = {

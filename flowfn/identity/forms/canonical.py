@@ -18,13 +18,15 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import EnumMeta
+from logging import Logger
+from operator import attrgetter, itemgetter, methodcaller
 from pathlib import PurePath
 from types import BuiltinFunctionType
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from flowfn.identity.forms.callables import CALLABLES, class_form, wrapper_form, wraps_a_function
+from flowfn.identity.forms.callables import CALLABLES, called_form, class_form, wrapper_form, wraps_a_function
 from flowfn.identity.forms.containers import CONTAINERS
 from flowfn.identity.forms.exceptions import exception_form
 from flowfn.identity.forms.leaves import LEAVES, text_form
@@ -209,7 +211,15 @@ def _form_of(cls: type) -> Form:
             return form
     if wraps_a_function(cls):
         return wrapper_form
-    return reduced_form if cls.__eq__ is not object.__eq__ and not _is_mock(cls) else Walk.by_type
+    if _is_mock(cls):
+        return Walk.by_type
+    if cls.__eq__ is not object.__eq__ or issubclass(cls, _MADE_BY_A_CALL):
+        return reduced_form
+    return called_form
+
+
+_MADE_BY_A_CALL = (attrgetter, itemgetter, methodcaller, Logger)
+"""Classes without equality whose instances are what they were made with, and stay so."""
 
 
 def _is_mock(cls: type) -> bool:

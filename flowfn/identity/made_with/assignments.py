@@ -38,12 +38,41 @@ class Maker:
 
     def assigned(self) -> Iterator[tuple[str, How]]:
         """The attributes that it assigns, and what."""
-        steps = self._steps
-        for at, step in enumerate(steps):
+        spread = self._spread()
+        for at, step in enumerate(self._steps):
             if step.action == "STORE_ATTR" and self._is_me(at - 1):
-                yield step.name, self._how(at - 1)
+                yield step.name, spread.get(at) or self._how(at - 1)
             elif step.action in ("STORE_ATTR", "DELETE_ATTR"):
                 yield step.name, ""
+
+    def _spread(self) -> dict[int, How]:
+        """What is assigned at the steps of `self.host, self.port = host, port`, or `= address`."""
+        steps, found = self._steps, dict[int, How]()
+        for at, step in enumerate(steps):
+            if step.action not in ("SWAP", "UNPACK_SEQUENCE"):
+                continue
+            packs = step.action == "UNPACK_SEQUENCE" and steps[at - 1].action == "BUILD_TUPLE"
+            end = at - 1 if packs else at
+            values = range(end - step.name, end)
+            targets = range(at + 2, min(at + 2 + 2 * step.name, len(steps)), 2)
+            if {steps[target].action for target in targets} != {"STORE_ATTR"}:
+                continue
+            one_by_one = (packs or step.action == "SWAP") and all(map(self._is_a_value, values))
+            for target, value in zip(targets, values, strict=False):
+                if not one_by_one:
+                    used = self._made_of(end)
+                    found[target] = "made" if used and used <= self._known else ""
+                elif self._is_variable(value):
+                    found[target] = self._how(value + 1)
+        return found
+
+    def _is_variable(self, at: int) -> bool:
+        return self._steps[at].action == "LOAD_FAST"
+
+    def _is_a_value(self, at: int) -> bool:
+        """Whether a step alone is an expression: a variable, a constant, or `[]` or `{}`."""
+        action, name, *_ = self._steps[at]
+        return action in ("LOAD_FAST", "LOAD_CONST") or (action in ("BUILD_LIST", "BUILD_MAP") and name == 0)
 
     def hands_on_to(self, method: str) -> bool:
         """Whether it names a method of the object only to call it with what is made of its own parameters."""
@@ -51,7 +80,7 @@ class Maker:
         return all(self._is_me(at - 1) and self._calls_with_known(at + 1) for at in named)
 
     def _is_me(self, at: int) -> bool:
-        return self._steps[at].action == "LOAD_FAST" and self._steps[at].name == self._me
+        return self._is_variable(at) and self._steps[at].name == self._me
 
     def _calls_with_known(self, begin: int) -> bool:
         for end in range(begin, len(self._steps)):
@@ -97,7 +126,11 @@ class Maker:
         steps = self._steps
         if steps[end - 1].action == "LOAD_FAST" and not steps[end].joins:
             return {steps[end - 1].name}
-        used = set()
+        return self._made_of(end)
+
+    def _made_of(self, end: int) -> set[str] | None:
+        """The variables that a statement has used before a step; None if it has used more."""
+        steps, used = self._steps, set[str]()
         for at in range(end - 1, -1, -1):
             if steps[at].action == "LOAD_FAST":
                 used.add(steps[at].name)
@@ -166,7 +199,7 @@ _PURE_METHODS = frozenset({
 """Of texts; no `join`, as a set has another order in each process."""
 
 _PURE_FUNCTIONS = frozenset({
-    "str", "int", "float", "bool", "bytes", "len", "abs", "round", "Path", "PurePath", "Decimal",
+    "str", "int", "float", "bool", "bytes", "len", "abs", "round", "isinstance", "Path", "PurePath", "Decimal",
 })  # fmt: skip
 
 _ENDS = {
