@@ -64,7 +64,7 @@ class Shaper:
         subgraphs: bool = False,
         output_keys: Keys = None,
         version: Version = "v1",
-        coerce: Callable[[str, Any], Any] | None = None,
+        typed: bool = False,
     ) -> None:
         check_option("version", version, Version)
         self.labelled = not isinstance(mode, str)
@@ -83,8 +83,8 @@ class Shaper:
         """How a message is shown that its model is still writing."""
         self._keys = output_keys
         self._version = version
+        self._typed = typed
         self._frame = self._framed if version == "v1" else self._part
-        self._coerce = coerce
 
     def chunks(self, event: Event | Shown) -> Iterator[Any]:
         """The chunks of one event: what it changed before what the engine did, however the modes were listed."""
@@ -95,7 +95,7 @@ class Shaper:
             return
         for mode in self.modes:
             for payload in _SHAPES[mode](event, self._shown_keys(event, mode)):
-                yield self._frame(_place(event, mode), mode, payload)
+                yield self._frame(event, mode, payload)
 
     def keeps(self, event: Event) -> bool:
         """Whether whoever watches the run around isn't shown it too: a custom chunk is told once."""
@@ -116,30 +116,39 @@ class Shaper:
             return None
         if event.namespace == self.place:
             return self._keys
-        program = (
-            event.call.run.program if isinstance(event, TaskFinished) else getattr(event, "program", None)
-        )
+        program = _program_of(event)
         if program is None or program.lone:
             return None
         return program.output_channels
 
-    def _framed(self, namespace: str, mode: str, payload: Any) -> Any:
-        path = tuple(namespace.split("|")) if namespace else ()
+    def _framed(self, event: Event, mode: str, payload: Any) -> Any:
+        path = _path(event, mode)
         if not self.labelled:
             return (path, payload) if self.subgraphs else payload
         return (path, mode, payload) if self.subgraphs else (mode, payload)
 
-    def _part(self, namespace: str, mode: str, payload: Any) -> dict[str, Any]:
-        path = tuple(namespace.split("|")) if namespace else ()
-        part = {"type": mode, "ns": path, "data": payload}
+    def _part(self, event: Event, mode: str, payload: Any) -> dict[str, Any]:
+        part = {"type": mode, "ns": _path(event, mode), "data": payload}
         if mode == "values":
             part["interrupts"] = ()
             if isinstance(payload, Mapping) and "__interrupt__" in payload:
                 part["interrupts"] = payload["__interrupt__"]
                 part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
-        if self._coerce is not None and namespace == self.place:
-            part["data"] = self._coerce(mode, part["data"])
+        program = _program_of(event) if self._typed else None
+        if program is not None and program.typed is not None:
+            part["data"] = program.typed(mode, part["data"])
         return part
+
+
+def _program_of(event: Event) -> Program | None:
+    """The program whose values an event may show."""
+    return event.call.run.program if isinstance(event, TaskFinished) else getattr(event, "program", None)
+
+
+def _path(event: Event, mode: str) -> tuple[str, ...]:
+    """The graphs that a chunk comes from, the outermost left out."""
+    namespace = _place(event, mode)
+    return tuple(namespace.split("|")) if namespace else ()
 
 
 def _place(event: Event, mode: str) -> str:

@@ -280,11 +280,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import Shaper
 
         self._known(output_keys)
-        return Shaper(mode, subgraphs, output_keys, version, self._coerce)
-
-    def _coerce(self, mode: str, data: Any) -> Any:
-        """The data of a chunk of `version="v2"`, as the type that it should have."""
-        return data
+        typed = version == "v2" and self._self_setup.program.typed is not None
+        return Shaper(mode, subgraphs, output_keys, version, typed)
 
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]

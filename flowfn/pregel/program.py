@@ -158,6 +158,11 @@ class Program:
     """What an error calls a channel, where its name would say nothing to the author."""
     managed: Mapping[str, Callable[[Steps], Any]] = field(default_factory=dict)
     """What nodes may read that no channel holds, made anew for each superstep."""
+    typed: Callable[[str, Any], Any] | None = None
+    """Makes the data of a chunk of `version="v2"`, by its stream mode, what its author declared values to be.
+
+    Nested programs' too are shown so where the outermost one has it: a reader of mappings isn't given objects.
+    """
     subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """Per channel, the names of the nodes that it triggers, sorted."""
     unprompted: Sequence[str] = field(init=False, repr=False, compare=False)

@@ -12,7 +12,7 @@ from graph_compat.constants import START
 from graph_compat.graph.action import action_of
 from graph_compat.graph.compiled import CompiledGraph
 from graph_compat.graph.json_schemas import context_schema, json_schema, model_of, model_of_result
-from graph_compat.graph.lowering import replaced
+from graph_compat.graph.lowering import declared, replaced
 from graph_compat.graph.shown import Shape, ShownNode, shown_channels, shown_nodes
 from graph_compat.graph.writes import Writer, goto, with_ids
 from graph_compat.typing import ContextT, InputT, OutputT, StateT
@@ -67,24 +67,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
         if version == "v2" and output_keys is None:
-            return replace(found, value=self._coerced(self.builder.output_schema, found.value))
+            return replace(found, value=declared(self.builder, self.builder.output_schema, found.value))
         return found
-
-    def _coerce(self, mode: str, data: Any) -> Any:
-        if mode == "values":
-            return self._coerced(self.builder.output_schema, data)
-        if mode == "checkpoints" and START not in data["next"]:
-            return {**data, "values": self._coerced(self.builder.state_schema, data["values"])}
-        if mode == "debug" and data["type"] == "checkpoint":
-            return {**data, "payload": self._coerce("checkpoints", data["payload"])}
-        return data
-
-    def _coerced(self, schema: Any, values: Any) -> Any:
-        """Values as the class of a schema, if that is one to make instances of."""
-        read = self.builder.schema_of(schema)
-        if read.make is None or not isinstance(values, dict):
-            return values
-        return read.make({key: value for key, value in values.items() if key in read.channels})
 
     def _commanded(self, command: Command[Any]) -> Sequence[Write]:
         writer = self._writer

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def lower(
     keys = tuple(builder.channels)
     lone = keys == (ROOT,)
     output_keys = tuple(output.channels)
+    has_classes = output.make is not None or builder.schema_of(builder.state_schema).make is not None
     return Program(
         nodes=_nodes(builder),
         channels=_channels(builder),
@@ -70,6 +72,7 @@ def lower(
         name=name,
         labels={key: f"the state's {key!r}" for key in keys} | {START: f"the input of {name!r}"},
         managed={key: kind.get for key, kind in builder.managed.items()},
+        typed=partial(_typed, builder) if has_classes else None,
     )
 
 
@@ -89,6 +92,25 @@ def _result(output: Schema) -> Any:
         return lambda state: state.get(ROOT)
     keys = Selection(output.channels)
     return methodcaller("pick", keys)
+
+
+def declared(builder: AnyStateGraph, schema: Any, values: Any) -> Any:
+    """Values as the class of a schema, if that is one to make instances of."""
+    read = builder.schema_of(schema)
+    if read.make is None or not isinstance(values, dict):
+        return values
+    return read.make({key: value for key, value in values.items() if key in read.channels})
+
+
+def _typed(builder: AnyStateGraph, mode: str, data: Any) -> Any:
+    """The data of a chunk with its values as the graph's own classes."""
+    if mode == "values":
+        return declared(builder, builder.output_schema, data)
+    if mode == "checkpoints" and START not in data["next"]:
+        return {**data, "values": declared(builder, builder.state_schema, data["values"])}
+    if mode == "debug" and data["type"] == "checkpoint":
+        return {**data, "payload": _typed(builder, "checkpoints", data["payload"])}
+    return data
 
 
 # -- channels -------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ INSTEAD = {
     Name("failures", "failure_of_a_reducer"): "state: StateSnapshot(",
     Name("failures", "writes_that_are_refused_together"): "next=('a', 'b')",
     Name("schemas", "a_thread_that_stored_what_pydantic_refuses"): "state: StateSnapshot(",
+    Name("schemas", "a_nested_graph_of_another_model"): "Other(a=3, c=5)",
     Name(
         "token_streams", "messages_of_a_graph_that_has_its_nodes_name"
     ): "texts: [('HumanMessage', 'draft', 'writes')]",

@@ -270,6 +270,42 @@ async def a_model_instance_as_input_and_as_an_update(t: Trace) -> None:
     await t.stream(graph, {"a": 1, "x": [2]}, stream_mode="updates")
 
 
+class Other(BaseModel):
+    a: int
+    c: int = 5
+
+
+async def _nested_in_a_model(t: Trace, inner: Any) -> None:
+    builder = nodes(t, StateGraph(inner), i0=lambda state: {"a": 3})
+    graph = edges(
+        nodes(t, StateGraph(Model), n0=lambda state: {"a": 2}).add_node(
+            "sub", edges(builder, ". i0 .").compile()
+        ),
+        ". n0 sub .",
+    ).compile(checkpointer=InMemorySaver())
+    for mode in (["values"], ["checkpoints"]):
+        config = {"configurable": {"thread_id": mode[0]}}
+        await t.stream(graph, {"a": 1}, config, stream_mode=mode, version="v2", subgraphs=True)
+
+
+async def a_nested_graph_of_the_same_model(t: Trace) -> None:
+    """`version="v2"` shows the values of nested graphs as instances of the model, too."""
+    await _nested_in_a_model(t, Model)
+
+
+@differs("values of a nested graph are of its own class")
+async def a_nested_graph_of_another_model(t: Trace) -> None:
+    """`version="v2"` shows the values of nested graphs as instances of the outermost one's model."""
+    await _nested_in_a_model(t, Other)
+
+
+async def a_nested_model_in_a_graph_of_dicts(t: Trace) -> None:
+    """Where the outermost state is a dict, `version="v2"` shows dicts of nested graphs, whatever theirs is."""
+    inner = edges(nodes(t, StateGraph(Other), i0=lambda state: {"a": 3}), ". i0 .").compile()
+    graph = edges(StateGraph(Plain).add_node("sub", inner), ". sub .").compile()
+    await t.stream(graph, {"a": 1}, stream_mode=["values"], version="v2", subgraphs=True)
+
+
 async def a_model_coerces_the_second_versions_output(t: Trace) -> None:
     """`version="v2"` makes the output schema of the result, and raises if that's impossible."""
     await t.invoke(_run(t, Model, lambda state: {"b": "n0"}), {"a": "1"}, version="v2")
