@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from flowfn.python.published import published
-from flowfn.python.script import MAIN, learn_from, script_name
+from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
-__all__ = ["qualified_name"]
+__all__ = ["named", "qualified_name"]
 
 _INLINED = re.compile(r"<(?:list|set|dict)comp>\.")
 """What Python before 3.12 has in the names of functions made in a comprehension: a run outlives an upgrade."""
@@ -38,3 +38,12 @@ def qualified_name(obj: Any) -> str:
 
 def _module_name(module: str) -> str:
     return script_name() if module in MAIN else module
+
+
+def named(module: str, qualname: str) -> Any:
+    """What a qualified name leads to in a module that is loaded, through classes; None where it leads nowhere."""
+    first, *rest = qualname.split(".")
+    found = namespace_of(module).get(first)
+    for name in rest:
+        found = vars(found).get(name) if isinstance(found, type) else None
+    return found

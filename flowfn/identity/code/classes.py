@@ -10,6 +10,7 @@ from typing import Any
 from flowfn.identity.code.compiled import assigned_attributes
 from flowfn.identity.code.functions import is_special
 from flowfn.identity.code.unwrapping import functions_of
+from flowfn.identity.names import named
 from flowfn.python.project import is_own
 from flowfn.python.script import namespace_of
 
@@ -34,12 +35,7 @@ _MODULE_OF_MADE = "types"
 
 def _is_found(cls: type) -> bool:
     """Whether the name of a class leads to it; so it is taken to be where its module isn't known."""
-    module = namespace_of(cls.__module__)
-    first, *rest = cls.__qualname__.split(".")
-    found = module.get(first)
-    for name in rest:
-        found = vars(found).get(name) if isinstance(found, type) else None
-    return not module or found is cls
+    return not namespace_of(cls.__module__) or named(cls.__module__, cls.__qualname__) is cls
 
 
 def methods_of_body(cls: type) -> Iterator[tuple[str, FunctionType]]:

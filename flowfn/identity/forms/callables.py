@@ -15,8 +15,7 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
-from flowfn.identity.names import qualified_name
-from flowfn.python.script import namespace_of
+from flowfn.identity.names import named, qualified_name
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -115,7 +114,7 @@ def called_form(walk: Walk, value: Any) -> Any:
 
 def _is_found(value: Any) -> bool:
     name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
-    return isinstance(name, str) and isinstance(module, str) and namespace_of(module).get(name) is value
+    return isinstance(name, str) and isinstance(module, str) and named(module, name) is value
 
 
 CALLABLES: dict[type, Form] = {
