@@ -46,7 +46,7 @@ class RunConfig:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     run_id: UUID | str | None = None
-    """As the caller gave it, whom callbacks tell of the run by it: who compares takes an id and its text for two."""
+    """As the caller gave it, and as callbacks are told it: who compares takes an id and its text for two."""
     checkpoint_map: Mapping[str, str] = field(default_factory=dict)
     configurable: Mapping[str, Any] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)

@@ -375,9 +375,11 @@ class Shared:
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
-        self._called.append((host, future))
-        if len(self._called) == 1:
+        if (
+            not self._called
+        ):  # asked before it is noted: else a Ctrl-C in between kept all that comes later waiting
             loop.call_soon(self._let_a_turn_pass, loop)
+        self._called.append((host, future))
 
     def _let_a_turn_pass(self, loop: asyncio.AbstractEventLoop) -> None:
         called, self._called = self._called, []

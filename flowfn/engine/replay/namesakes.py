@@ -5,7 +5,8 @@ function has been edited, or it is another one of that name. With the same captu
 one known has them; with others it was, if no other one is known at all. Known are those that were made together with
 it and that the calling code names as well, as far as it names it by itself or in a container; and those that the same
 code has called in this attempt. One that is made inside the run is a part of the calling
-code: while that is the same, it was not edited.
+code: while that is the same, it was not edited. Functions that nothing tells apart share their records, in the order
+of their calls.
 """
 
 from __future__ import annotations
