@@ -375,9 +375,8 @@ class Shared:
 
     def begin_later(self, loop: asyncio.AbstractEventLoop, host: LoopHost, future: Future[Any]) -> None:
         """Have a job begun in the loop's turn after the next, with all that runs have called in this one."""
-        if (
-            not self._called
-        ):  # asked before it is noted: else a Ctrl-C in between kept all that comes later waiting
+        # Asked before it is noted: else a Ctrl-C in between kept all that comes later waiting.
+        if not self._called:
             loop.call_soon(self._let_a_turn_pass, loop)
         self._called.append((host, future))
 
