@@ -34,12 +34,20 @@ def processes() -> Iterator[ProcessExecutor]:
 
 @pytest.fixture(scope="session")
 def dask_cluster() -> Iterator[Any]:
-    """A scheduler and two worker processes, which are started again when they die."""
+    """A scheduler and two worker processes, which are started again when they die.
+
+    Dask looks once, this long after a death, whether the worker is back, and otherwise drops it for good: also one
+    that is on its way back from another death just then, as tests make them die.
+    """
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    ) as cluster:
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+    ):
         yield cluster
 
 
