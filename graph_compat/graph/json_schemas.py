@@ -90,12 +90,11 @@ def _model_of_fields(schema: Any, name: str) -> type[BaseModel]:
 
 
 def _default(schema: Any, key: str) -> Any:
-    if not is_dataclass(schema):
-        return getattr(schema, key, ...)
-    field = next(field for field in fields(schema) if field.name == key)
-    if field.default_factory is not MISSING:
+    """The default of a dataclass's field; `...` for what has none, as a class variable."""
+    field = {field.name: field for field in fields(schema)}.get(key) if is_dataclass(schema) else None
+    if field is not None and field.default_factory is not MISSING:
         return field.default_factory()
-    return ... if field.default is MISSING else field.default
+    return ... if field is None or field.default is MISSING else field.default
 
 
 def _plain(hint: Any) -> Any:

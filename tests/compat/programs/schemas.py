@@ -5,7 +5,7 @@ import operator
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, Required
+from typing import Annotated, Any, ClassVar, NamedTuple, NotRequired, Required
 
 from langgraph.channels import (
     AnyValue,
@@ -554,6 +554,29 @@ async def json_schemas(t: Trace) -> None:
         t.note("context", graph.get_context_jsonschema())
     graph = edges(StateGraph(State).add_node("a", lambda state: None), ". a .").compile()
     t.note("context", graph.get_context_jsonschema())
+
+
+async def json_schemas_of_classes(t: Trace) -> None:
+    """A class variable of a dataclass is no field, and only a dataclass's fields and a model's have defaults."""
+
+    @dataclasses.dataclass
+    class Data:
+        a: int
+        kinds: ClassVar[int] = 3
+        b: list = dataclasses.field(default_factory=list)
+
+    class Record(NamedTuple):
+        a: int
+        b: int = 2
+
+    class Simple:
+        a: int
+        b: int = 2
+
+    for schema in [Data, Record, Simple]:
+        graph = edges(StateGraph(schema).add_node("a", lambda state: None), ". a .").compile()
+        t.note("input", graph.get_input_jsonschema())
+        t.note("output", graph.get_output_jsonschema())
 
 
 async def models_of_inputs(t: Trace) -> None:
