@@ -32,8 +32,7 @@ def described(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Description:
         routes += [Route(name, target, label) for target, label in labels.items()]
     nodes = {START: NodeDescription(shown[START].bound)}
     for name, spec in shape.nodes.items():
-        if not spec.is_error_handler:
-            nodes[name] = NodeDescription(shown[name].bound, spec.metadata, spec.defer)
+        nodes[name] = NodeDescription(shown[name].bound, spec.metadata, spec.defer)
     return Description(
         nodes=nodes,
         edges=shape.edges,

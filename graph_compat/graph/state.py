@@ -71,6 +71,8 @@ __getattr__, __dir__ = lazily(
     },
 )
 
+_DEFAULT_HANDLER = "__default_error_handler__"
+
 
 @dataclass(frozen=True)
 class NodeDefaults:
@@ -184,6 +186,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             schema = self.state_schema
         else:
             self._keys.add(schema)
+        if error_handler is not None:
+            self._add_handler(f"__error_handler__{name}", error_handler)
         self.nodes[name] = StateNodeSpec(
             action=looked_at,
             metadata=metadata,
@@ -196,8 +200,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             timeout=timeout,
             trace_policy=trace_policy,
         )
-        if error_handler is not None:
-            self._add_handler(f"__error_handler__{name}", error_handler)
         return self
 
     def _named(self, node: Any, action: Any) -> tuple[str, Any]:
@@ -235,7 +237,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             return None
         if spec.error_handler is not None:
             return f"__error_handler__{name}"
-        return "__default_error_handler__" if self.node_defaults.error_handler is not None else None
+        return _DEFAULT_HANDLER if self.node_defaults.error_handler is not None else None
 
     def set_node_defaults(
         self,
@@ -247,10 +249,15 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
     ) -> StateGraph[StateT, ContextT, InputT, OutputT]:
         """What nodes that say nothing else are run with; returns the graph."""
         self.node_defaults = NodeDefaults(retry_policy, cache_policy, error_handler, timeout)
-        self.nodes.pop("__default_error_handler__", None)
-        if error_handler is not None:
-            self._add_handler("__default_error_handler__", error_handler)
         return self
+
+    def _add_default_handler(self) -> None:
+        """Make what handles the errors of nodes without a handler the last node, instead of an earlier compile()'s."""
+        earlier = self.nodes.get(_DEFAULT_HANDLER)
+        if earlier is not None and earlier.is_error_handler:
+            del self.nodes[_DEFAULT_HANDLER]
+        if self.node_defaults.error_handler is not None:
+            self._add_handler(_DEFAULT_HANDLER, self.node_defaults.error_handler)
 
     # -- edges ----------------------------------------------------------------------------------
 
@@ -386,6 +393,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         ensure_valid_checkpointer(checkpointer)
         before, after = interrupt_before or [], interrupt_after or []
         stops = [*(before if before != "*" else []), *(after if after != "*" else [])]
+        self._add_default_handler()
         self.validate(interrupt=stops)
         name = name or "LangGraph"
         program = lower(self, name=name, before=before, after=after)

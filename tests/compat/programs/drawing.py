@@ -144,6 +144,19 @@ async def unreachable_nodes(t):
     draw(t, graph("ab", (START, "a")).compile())
 
 
+async def error_handlers(t):
+    """What handles a node's errors is drawn without edges, before its node; what handles all others', last."""
+
+    def handle(state):
+        return Command(goto="b")
+
+    builder = StateGraph(State).add_node("a", lambda state: None, error_handler=handle)
+    builder.set_node_defaults(error_handler=handle).add_node("b", lambda state: None)
+    compiled = builder.add_edge(START, "a").compile()
+    draw(t, compiled)
+    t.note("nodes", [list(builder.nodes), list(compiled.nodes)])
+
+
 async def subgraphs(t):
     """A subgraph is one node, or with xray all its nodes in a box."""
     leaf = graph("pq", (START, "p"), ("p", "q")).compile()
