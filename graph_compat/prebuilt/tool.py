@@ -177,13 +177,15 @@ class Prepared:
     """A tool, what the graph fills of its parameters, and where its code is (file:line).
 
     `direct` runs it without LangChain, which takes fifty times as long: a tool that isn't LangChain's always, one that
-    is where nobody listens.
+    is where nobody listens, and nobody has changed it, or put code around its methods, since it was looked at.
     """
 
     tool: Any
     wanted: Mapping[str, Injection]
     site: str
     direct: FunctionTool | None = None
+    had: Mapping[str, Any] | None = None
+    methods: tuple[Any, ...] = ()
 
     def run(self, call: ToolCall, arguments: Any, filled: Mapping[str, Any], config: Any) -> Any:
         """What the tool returns: `arguments` are the model's, `filled` the graph's.
@@ -215,7 +217,10 @@ class Prepared:
             return await self.tool.ainvoke(_request_of(call, arguments, filled), told)
 
     def _direct(self, config: Any) -> FunctionTool | None:
-        return self.direct if self.direct is self.tool or isinstance(config, NodeConfig) else None
+        if self.direct is None or self.direct is self.tool:
+            return self.direct
+        untouched = vars(self.tool) == self.had and _methods() == self.methods
+        return self.direct if untouched and isinstance(config, NodeConfig) else None
 
 
 _SAID: dict[str, Any] = {"tags": [], "recursion_limit": RECURSION_LIMIT}
@@ -246,9 +251,10 @@ def prepared(tool: Any) -> Prepared:
     wanted = {**injections_of_schema(getattr(tool, "args_schema", None)), **injections_of(function)}
     # LangChain fills the call's id itself.
     theirs = {name: injection for name, injection in wanted.items() if injection.kind != "tool_call_id"}
-    is_whole = not wanted and _is_plain(tool) and _is_all(tool.args_schema, function)
-    direct = _Same(function, tool.args_schema) if is_whole else None
-    return Prepared(tool, theirs, _site(function), direct)
+    if wanted or not _is_plain(tool) or not _is_all(tool.args_schema, function):
+        return Prepared(tool, theirs, _site(function))
+    direct = _Same(function, tool.args_schema)
+    return Prepared(tool, theirs, _site(function), direct, dict(vars(tool)), _methods())
 
 
 class _Same(FunctionTool):
@@ -275,22 +281,30 @@ class _Same(FunctionTool):
 
 def _is_plain(tool: Any) -> bool:
     """Whether a tool is LangChain's own kind with nothing but a function, and nobody has put code around its calls."""
-    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.tools import StructuredTool
 
     if type(tool) is not StructuredTool or not hasattr(tool.args_schema, "model_validate"):
         return False  # its arguments are described by a JSON schema, or by pydantic 1
     kept = ("callbacks", "tags", "metadata", "verbose", "handle_tool_error", "handle_validation_error")
-    methods = (getattr(kind, name) for kind in (BaseTool, StructuredTool) for name in _CALLED)
     return (
         not any(getattr(tool, name) for name in kept)
         and tool.response_format == "content"
         and None in (tool.func, tool.coroutine)
-        and not any(hasattr(method, "__wrapped__") for method in methods)
+        and all(map(_is_langchains, _methods()))
     )
 
 
-_CALLED = ("invoke", "ainvoke", "run", "arun")
-"""The methods of LangChain's tools that tracers put themselves around."""
+def _methods() -> tuple[Any, ...]:
+    """The methods of LangChain's tools that tracers and tests put something around, or in the place of."""
+    from langchain_core.tools import BaseTool as Base
+    from langchain_core.tools import StructuredTool as Own
+
+    return Base.invoke, Base.ainvoke, Base.run, Base.arun, Own.invoke, Own.ainvoke, Own.run, Own.arun
+
+
+def _is_langchains(method: Any) -> bool:
+    module = getattr(method, "__module__", None) or ""
+    return module.startswith("langchain_core.tools.") and not hasattr(method, "__wrapped__")
 
 
 def _is_all(schema: Any, function: Any) -> bool:

@@ -4,9 +4,10 @@ import operator
 import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
+from unittest import mock
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -18,7 +19,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ..parts import ONE
+from ..parts import ONE, edges
 from ..trace import differs, differs_by_caller
 
 
@@ -791,3 +792,44 @@ def _blocking(node):
         return node.invoke(state)
 
     return call
+
+
+async def a_tool_that_is_changed_once_it_is_in_a_node(t):
+    """A test puts another function in a tool, and a tracer something around all tools: the node calls those."""
+
+    @tool
+    def add(a: int, b: int) -> str:
+        """Add."""
+        return str(a + b)
+
+    def another(a, b):
+        return "another"
+
+    seen = []
+    invoke, ainvoke = BaseTool.invoke, BaseTool.ainvoke
+
+    def blocking(self, *args, **kw):
+        seen.append(self.name)
+        return invoke(self, *args, **kw)
+
+    async def awaited(self, *args, **kw):
+        seen.append(self.name)
+        return await ainvoke(self, *args, **kw)
+
+    node = ToolNode([add])
+    graph = edges(StateGraph(MessagesState).add_node("tools", node), ". tools .").compile()
+    call = {"name": "add", "args": {"a": 1, "b": 2}, "id": "1"}
+
+    async def answer():
+        result = await t.call(graph, "invoke", {"messages": [AIMessage("", tool_calls=[call])]})
+        return result["messages"][-1].content
+
+    t.note("as it is", await answer())
+    with mock.patch.object(add, "func", another):
+        t.note("another function", await answer())
+    with (
+        mock.patch.object(StructuredTool, "ainvoke", awaited),
+        mock.patch.object(BaseTool, "invoke", blocking),
+    ):
+        t.note("something around", await answer())
+    t.note("as it is", [await answer(), seen])
