@@ -1,4 +1,4 @@
-"""Ids of threads and checkpoints: UUIDs of version 7."""
+"""Ids of threads and checkpoints: UUIDs of version 6."""
 
 import os
 import time
@@ -11,12 +11,18 @@ from flowfn.hosts import ids
 from flowfn.hosts.ids import new_id
 
 
-def test_an_id_is_a_uuid_of_version_7() -> None:
-    """It reads as one, in its usual spelling, and its first 48 bits are the milliseconds since 1970."""
-    before, made, after = time.time_ns() // 1_000_000, new_id(), time.time_ns() // 1_000_000
+def test_an_id_is_a_uuid_of_version_6() -> None:
+    """It reads as one, in its usual spelling, and has the time of its making: what deletes old threads goes by it."""
+    before, made, after = time.time_ns() // 100, new_id(), time.time_ns() // 100
     read = UUID(made)
-    assert (read.version, read.variant, str(read)) == (7, RFC_4122, made)
-    assert before <= read.int >> 80 <= after
+    assert (read.version, read.variant, str(read)) == (6, RFC_4122, made)
+    ticks = (read.int >> 80 << 12) + (read.int >> 64 & 0xFFF)
+    assert before <= ticks - 0x01B21DD213814000 <= after
+
+
+def test_a_new_id_is_greater_than_one_of_version_7() -> None:
+    """Threads whose checkpoints have such ids go on, and savers that others wrote sort by them."""
+    assert new_id() > str(UUID(int=time.time_ns() // 1_000_000 << 80 | 7 << 76 | 2 << 62))
 
 
 def test_a_later_id_is_the_greater() -> None:
@@ -43,7 +49,7 @@ def test_threads_make_different_ids() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_makes_ids_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was at hand in its parent is the parent's, whatever the clocks say."""
-    monkeypatch.setattr(ids, "time_ns", lambda: ids._last * 10**6 >> 12)
+    monkeypatch.setattr(ids, "time_ns", lambda: (ids._last - ids._EPOCH) * 100)
     new_id()
     here, there = os.pipe()
     child = os.fork()

@@ -131,7 +131,7 @@ def _parent_of(kept: bytes, id: bytes) -> bytes:
 
 
 def _since_id(time: str, id: bytes) -> int | str:
-    """A time beside an id: microseconds since the one that a UUID of version 7 begins with, if they are few."""
+    """A time beside an id: microseconds since the one that a UUID begins with, if they are few."""
     short = short_time(time)
     if isinstance(short, str):
         return short
@@ -147,8 +147,18 @@ def _time_of(kept: int | str, id: bytes) -> str:
 
 
 def _time_in(id: bytes) -> int:
-    """Microseconds since 1970 in an id, if it is a UUID of version 7."""
-    return int.from_bytes(id[:6]) * 1000 if len(id) == _ID else 0
+    """Microseconds since 1970 in an id, if it is a UUID of version 6, or 7, as flowfn's own once were."""
+    if len(id) != _ID:
+        return 0
+    begin = int.from_bytes(id[:6])
+    return (begin * _TICKS - _EPOCH) // 10 if id[6] >> 4 == 6 else begin * 1000
+
+
+_TICKS = 1 << 12
+"""Ticks of 100 ns in what a UUID of version 6 begins with."""
+
+_EPOCH = 0x01B21DD213814000
+"""Ticks from 1582, where they are counted from, to 1970."""
 
 
 _FEW = 1 << 31

@@ -1,7 +1,8 @@
-"""Ids of threads and checkpoints: UUIDs of version 7 (RFC 9562), which sort by the time of their making.
+"""Ids of threads and checkpoints: UUIDs of version 6 (RFC 9562), which sort by the time of their making.
 
 They only name. What came first is told by the order of commits, never by an id: clocks go backwards. But savers that
-others wrote sort by them, so that in one process a later one is the greater.
+others wrote sort by them, so that in one process a later one is the greater. And what deletes LangGraph's old threads
+takes their age from the ids, which are of this version there: from any other it would read a time long ago.
 
 They are made here, as the standard library has none before Python 3.14, and a library for them is a compiled megabyte
 beside the twenty of a whole installation.
@@ -18,20 +19,20 @@ from flowfn.python.forking import after_fork
 _STORE = 256
 """Random parts that are made at once: each by itself would take longer than all the rest of an id."""
 
-_TICKS = 12
-"""Bits of a time that tell parts of a millisecond, as the RFC's method 3 has it."""
+_EPOCH = 0x01B21DD213814000
+"""Ticks of 100 ns from 1582, where the RFC counts from, to 1970."""
 
 _last = 0
 _chances: Iterator[str] = iter(())
 
 
 def new_id() -> str:
-    """A fresh UUID of version 7, as text."""
+    """A fresh UUID of version 6, as text."""
     global _last
-    now = (time_ns() << _TICKS) // 1_000_000
+    now = time_ns() // 100 + _EPOCH
     _last = now = now if now > _last else _last + 1
     time = f"{now:015x}"
-    return f"{time[:8]}-{time[8:12]}-7{time[12:]}-{next(_chances, None) or _more()}"
+    return f"{time[:8]}-{time[8:12]}-6{time[12:]}-{next(_chances, None) or _more()}"
 
 
 def _more() -> str:

@@ -91,12 +91,18 @@ def test_what_a_checkpoint_says_comes_back(row: CheckpointRow) -> None:
     assert list(found.versions) == list(row.versions)
 
 
-def test_names_of_flowfn_s_take_little() -> None:
+@pytest.mark.parametrize(
+    ("parent", "id"),
+    [
+        ("1f1e6681-78b8-6bd3-aa51-3502315a20f1", "1f1e6681-78bf-6933-8c14-91c2315a20f2"),
+        ("01a20305-6da0-7446-aa51-3502315a20f1", "01a20305-6da3-7446-8c14-91c2315a20f2"),
+    ],
+    ids=["version 6", "version 7"],
+)
+def test_names_of_flowfn_s_take_little(parent: str, id: str) -> None:
     """An entrypoint's checkpoint says what it is in less than fifty bytes; a quarter of them are its parent's id."""
     body = b"\x01\x92\x81\xa4chat\x81\xa9__start__\xcd\x03!\x92\xa7__end__\xac__previous__"
-    parent, time = "01a20305-6da0-7446-aa51-3502315a20f1", "2026-11-22T11:30:17.123456+00:00"
-    versions = {"__end__": 802, "__previous__": 802}
-    id = "01a20305-6da3-7446-aa51-3502315a20f2"
+    time, versions = "2026-11-22T11:30:17.123456+00:00", {"__end__": 802, "__previous__": 802}
     row = CheckpointRow("", id, parent, 800, "loop", time, body, b"", versions)
     assert len(said_bytes(row)) <= 48
 
