@@ -17,6 +17,7 @@ from flowfn.cli import (
     past,
     picturing,
     program,
+    recovering,
     running,
     tailing,
     version,
@@ -126,6 +127,9 @@ def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json
     workflow = program.find(script, row.workflow)
     workflow = program.on_database(workflow, path)
     go_on(workflow, row.id, None, as_json=as_json)
+
+
+app.command("recover")(recovering.command)
 
 
 @app.command("answer")
