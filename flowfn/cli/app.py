@@ -243,16 +243,16 @@ def import_langgraph(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take over the threads of a LangGraph database; those that are there already stay as they are."""
+    """Take over the threads and the memory of a LangGraph database; what is there already stays as it is."""
     from flowfn.cli.importing import lines, take_over
 
-    threads = take_over(place(source), place(to), script)
+    taken = take_over(place(source), place(to), script)
     if as_json:
-        print_json([asdict(thread) for thread in threads])
+        print_json(asdict(taken))
     else:
-        for line in lines(threads):
+        for line in lines(taken):
             output().print(in_line(line), soft_wrap=True)
-    if any(thread.problem is not None for thread in threads):
+    if any(thread.problem is not None for thread in taken.threads):
         if script is None:
             errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)
         raise typer.Exit(FAILED)
