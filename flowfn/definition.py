@@ -94,6 +94,8 @@ class Definition:
     """What to call instead where the run has an event loop."""
     awaits: str = ""
     """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
+    checked: set[int] = field(default_factory=set, repr=False)
+    """The serializers that have looked at `returns` already."""
     marks_start: bool = field(init=False)
     """Whether a call's start is committed before it begins."""
 
@@ -307,9 +309,6 @@ class Definition:
     def returns(self) -> Any:
         """What the function's annotation says it returns; `inspect.Signature.empty` if nothing or unknown."""
         return self.hints.get("return", inspect.Signature.empty)
-
-    checked: set[int] = field(default_factory=set, repr=False)
-    """The serializers that have looked at `returns` already."""
 
 
 def define(function: Callable[..., Any], *, name: str | None = None, **options: Any) -> Definition:

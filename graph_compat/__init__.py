@@ -3,7 +3,7 @@
 Or change nothing: `python -m graph_compat app.py`, or `graph_compat.install()`, has `import langgraph` answered here.
 
 Rule: a front end only. It turns graphs into programs; it never reaches into the engine or its hosts, but for
-`unfinished`, which writes what the engine would have written.
+`importing.unfinished`, which writes what the engine would have written.
 """
 
 from graph_compat.import_hook import install

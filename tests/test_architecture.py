@@ -224,7 +224,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.history",
         "flowfn.watching",
     }
-    | {"checkpointers", "flowfn.encryption", "graph_compat.importing"},
+    | {"checkpointers", "flowfn.encryption", "flowfn.stores.opening", "graph_compat.importing"},
     "flowfn.sqlite": {"flowfn.python", "flowfn.errors"},
     "flowfn.postgres": {"flowfn.python", "flowfn.errors"},
     "flowfn.stores": NOUNS
@@ -258,9 +258,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.validation"}
     | {"flowfn", "flowfn.workflow", "flowfn.policies", "flowfn.pregel", "flowfn.ports", "flowfn.serde"}
     | {"flowfn.caching.redis", "flowfn.described", "flowfn.drawing", "flowfn.sqlite.file", "flowfn.stores"}
-    | {"checkpointers", "graph_compat.unfinished"},
+    | {"checkpointers", "graph_compat.importing.unfinished"},
     # Writes what the engine would have, and so has to know how it does.
-    "graph_compat.unfinished": NOUNS
+    "graph_compat.importing.unfinished": NOUNS
     | {
         "flowfn.identity",
         "flowfn.engine.questions.answers",

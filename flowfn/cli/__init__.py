@@ -4,8 +4,8 @@
   `__main__` is the command.
 - Before a command: `database`, which it means, `program`, whose it is, and `typed`, what its words say. After it:
   `outcome`, `failures`.
-- Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `answering`, by the forms of
-  `asking`. Changing: `changing`, `housekeeping`, `importing`. Besides: `caching`, `doctor`, `demo`, `version`.
+- Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `recovering`, `answering`, by the
+  forms of `asking`. Changing: `changing`, `housekeeping`, `importing`. Besides: `caching`, `doctor`, `demo`, `version`.
 - What is printed: `showing` for people, in a `table` or not, `as_json` for programs, on the streams of `terminal`.
 """
 

@@ -17,6 +17,7 @@ from flowfn.cli import (
     past,
     picturing,
     program,
+    recovering,
     running,
     tailing,
     version,
@@ -126,6 +127,9 @@ def resume_thread(thread: ThreadId, script: Script, db: Db = None, as_json: Json
     workflow = program.find(script, row.workflow)
     workflow = program.on_database(workflow, path)
     go_on(workflow, row.id, None, as_json=as_json)
+
+
+app.command("recover")(recovering.command)
 
 
 @app.command("answer")
@@ -239,16 +243,16 @@ def import_langgraph(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take over the threads of a LangGraph database; those that are there already stay as they are."""
+    """Take over the threads and the memory of a LangGraph database; what is there already stays as it is."""
     from flowfn.cli.importing import lines, take_over
 
-    threads = take_over(place(source), place(to), script)
+    taken = take_over(place(source), place(to), script)
     if as_json:
-        print_json([asdict(thread) for thread in threads])
+        print_json(asdict(taken))
     else:
-        for line in lines(threads):
+        for line in lines(taken):
             output().print(in_line(line), soft_wrap=True)
-    if any(thread.problem is not None for thread in threads):
+    if any(thread.problem is not None for thread in taken.threads):
         if script is None:
             errors().print("flowfn: types of your own program are known with --with APP.PY", soft_wrap=True)
         raise typer.Exit(FAILED)

@@ -12,14 +12,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from checkpointers import EncryptedSaver
 from flowfn.cli import program
 from flowfn.cli.database import Place, reading
 from flowfn.cli.diff import code_lines
 from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line
 from flowfn.doctor import Checkup, examine
-from flowfn.ports import Saver
 
 _STYLES = {"continues": "green", "anew": "yellow", "decide": "red", "live": "dim"}
 _ORDER = ("decide", "anew", "continues", "live")
@@ -29,13 +27,10 @@ def checkups(script: Path, place: Place) -> list[Checkup]:
     """Each open run of a database. What the code of workflows prints meanwhile is dropped."""
     with reading(place) as saver:
         recorded = {row.workflow for row in saver.threads()}
-    setups = program.all_of(script, recorded)
-    own = next((s.checkpointer for s in setups.values() if isinstance(s.checkpointer, EncryptedSaver)), None)
+    workflows = program.all_of(script, recorded)
+    setups = {name: each._self_setup for name, each in workflows.items()}
     with reading(place) as saver, redirect_stdout(io.StringIO()):
-        opened: Saver = (
-            saver if own is None or isinstance(saver, EncryptedSaver) else EncryptedSaver(saver, own.keys)
-        )
-        return asyncio.run(examine(opened, setups))
+        return asyncio.run(examine(program.readable(saver, workflows.values()), setups))
 
 
 def checkup_page(found: Sequence[Checkup]) -> RenderableType:

@@ -39,12 +39,12 @@ def report(error: Exception, *, traceback: bool) -> int:
     if traceback:
         errors().print(printable("".join(formatting.format_exception(shown))), end="")
     else:
-        errors().print(in_line(f"flowfn: {_sentence(shown)}"), style="red", soft_wrap=True)
+        errors().print(in_line(f"flowfn: {sentence(shown)}"), style="red", soft_wrap=True)
     asked_wrongly = _REFUSED if isinstance(error, WorkflowFailed) else FlowError
     return USAGE if isinstance(shown, asked_wrongly) else FAILED
 
 
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
     """An error in one line: flowfn's own speak for themselves, others with type and place."""
     said = str(error)
     if isinstance(error, NonDeterminismError):

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checkpointers import EncryptedSaver, SqliteSaver, open_saver
 from flowfn.cli.database import Place, with_keys
@@ -21,9 +21,6 @@ from flowfn.functional.entrypoint import Entrypoint
 from flowfn.functional.task import Task
 from flowfn.ports import Saver
 from flowfn.workflow import Workflow
-
-if TYPE_CHECKING:
-    from flowfn.invocation import Setup
 
 AnyWorkflow = Workflow[Any, Any]
 """An entrypoint, or a graph."""
@@ -42,8 +39,8 @@ def find(target: str, recorded: str) -> AnyWorkflow:
     return _named(module, name) if name else _recorded(module, recorded)
 
 
-def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
-    """What the workflows of a script are made of, by the names that their threads are recorded under.
+def all_of(script: Path, recorded: Iterable[str]) -> dict[str, AnyWorkflow]:
+    """The workflows of a script, by the names that their threads are recorded under.
 
     Raises:
         Usage: there is no such file.
@@ -52,7 +49,14 @@ def all_of(script: Path, recorded: Iterable[str]) -> dict[str, Setup]:
     file = _found(script)
     within = max(("", *recorded), key=lambda name: len(_module_name(file, name)[0]))
     found = vars(_imported(file, within)).values()
-    return {each._self_setup.name: each._self_setup for each in found if isinstance(each, Workflow)}
+    return {each._self_setup.name: each for each in found if isinstance(each, Workflow)}
+
+
+def readable(saver: Saver, workflows: Iterable[AnyWorkflow]) -> Saver:
+    """A saver that reads what the workflows wrote: with the keys of theirs, if they encrypt and nobody gave others."""
+    savers = (each._self_setup.checkpointer for each in workflows)
+    own = next((each for each in savers if isinstance(each, EncryptedSaver)), None)
+    return saver if own is None or isinstance(saver, EncryptedSaver) else EncryptedSaver(saver, own.keys)
 
 
 def only(target: str) -> AnyWorkflow:

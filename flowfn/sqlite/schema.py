@@ -111,4 +111,9 @@ def _foreign(path: str, held: Set[str]) -> str:
             f"{path} holds threads of LangGraph's SqliteSaver; it was left as it is. Name another file, and take the"
             f" threads over: flowfn import-langgraph {path} --to new.db"
         )
+    if held >= {"store", "store_migrations"}:
+        return (
+            f"{path} holds the memory of LangGraph's SqliteStore; it was left as it is. Name another file, and take it"
+            f" over: flowfn import-langgraph {path} --to new.db"
+        )
     return f"{path} is another application's SQLite database; it was left as it is. Name another file."

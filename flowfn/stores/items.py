@@ -71,6 +71,18 @@ def _moment(given: Any) -> datetime:
     return datetime.fromisoformat(given) if isinstance(given, str) else given
 
 
+class Moved(NamedTuple):
+    """An item of another store, on its way. Times are seconds since the epoch, `ttl` in minutes."""
+
+    namespace: Namespace
+    key: str
+    value: Mapping[str, Any]
+    created: float
+    updated: float
+    ttl: float | None = None
+    expires: float | None = None
+
+
 # -- operations -----------------------------------------------------------------------------------
 
 

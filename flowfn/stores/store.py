@@ -20,6 +20,7 @@ from flowfn.stores.embedding import Embedded, Index
 from flowfn.stores.encoding import Encoded, decode, encode
 from flowfn.stores.items import (
     IndexConfig,
+    Moved,
     Op,
     PutOp,
     Result,
@@ -103,6 +104,24 @@ class Store(BaseStore):
         import asyncio
 
         return await asyncio.to_thread(self._perform, batch, embedded)
+
+    def adopt(self, items: Iterable[Moved]) -> int:
+        """Keep items of another store with their times, all of them or none; how many there were.
+
+        A key that has an item already keeps its own. With `index` they are embedded, to be compared with queries.
+        """
+        moved = {(item.namespace, item.key): item for item in items}
+        batch = self._prepared(PutOp(*place, item.value, ttl=item.ttl) for place, item in moved.items())
+        embedded = _NOTHING if self._index is None else self._index.embed(batch.texts, ())
+
+        def keep(rows: Rows) -> int:
+            new = [(place, kept) for place, kept in batch.puts.items() if kept and not rows.get(place, None)]
+            for place, kept in new:
+                own, vectors = moved[place], [embedded.texts[text] for text in kept.texts]
+                rows.put(Row(*place, kept.value, own.created, own.updated, own.ttl, own.expires), vectors)
+            return len(new)
+
+        return self._transact(keep, writing=True)
 
     def _prepared(self, ops: Iterable[Op]) -> _Batch:
         """The operations, checked, and what the last put to each key keeps."""

@@ -43,6 +43,20 @@ if __name__ == "__main__":
         pass
 """
 
+DIES = """
+import os
+from flowfn import entrypoint
+
+@entrypoint(checkpointer=os.environ["DATABASE_URL"])
+def long(n: int) -> int:
+    if __name__ == "__main__":
+        os.kill(os.getpid(), 9)
+    return n
+
+if __name__ == "__main__":
+    long.invoke(1, thread_id="cut")
+"""
+
 
 @pytest.fixture
 def url(
@@ -80,6 +94,13 @@ def test_threads_go_on(flowfn: Any, url: str) -> None:
     assert flowfn("resume", "broke", "app.py", "--db", url).out == "paid 2\n"
     assert flowfn("answer", "asks", '"yes"', "app.py", "--db", url).out == "yes\n"
     assert {row["status"] for row in json.loads(flowfn("ls", "--json", "--db", url).out)} == {"done"}
+
+
+def test_killed_threads_go_on(flowfn: Any, url: str, run_python: Callable[..., Any]) -> None:
+    """`recover`, once the server knows that the process has died."""
+    (Path.cwd() / "dies.py").write_text(DIES)
+    assert run_python("dies.py").returncode == -9
+    assert flowfn("recover", "dies.py", "--db", url).out == "cut  done\n"
 
 
 def test_reading_creates_no_schema(flowfn: Any, empty: Database) -> None:

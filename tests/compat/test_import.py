@@ -18,8 +18,9 @@ from checkpointers import CheckpointSaver, EncryptedSaver, MemorySaver, SqliteSa
 from flowfn.encryption import KeyRing
 from flowfn.errors import CorruptDataError, InvalidInput
 from graph_compat.checkpoint.serde.encrypted import EncryptedSerializer
-from graph_compat.importing import Imported, _threads, import_threads, serializer
-from graph_compat.kept import opened
+from graph_compat.importing import Imported, import_threads, serializer
+from graph_compat.importing.kept import opened
+from graph_compat.importing.threads import _threads
 
 
 def _load() -> ModuleType:

@@ -36,7 +36,7 @@ class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[s
 
         It comes as long as there are no others: who moves a program here sees that its past isn't there yet.
         """
-        from graph_compat.kept import waiting_in
+        from graph_compat.importing.kept import waiting_in
 
         if not self.threads(limit=1) and waiting_in(self._url):
             logger.warning(

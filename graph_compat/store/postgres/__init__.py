@@ -10,6 +10,7 @@ from flowfn.stores import IndexConfig, TTLConfig
 from flowfn.stores import postgres as stores
 from graph_compat.store.postgres.aio import AsyncPostgresStore
 from graph_compat.store.postgres.connection import PoolConfig, url_of
+from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 
 class PostgresStore(stores.PostgresStore):
@@ -23,7 +24,8 @@ class PostgresStore(stores.PostgresStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        super().__init__(url_of(conn), index=index, ttl=ttl)
+        self._conninfo = url_of(conn)
+        super().__init__(self._conninfo, index=index, ttl=ttl)
 
     @classmethod
     @contextmanager
@@ -41,7 +43,9 @@ class PostgresStore(stores.PostgresStore):
             yield store
 
     def setup(self) -> None:
-        """Nothing: opening a database makes its tables."""
+        """Creates nothing, as opening the database does; a log line tells of a memory of LangGraph's, as long as there
+        is no other."""
+        tell_of_theirs(self, self._conninfo)
 
 
 __all__ = ["AsyncPostgresStore", "PoolConfig", "PostgresStore"]

@@ -12,6 +12,7 @@ from flowfn.stores import IndexConfig, TTLConfig
 from flowfn.stores.postgres import PostgresStore
 from graph_compat.store.awaited import AwaitedStore
 from graph_compat.store.postgres.connection import PoolConfig, url_of
+from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 
 class AsyncPostgresStore(AwaitedStore):
@@ -46,6 +47,12 @@ class AsyncPostgresStore(AwaitedStore):
     async def _open(self) -> PostgresStore:
         make = partial(PostgresStore, url_of(self.conn), index=self.index_config, ttl=self.ttl_config)
         return await asyncio.to_thread(make)
+
+    async def setup(self) -> None:
+        """Open it, which makes its tables; a log line tells of a memory of LangGraph's, as long as there is no
+        other."""
+        await super().setup()
+        await asyncio.to_thread(tell_of_theirs, await self._opened(), url_of(self.conn))
 
 
 __all__ = ["AsyncPostgresStore"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from flowfn.errors import CorruptDataError, FlowError, InvalidInput
 from graph_compat.checkpoint.serde.base import SerializerProtocol
-from graph_compat.unfinished import Wrote
+from graph_compat.importing.unfinished import Wrote
 
 _THREADS = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY min(checkpoint_id)"
 

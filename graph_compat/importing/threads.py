@@ -25,8 +25,8 @@ from graph_compat.checkpoint.serde.encrypted import VARIABLE, EncryptedSerialize
 from graph_compat.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
 from graph_compat.checkpoint.serde.trusted import Trusted
 from graph_compat.checkpoint.serde.types import ERROR, RESUME, TASKS
-from graph_compat.kept import Kept, opened
-from graph_compat.unfinished import Taken, Unfinished, Wrote
+from graph_compat.importing.kept import Kept, opened
+from graph_compat.importing.unfinished import Taken, Unfinished, Wrote
 
 _READ = (3, 4)
 """Formats of a checkpoint. Older ones name channels otherwise."""

@@ -1,0 +1,120 @@
+"""`flowfn recover`: every run of a script that a process left when it died, and those whose questions have expired."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointers import SqliteSaver
+from flowfn.cli import program
+from flowfn.cli.recovering import Recovered, due, recover
+
+from .test_diff import edit
+
+LATE = """
+from flowfn import entrypoint, interrupt
+
+@entrypoint(checkpointer="late.db")
+def trial(user: str) -> str:
+    answer = interrupt("keep it?", timeout=1e-6, default="silence")
+    return f"{user}: {answer}, {interrupt('sure?', timeout=3600, default='no')}"
+
+if __name__ == "__main__":
+    trial.thread("ada").invoke("ada")
+    trial.thread("bob").invoke("bob")
+"""
+
+MANY = """
+import os, signal
+from flowfn import entrypoint, task
+
+@task
+def work(number: int) -> int:
+    if "survive" not in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 1:
+        raise ValueError("no ones")
+    return number * 10
+
+@entrypoint(checkpointer="many.db")
+def job(number: int) -> int:
+    return work(number).result()
+
+@entrypoint(checkpointer="many.db")
+async def later(number: int) -> int:
+    return await work(number)
+
+if __name__ == "__main__":
+    import asyncio, sys
+    number = int(sys.argv[1])
+    asyncio.run(later(number)) if number % 2 else job(number)
+"""
+
+
+def outcomes(flowfn: Any, code: int, *arguments: str) -> dict[str, str]:
+    ran = flowfn("recover", *arguments, "--json")
+    assert ran.code == code, ran.err
+    return {each["thread"]: each["status"] for each in json.loads(ran.out)}
+
+
+def test_a_killed_run_goes_on(flowfn: Any, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G1: it ends, and what it had recorded is reused; runs that failed, or that ask, are left to somebody."""
+    monkeypatch.setenv("survive", "yes")
+    assert flowfn("recover", "app.py").out == "dead  done\n"
+    found = json.loads(flowfn("show", "dead", "--json").out)
+    assert (found["status"], found["result"], found["report"]["reused"]) == ("done", 3, 1)
+    assert flowfn("recover", "app.py").out == "no runs to recover\n"
+
+
+def test_one_run_s_failure_is_its_own(
+    flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_python: Callable[..., Any]
+) -> None:
+    """Exit code 1; the others, blocking and asyncio, have ended well."""
+    (tmp_path / "many.py").write_text(MANY)
+    monkeypatch.chdir(tmp_path)
+    for number in range(4):
+        assert run_python("many.py", str(number)).returncode == -9
+    monkeypatch.setenv("survive", "yes")
+    ran = flowfn("recover", "many.py", "--at-once", "2", "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 1
+    assert sorted(each["status"] for each in found) == ["done", "done", "done", "failed"]
+    assert [each["error"] for each in found if each["error"]] == ["ValueError: no ones (at many.py:10)"]
+    assert outcomes(flowfn, 0, "many.py") == {}
+
+
+def test_a_question_whose_time_is_up(
+    flowfn: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_python: Callable[..., Any]
+) -> None:
+    """Nobody waits for that answer any more; the run goes on with the default, to the next question."""
+    (tmp_path / "late.py").write_text(LATE)
+    monkeypatch.chdir(tmp_path)
+    assert run_python("late.py").returncode == 0
+    assert outcomes(flowfn, 0, "late.py") == {"ada": "interrupted", "bob": "interrupted"}
+    assert outcomes(flowfn, 0, "late.py") == {}
+    assert flowfn("answer", "ada", "yes", "late.py").out == "ada: silence, yes\n"
+
+
+def test_runs_of_a_workflow_that_is_not_there(flowfn: Any, shop: Path) -> None:
+    """They are told of, and left: another script's, or of a function that was renamed."""
+    edit(shop, "def doomed", "def renamed")
+    ran = flowfn("recover", "app.py")
+    assert (ran.code, ran.out) == (0, "no runs to recover\n")
+    assert ran.err == "flowfn: 1 run left of 'app.doomed', which isn't in app.py\n"
+    assert json.loads(flowfn("show", "dead", "--json").out)["status"] == "killed"
+
+
+def test_another_process_was_there_first(shop: Path, flowfn: Any) -> None:
+    """G4: a run that somebody took up meanwhile is that one's, and not waited for."""
+    found: list[Recovered] = []
+    with SqliteSaver("runs.db") as saver:
+        rows = due(saver, datetime.now(UTC))
+        workflow = program.find("app.py", rows[0].workflow)
+        lease = saver.claim("dead")
+        asyncio.run(recover({rows[0].workflow: workflow}, rows, 1, found.append))
+        saver.release(lease)
+    assert found == [Recovered("dead", "running")]
