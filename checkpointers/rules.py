@@ -5,8 +5,9 @@ Rule: plain functions on the port's rows; a backend adds only where it keeps the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy, UnknownCheckpoint
 from flowfn.logs import logger
@@ -38,15 +39,20 @@ def concerns_thread(commit: Commit) -> bool:
     )
 
 
-def merged(rows: Iterable[WriteRow]) -> list[WriteRow]:
+_spot = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("index"))
+
+
+def merged(rows: list[WriteRow]) -> list[WriteRow]:
     """Writes in the order of their commits, one per (task, index).
 
     Of several, the last counts where the index is negative, else the first.
     """
+    spots = [*map(_spot, rows)]
+    if len({*spots}) == len(rows):  # most tasks write once
+        return rows
     kept: dict[tuple[str, int], WriteRow] = {}
-    for row in rows:
-        spot = (row[0], row[1])
-        if row[1] < 0:
+    for spot, row in zip(spots, rows, strict=True):
+        if row.index < 0:
             kept.pop(spot, None)
         kept.setdefault(spot, row)
     return list(kept.values())

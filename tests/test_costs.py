@@ -131,7 +131,7 @@ def test_a_task_costs_the_same_after_many(saver: Saver | None) -> None:
     check(lambda size: cost(lambda: workflow.invoke(size, config(size))), TASKS, TASK[kind(saver)])
 
 
-RESUMED = {"memory": Cost(57, 0), "sqlite": Cost(59, 0)}
+RESUMED = {"memory": Cost(51, 0), "sqlite": Cost(53, 0)}
 """Identity, lookup, the claim that keeps others off the record, a future that is done. All come in one fetch."""
 
 
@@ -154,7 +154,7 @@ def test_a_recorded_call_costs_the_same_among_many(saver: Saver) -> None:
     check(resumed, TASKS, RESUMED[kind(saver)])
 
 
-FORKED = {"memory": Cost(43, 0), "sqlite": Cost(47, 0)}
+FORKED = {"memory": Cost(27, 0), "sqlite": Cost(32, 0)}
 """Reading the record, its place among those of its name, whether it came after the call; half of them are copied."""
 
 

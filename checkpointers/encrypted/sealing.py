@@ -16,7 +16,6 @@ from checkpointers.encrypted.places import (
 )
 from checkpointers.rules import merged
 from flowfn.encryption import KeyRing
-from flowfn.encryption.keys import key_id
 from flowfn.ports import Begin, CheckpointRow, Loaded, Versioned, WriteRow
 
 CALLS = "flowfn calls"
@@ -107,13 +106,13 @@ class Sealing:
 
     def opened_writes(self, loaded: Loaded) -> list[WriteRow]:
         """What is recorded under a checkpoint, opened."""
-        used = {key_id(row.value) for row in loaded.writes}
         tasks = {
             hidden: self.keys.reveal(hidden, loaded.thread) for hidden in {row.task for row in loaded.writes}
         }
-        rows = [self._opened_write(loaded, row._replace(task=tasks[row.task])) for row in loaded.writes]
         # A saver tells rows of one task by its hidden id, which another key hides as another.
-        return merged(rows) if len(used) > 1 else rows
+        return merged(
+            [self._opened_write(loaded, row._replace(task=tasks[row.task])) for row in loaded.writes]
+        )
 
     def _opened_write(self, loaded: Loaded, row: WriteRow) -> WriteRow:
         where = of_write(loaded.checkpoint.namespace, loaded.checkpoint.id, row)

@@ -116,7 +116,7 @@ def _page(
 
 
 def _written(stored: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
-    return merged(row for _, data in sorted(stored) for row in writes_of(data))
+    return merged([row for _, data in sorted(stored) for row in writes_of(data)])
 
 
 class _Part(NamedTuple):

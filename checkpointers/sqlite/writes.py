@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import groupby, repeat
 from operator import itemgetter
 
 import ormsgpack
@@ -22,7 +23,7 @@ from flowfn.sqlite.errors import Damaged
 
 Cursor = sqlite3.Cursor
 
-_new = tuple.__new__
+_write = partial(tuple.__new__, WriteRow)
 """Makes a write of its parts, without a call of Python's."""
 
 _of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
@@ -55,8 +56,7 @@ def read(db: Cursor, checkpoint: int) -> list[WriteRow]:
     Raises:
         Damaged: that isn't what is there.
     """
-    found, is_merged = writes_in(_rows(db, checkpoint))
-    return found if is_merged else merged(found)
+    return merged(writes_in(_rows(db, checkpoint)))
 
 
 def move(db: Cursor, old: int, new: int) -> None:
@@ -94,15 +94,10 @@ def bundles(rows: Sequence[WriteRow]) -> list[bytes]:
     return [ormsgpack.packb(groups)]
 
 
-def writes_in(rows: Iterable[tuple[int, bytes]]) -> tuple[list[WriteRow], bool]:
-    """The writes of rows, by key and data, and whether each is alone with its task and index: most tasks write once."""
+def writes_in(rows: Iterable[tuple[int, bytes]]) -> list[WriteRow]:
+    """The writes of rows, by key and data, in their order."""
     found: list[WriteRow] = []
-    tasks: set[str] = set()
-    is_merged = True
     for _, data in rows:
         for task, path, indexes, channels, values in ormsgpack.unpackb(data):
-            is_merged = is_merged and task not in tasks and len({*indexes}) == len(indexes)
-            tasks.add(task)
-            for index, channel, value in zip(indexes, channels, values, strict=False):
-                found.append(_new(WriteRow, (task, index, channel, value, path)))
-    return found, is_merged
+            found += map(_write, zip(repeat(task), indexes, channels, values, repeat(path), strict=False))
+    return found

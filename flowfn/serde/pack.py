@@ -78,7 +78,8 @@ class Packer:
             data = packb([value, END], self._encode, OPTIONS)
         except TypeError:
             return self._framed_softly(value)
-        if type(value) in SCALARS or not (b"\xc4" in data or b"\xc5" in data or b"\xc6" in data):
+        # Numbers, not bytes: looking for those in bytes makes an error first, and drops it.
+        if type(value) in SCALARS or not (0xC4 in data or 0xC5 in data or 0xC6 in data):
             return data
         return self._framed_softly(value) if _may_be_flattened(value) else data
 

@@ -51,7 +51,7 @@ def spawn(
         frame.sign()
     _refuse_futures(definition, args, kwargs)
     run = frame.run
-    call = Call(run, frame, definition, args, kwargs, site=site)
+    call = Call(run, frame, definition, args, kwargs, "", site)
     call.nth, frame.made = frame.made, frame.made + 1
     host = run.host_of(definition)
     if run.journal is None:
@@ -184,16 +184,18 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
         _report_alike(call, record, how)
     if how == "day":
         run.ledger.lent[record.task] = call.summary
-    if record.in_doubt:
-        _report_in_doubt(call, record)
-        call.doubt = record
-        return None
-    if not record.finished:
-        call.waited = record.waiting
-        return None
+    outcome = record.outcome
+    if outcome is None or record.started > record.index:
+        if record.in_doubt:
+            _report_in_doubt(call, record)
+            call.doubt = record
+            return None
+        if outcome is None:
+            call.waited = record.waiting
+            return None
     if call.edited and _runs_anew(call, record):
         return None
-    has_failed = record.outcome is not None and record.outcome.channel == ERROR
+    has_failed = outcome.channel == ERROR
     if has_failed and not run.ledger.was_survived(record):
         return None
     value = record.value()

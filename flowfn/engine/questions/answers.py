@@ -131,11 +131,10 @@ def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
 
 def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
     """The questions that the run stopped for last, answered or not."""
-    found: list[Pending] = []
-    for row in rows:
-        if row.task == RUN_TASK and row.channel == QUESTION:
-            found = [_read(question) for question in serde.loads(row.value)]
-    return found
+    for row in reversed(rows):
+        if row.channel == QUESTION and row.task == RUN_TASK:
+            return [_read(question) for question in serde.loads(row.value)]
+    return []
 
 
 def _read(question: Sequence[Any]) -> Pending:

@@ -39,22 +39,23 @@ class Ledger:
 
     def add(self, rows: Iterable[WriteRow], serde: Deserializer | None, first: int = 1) -> None:
         """Take up rows in the order in which they were committed; of the calls' outcomes, the first has this place."""
+        place, last, records = self.last_place, self.last_index, self.records
         for place, row in enumerate(rows, first):
+            task = row.task
             if row.path:
                 assert serde is not None
-                self.nodes.setdefault(row.task, NodeRecord(serde)).rows.append(row)
+                self.nodes.setdefault(task, NodeRecord(serde)).rows.append(row)
+                if task == RUN_TASK:  # what a command wrote
+                    last = max(last, row.index)
                 continue
-            record = self.records.get(row.task)
+            record = records.get(task)
             if record is None:
                 assert serde is not None
-                record = self.records[row.task] = Record(row.task, serde)
+                record = records[task] = Record(task, serde)
             record.add(row, place)
-        self._index = None
-        if (commanded := self.nodes.get(RUN_TASK)) is not None:
-            self.last_index = max(self.last_index, *(row.index for row in commanded.rows))
-        for record in self.records.values():
-            self.last_index = max(self.last_index, record.index, record.started)
-            self.last_place = max(self.last_place, record.order)
+            if (index := row.index) > last:
+                last = index
+        self._index, self.last_index, self.last_place = None, last, place
 
     @property
     def is_empty(self) -> bool:
@@ -129,7 +130,7 @@ class Ledger:
         for number in self._indexed.occurrences.get((scope, name), ()):
             record = self.records.get(call_id(scope, name, digest, number))
             if record is not None and (info := record.info) is not None:
-                maker = Maker(record.code or info.code, info.captured)
+                maker = Maker(record.code or "", info.captured)
                 found.setdefault((info.branch, maker, info.scope_code), deque()).append(record)
         return found
 

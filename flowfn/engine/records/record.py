@@ -1,6 +1,7 @@
 """What the stored rows of one call, or of one node's task, say.
 
-Rule: a row is kept as it was read, and its value is decoded when somebody asks.
+Rule: what a call was is decoded at once, since whoever reads records looks for calls; any other row is kept as it was
+read, and its value is decoded when somebody asks.
 """
 
 from __future__ import annotations
@@ -95,7 +96,11 @@ class CallInfo(NamedTuple):
 
 
 _FIELDS = len(CallInfo._fields)
-"""A record of before has fewer."""
+
+
+def info_of(values: Sequence[Any]) -> CallInfo:
+    """What was recorded of a call; a record of before has fewer fields."""
+    return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values)
 
 
 class Timing(NamedTuple):
@@ -125,16 +130,17 @@ class Record:
 
     __slots__ = (
         "_answered_by",
-        "_code",
         "_decision",
         "_free",
-        "_info",
         "_serde",
         "_start",
         "_timed",
         "_told",
+        "claimed",
+        "code",
         "failed",
         "index",
+        "info",
         "order",
         "outcome",
         "question",
@@ -146,6 +152,12 @@ class Record:
     def __init__(self, task: str, serde: Deserializer) -> None:
         self.task = task
         self._free = True
+        self.claimed = False
+        """Whether a call of this attempt has turned out to be this one."""
+        self.info: CallInfo | None = None
+        """What the call was; None where only its outcome is known."""
+        self.code: str | None = None
+        """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
         self.index = 0
         """The number that its outcome was given when it was recorded."""
         self.order = 0
@@ -160,42 +172,39 @@ class Record:
         """The number that its last start was given, where starts are recorded."""
         self._start: WriteRow | None = None
         self._decision: WriteRow | None = None
-        self._info: WriteRow | CallInfo | None = None
         self._timed: WriteRow | None = None
-        self._code: WriteRow | None = None
         self._told: WriteRow | None = None
         self._serde = serde
 
     def add(self, row: WriteRow, place: int) -> None:
-        if row.channel == CALL:
-            self._info = self._info or row
-        elif row.channel in OUTCOMES:
-            if row.index >= self.index:
-                self.index, self.order, self.outcome = row.index, place, row
-        elif row.channel == QUESTION:
+        channel = row.channel
+        if channel == CALL:
+            if self.info is None:
+                self.info = info = info_of(self._serde.loads(row.value))
+                if self.code is None:
+                    self.code = info.code
+        elif channel in OUTCOMES:
+            if (index := row.index) >= self.index:
+                self.index, self.order, self.outcome = index, place, row
+        elif channel == QUESTION:
             self.question = row
-        elif row.channel == SUSPENDED:
+        elif channel == SUSPENDED:
             self.waiting = self._serde.loads(row.value)
-        elif row.channel == ANSWERED_BY:
+        elif channel == ANSWERED_BY:
             self._answered_by = row
-        elif row.channel == STARTED:
+        elif channel == STARTED:
             if row.index > self.started:
                 self.started, self._start = row.index, row
-        elif row.channel == DECISION:
+        elif channel == DECISION:
             self._decision = row
-        elif row.channel == TIMED:
+        elif channel == TIMED:
             self._timed = row
-        elif row.channel == CODE:
-            self._code = row
-        elif row.channel == TOLD:
+        elif channel == CODE:
+            self.code = self._serde.loads(row.value)
+        elif channel == TOLD:
             self._told = row
-        elif row.channel == FAILED:
+        elif channel == FAILED:
             self.failed = self._serde.loads(row.value)
-
-    @property
-    def claimed(self) -> bool:
-        """Whether a call of this attempt has turned out to be this one."""
-        return not hasattr(self, "_free")
 
     def claim(self) -> bool:
         """Take it for a call; False if it is another one's. Of two threads that ask at the same time one is told so."""
@@ -203,24 +212,8 @@ class Record:
             del self._free  # one step of the interpreter's, which succeeds once
         except AttributeError:
             return False
+        self.claimed = True
         return True
-
-    @property
-    def info(self) -> CallInfo | None:
-        """What the call was; None where only its outcome is known."""
-        if isinstance(self._info, WriteRow):
-            values = self._serde.loads(self._info.value)
-            whole = len(values) == _FIELDS
-            self._info = tuple.__new__(CallInfo, values) if whole else CallInfo(*values)
-        return self._info
-
-    @property
-    def code(self) -> str | None:
-        """The code that its outcome is of, or that was called while there is none; None where that isn't known."""
-        if self._code is not None:
-            return self._serde.loads(self._code.value)  # type: ignore[no-any-return]
-        info = self.info
-        return None if info is None else info.code
 
     @property
     def told(self) -> Told:

@@ -46,6 +46,8 @@ class Caller:
     """One attempt at the code that calls: which functions that share a name it has called, and which it names."""
 
     def __init__(self, definition: Definition) -> None:
+        self.code = definition.code
+        """The fingerprint of its code."""
         self.called: dict[str, set[Maker]] = {}
         self.alike: dict[tuple[str, bytes], Alike] = {}
         """What is recorded of its calls, by the name and the digest of the arguments."""
@@ -64,11 +66,6 @@ class Caller:
         """The first function that it has called of those which nothing tells from this one, maybe itself."""
         key = definition.qualified, definition.code, definition.told
         return self._first.setdefault(key, function_of(definition.author_function))
-
-    @property
-    def code(self) -> str:
-        """The fingerprint of its code."""
-        return self._definition.code
 
     @cached_property
     def named(self) -> frozenset[Any]:
@@ -116,7 +113,7 @@ class Claimant:
             and info.branch == branch
             and info.captured == self._maker.captured
             and info.scope_code == self.caller.code
-            and (record.code or info.code) == self._maker.code
+            and record.code == self._maker.code
         )
 
     def is_alone(self, alike: Alike, branch: int) -> bool:
