@@ -97,7 +97,7 @@ def pieces(path: Path, table: str) -> dict[int, Any]:
             ((members,),) = rows(path, f"SELECT members FROM value WHERE key = {key}")
             found |= enumerate([data] if members is None else ormsgpack.unpackb(data), key)
         else:
-            found |= enumerate(writes_in([(key, data)])[0], key)  # there is one row under a checkpoint
+            found |= enumerate(writes_in([(key, data)]), key)  # there is one row under a checkpoint
     return found
 
 
