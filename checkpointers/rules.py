@@ -45,7 +45,7 @@ _spot = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("index
 def merged(rows: list[WriteRow]) -> list[WriteRow]:
     """Writes in the order of their commits, one per (task, index).
 
-    Of several, the last counts where the index is negative, else the first.
+    Of several, the last counts where the index is negative, else the first. Without any, the list itself is returned.
     """
     spots = [*map(_spot, rows)]
     if len({*spots}) == len(rows):  # most tasks write once

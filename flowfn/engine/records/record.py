@@ -98,7 +98,7 @@ class CallInfo(NamedTuple):
 _FIELDS = len(CallInfo._fields)
 
 
-def info_of(values: Sequence[Any]) -> CallInfo:
+def _info_of(values: Sequence[Any]) -> CallInfo:
     """What was recorded of a call; a record of before has fewer fields."""
     return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values)
 
@@ -180,7 +180,7 @@ class Record:
         channel = row.channel
         if channel == CALL:
             if self.info is None:
-                self.info = info = info_of(self._serde.loads(row.value))
+                self.info = info = _info_of(self._serde.loads(row.value))
                 if self.code is None:
                     self.code = info.code
         elif channel in OUTCOMES:
