@@ -80,7 +80,7 @@ def test_old_checkpoints_go(flowfn: Any, shop: Path) -> None:
     [
         ((), "pass --older-than AGE"),
         (("--older-than", "soon"), "'soon' is no age"),
-        (("--keep", "0"), "greater than or equal to 1"),
+        (("--keep", "0"), "Invalid value for '--keep'"),
         (("--keep", "1", "--db", "nobody.db"), "there is no database"),
     ],
 )

@@ -57,7 +57,7 @@ def test_no_limit_is_too_high(flowfn: Any, shop: Path) -> None:
     """Or it says which is."""
     assert len(flowfn("ls", "--limit", f"{sys.maxsize}").out.splitlines()) == 7
     ran = flowfn("ls", "--limit", f"{10**20}")
-    assert (ran.code, f"less than or equal to {sys.maxsize}" in ran.err) == (2, True), ran.err
+    assert (ran.code, f"{sys.maxsize}" in ran.err) == (2, True), ran.err
 
 
 def test_reading_writes_nothing(flowfn: Any, shop: Path) -> None:
