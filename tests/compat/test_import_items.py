@@ -27,6 +27,9 @@ from graph_compat.store.postgres.aio import AsyncPostgresStore
 
 from ..postgres_database import Database, new_database
 
+# LangGraph's `SqliteStore` writes times by what Python 3.12 warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:The default datetime adapter:DeprecationWarning")
+
 ADA, BOB = ("users", "ada"), ("users", "bob", "notes")
 
 
