@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from flowfn.config import Config, Durability, OnBusy
 from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
+from flowfn.options import check_option
+from flowfn.ports import Standing
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
 if TYPE_CHECKING:
     from flowfn.engine.runs.lead import Ending
     from flowfn.invocation import Names, Order
+    from flowfn.ports import ThreadRow
     from flowfn.runtime import RunControl
     from flowfn.streams import Shaper, Version
     from flowfn.thread import Thread
@@ -398,6 +401,37 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.thread import Thread
 
         return Thread(self, thread_id)
+
+    def threads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
+        """The threads whose last run is of this workflow, those of the latest runs first.
+
+        A graph's are those of the graphs of its name. Of a method they are those of an object that was made with the
+        same, and so it is with what a factory made.
+
+        Args:
+            status: only those that stand so, as `Thread.status` says it. What processes left behind when they died, a
+                program goes on with by `for thread in workflow.threads(status="killed"): thread.resume()`.
+
+        Raises:
+            InvalidInput: there is no such status.
+            NoCheckpointer: the workflow keeps no past; of a graph, LangGraph's ValueError.
+        """
+        check_option("status", status, Standing)
+        name = self._self_setup.name
+        return [
+            self.thread(row.id)
+            for row in self._saver().threads()
+            if row.workflow == name and self._is_of(row) and status in (None, row.standing)
+        ]
+
+    async def athreads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
+        """`threads` for asyncio."""
+        found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status)
+        return found
+
+    def _is_of(self, row: ThreadRow) -> bool:
+        """Whether a run of this workflow's name is of this very one."""
+        return True
 
     # -- shared by all of the above -------------------------------------------------------------
 

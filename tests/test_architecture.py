@@ -176,7 +176,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.ports",
     },
     "flowfn.workflow": NOUNS
-    | {"flowfn.pregel", "flowfn.runtime"}
+    | {"flowfn.options", "flowfn.pregel", "flowfn.runtime"}
     | {
         "flowfn.python.traceback",
         "flowfn.config",

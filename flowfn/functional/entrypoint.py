@@ -16,14 +16,13 @@ from flowfn.functional.task import check_cache, policies_of
 from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, runnable, undecorated, unused
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
-from flowfn.ports import Begin, Saver, Standing
+from flowfn.ports import Begin, Saver, ThreadRow
 from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
     from flowfn.functional.lowering import Lowered
     from flowfn.invocation import Setup
-    from flowfn.thread import Thread
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -97,31 +96,8 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
             return self
         return Entrypoint(bound, runnable(self._self_definition, bound), self._self_options)
 
-    def threads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
-        """The threads whose last run is of this workflow, those of the latest runs first.
-
-        Of a method they are those of an object that was made with the same, and so it is with what a factory made.
-
-        Args:
-            status: only those that stand so, as `Thread.status` says it. What processes left behind when they died, a
-                program goes on with by `for thread in workflow.threads(status="killed"): thread.resume()`.
-
-        Raises:
-            InvalidInput: there is no such status.
-            NoCheckpointer: the workflow keeps no past.
-        """
-        check_option("status", status, Standing)
-        name, shape = self._self_definition.qualified, self._self_lowering.shape
-        return [
-            self.thread(row.id)
-            for row in self._saver().threads()
-            if row.workflow == name and shape.is_of(Begin(name, row.call)) and status in (None, row.standing)
-        ]
-
-    async def athreads(self, *, status: Standing | None = None) -> list[Thread[P, R]]:
-        """`threads` for asyncio."""
-        found: list[Thread[P, R]] = await self._on_saver(self.threads, status=status)
-        return found
+    def _is_of(self, row: ThreadRow) -> bool:
+        return self._self_lowering.shape.is_of(Begin(row.workflow, row.call))
 
     def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """What the workflow may do, read from its source: a node for each call of a task, a workflow or `interrupt`.

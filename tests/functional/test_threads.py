@@ -188,6 +188,23 @@ def test_what_was_killed_is_gone_on_with(world: World) -> None:
     assert (wf.thread("t").status, world.ran) == ("interrupted", [1])
 
 
+def test_a_graph_knows_its_threads(world: World) -> None:
+    """Those of the runs of its name, which a server that starts goes on with as with a workflow's."""
+
+    def named(name: str) -> Any:
+        graph: Any = StateGraph(dict).add_node("confirm", lambda state: {"said": interrupt("sure?")})
+        return graph.add_edge(START, "confirm").compile(checkpointer=world.saver, name=name)
+
+    own, other = named("own"), named("other")
+    for graph, thread in ((own, "asks"), (other, "other's"), (own, "died")):
+        world.do(graph.thread(thread), "invoke", {"x": 1})
+    left_behind(world, "died")
+    assert [thread.id for thread in world.do(own, "threads")] == ["died", "asks"]
+    (killed,) = world.do(own, "threads", status="killed")
+    assert world.do(killed, "resume", "yes") == {"said": "yes"}
+    assert world.do(own, "threads", status="killed") == []
+
+
 def test_a_cancelled_thread_can_be_resumed(world: World) -> None:
     """`cancel()` keeps what was recorded: `resume()` goes on with it."""
     thread = asking(world).thread("t")
