@@ -8,7 +8,10 @@ from flowfn.runtime import ExecutionInfo, RunControl, Runtime, ServerInfo
 from graph_compat.injection import runtime_here
 from graph_compat.left_out import SERVER, left_out
 
-__all__ = ["ExecutionInfo", "RunControl", "Runtime", "ServerInfo", "get_runtime"]
+__all__ = ["DEFAULT_RUNTIME", "ExecutionInfo", "RunControl", "Runtime", "ServerInfo", "get_runtime"]
+
+DEFAULT_RUNTIME: Runtime[Any] = Runtime()
+"""One of no run, for a node or tool that is called by itself."""
 
 
 def get_runtime(context_schema: type[Any] | None = None) -> Runtime[Any]:

@@ -15,7 +15,7 @@ tools, and `agent_routes` says where to go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from flowfn.python.lazy import lazily
 from graph_compat.constants import END
@@ -53,6 +53,9 @@ __all__ = [
 
 Prompt = Any
 """A text, a system message, or a function or runnable of the state."""
+
+StateSchema = TypeVar("StateSchema")
+"""A state, in annotations."""
 
 StateSchemaType = type[Any]
 """The class of a state."""

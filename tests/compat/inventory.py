@@ -15,7 +15,7 @@ PUBLIC = {
     "NodeInterrupt ParentCommand GraphDrained NodeError NodeTimeoutError NodeCancelledError TaskNotFound ErrorCode "
     "create_error_message UnknownInterruptError is_invalid_resume",
     "config": "get_config get_store get_stream_writer",
-    "runtime": "Runtime get_runtime ExecutionInfo ServerInfo RunControl BaseUser",
+    "runtime": "Runtime DEFAULT_RUNTIME get_runtime ExecutionInfo ServerInfo RunControl BaseUser",
     "constants": "START END TAG_HIDDEN TAG_NOSTREAM CONF TASKS CONFIG_KEY_CHECKPOINTER Send Interrupt",
     "callbacks": "GraphCallbackHandler GraphInterruptEvent GraphResumeEvent GraphLifecycleEvent GraphLifecycleStatus "
     "get_async_graph_callback_manager_for_config get_sync_graph_callback_manager_for_config",
@@ -51,6 +51,7 @@ PUBLIC = {
     "channels.topic": "Topic",
     "channels.untracked_value": "UntrackedValue",
     "pregel": "Pregel NodeBuilder",
+    "pregel.debug": "CheckpointPayload TaskPayload TaskResultPayload",
     "pregel.main": "Pregel NodeBuilder",
     "pregel.protocol": "PregelProtocol StreamProtocol",
     "pregel.remote": "RemoteGraph RemoteException",
@@ -79,8 +80,10 @@ PUBLIC = {
     "store.memory": "InMemoryStore",
     "store.sqlite": "SqliteStore AsyncSqliteStore",
     "store.sqlite.aio": "AsyncSqliteStore",
+    "store.sqlite.base": "SqliteStore SqliteIndexConfig",
     "store.postgres": "PostgresStore AsyncPostgresStore PoolConfig",
     "store.postgres.aio": "AsyncPostgresStore",
+    "store.postgres.base": "PostgresStore PostgresIndexConfig PoolConfig ANNIndexConfig HNSWConfig IVFFlatConfig",
     "cache.base": "BaseCache",
     "cache.memory": "InMemoryCache",
     "cache.redis": "RedisCache",
@@ -90,7 +93,7 @@ PUBLIC = {
     "prebuilt.tool_node": "ToolNode tools_condition InjectedState InjectedStore ToolRuntime ToolCallRequest "
     "ToolCallWithContext ToolInvocationError ToolCallWrapper AsyncToolCallWrapper msg_content_output",
     "prebuilt.chat_agent_executor": "create_react_agent create_tool_calling_executor AgentState AgentStatePydantic "
-    "AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic",
+    "AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic StateSchema",
     "prebuilt.interrupt": "HumanInterrupt HumanInterruptConfig ActionRequest HumanResponse",
     "prebuilt.tool_validator": "ValidationNode",
     "stream": "GraphRunStream AsyncGraphRunStream SubgraphRunStream AsyncSubgraphRunStream StreamChannel "
@@ -128,6 +131,7 @@ DIFFERENT = {  # names of which graph_compat takes less, and why
                 "store.sqlite.aio.AsyncSqliteStore",
             ),
             *("store.postgres.PostgresStore", "store.postgres.AsyncPostgresStore"),
+            *("store.postgres.base.PostgresStore", "store.sqlite.base.SqliteStore"),
             "store.postgres.aio.AsyncPostgresStore",
         ],
         "values are stored in flowfn's own form, which no `deserializer` of another one reads",

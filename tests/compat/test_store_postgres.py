@@ -11,7 +11,7 @@ import psycopg
 import psycopg_pool
 import pytest
 
-from flowfn import stores
+from flowfn import InvalidInput, stores
 from graph_compat.store.postgres import PostgresStore
 from graph_compat.store.postgres.aio import AsyncPostgresStore
 
@@ -75,3 +75,17 @@ def test_what_is_no_connection_is_refused() -> None:
     """With what to pass."""
     with pytest.raises(TypeError, match="is no connection"):
         PostgresStore(42)
+
+
+@pytest.mark.parametrize("kind", [PostgresStore, AsyncPostgresStore])
+def test_values_are_compared_by_their_cosine(kind: Any, postgres_database: Any) -> None:
+    """Another measure is refused, as it would find other items; what only makes an index quicker is taken."""
+    index: dict[str, Any] = {"dims": 1, "embed": lambda texts: [[1.0] for _ in texts]}
+    with pytest.raises(InvalidInput, match="distance_type='l2', and values are compared by their cosine"):
+        kind(postgres_database.url, index={**index, "distance_type": "l2"})
+    made = kind(
+        postgres_database.url,
+        index={**index, "distance_type": "cosine", "ann_index_config": {"kind": "hnsw"}},
+    )
+    if kind is PostgresStore:
+        made.close()

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flowfn.stores import IndexConfig, TTLConfig
+from flowfn.stores import TTLConfig
 from flowfn.stores import postgres as stores
 from graph_compat.store.postgres.aio import AsyncPostgresStore
-from graph_compat.store.postgres.connection import PoolConfig, url_of
+from graph_compat.store.postgres.base import PoolConfig, PostgresIndexConfig, by_cosine
+from graph_compat.store.postgres.connection import url_of
 from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 
@@ -21,11 +22,11 @@ class PostgresStore(stores.PostgresStore):
         conn: Any,
         *,
         pipe: Any = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
         self._conninfo = url_of(conn)
-        super().__init__(self._conninfo, index=index, ttl=ttl)
+        super().__init__(self._conninfo, index=by_cosine(index), ttl=ttl)
 
     @classmethod
     @contextmanager
@@ -35,7 +36,7 @@ class PostgresStore(stores.PostgresStore):
         *,
         pipeline: bool = False,
         pool_config: PoolConfig | None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> Iterator[PostgresStore]:
         """A store of a database's URL, closed afterwards."""

@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from flowfn.stores import IndexConfig, TTLConfig
+from flowfn.stores import TTLConfig
 from flowfn.stores.postgres import PostgresStore
 from graph_compat.store.awaited import AwaitedStore
-from graph_compat.store.postgres.connection import PoolConfig, url_of
+from graph_compat.store.postgres.base import PoolConfig, PostgresIndexConfig, by_cosine
+from graph_compat.store.postgres.connection import url_of
 from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 
@@ -23,10 +24,10 @@ class AsyncPostgresStore(AwaitedStore):
         conn: Any,
         *,
         pipe: Any = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        super().__init__(index=index, ttl=ttl)
+        super().__init__(index=by_cosine(index), ttl=ttl)
         self.conn = conn
 
     @classmethod
@@ -37,7 +38,7 @@ class AsyncPostgresStore(AwaitedStore):
         *,
         pipeline: bool = False,
         pool_config: PoolConfig | None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> AsyncIterator[AsyncPostgresStore]:
         """A store of a database's URL, closed afterwards."""

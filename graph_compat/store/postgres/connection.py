@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
-
-
-class PoolConfig(TypedDict, total=False):
-    """How many connections a store may have; `min_size` and `kwargs` are of no concern here."""
-
-    min_size: int
-    max_size: int | None
-    kwargs: dict[str, Any]
+from typing import Any
 
 
 def url_of(conn: Any) -> str:
