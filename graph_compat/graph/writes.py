@@ -5,7 +5,7 @@ Rule: keys that the state doesn't have are dropped; `goto` adds to the node's ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -124,11 +124,8 @@ def goto(targets: Any) -> list[Write]:
         TypeError: a target is neither a name nor a `Send`.
         InvalidUpdateError: a `Send` to the end.
     """
-    one_or_more: Iterable[Any] = (
-        targets if isinstance(targets, Sequence) and not isinstance(targets, str) else (targets,)
-    )
     found = []
-    for target in one_or_more:
+    for target in _each(targets):
         if isinstance(target, Send):
             found.append(sent(target))
         elif not isinstance(target, str):
@@ -136,6 +133,14 @@ def goto(targets: Any) -> list[Write]:
         elif target != END:
             found.append(Write(edge(target), None))
     return found
+
+
+def _each(targets: Any) -> Iterable[Any]:
+    """The targets of a `goto`: one, or a collection of them; None has none."""
+    if targets is None:
+        return ()
+    several = isinstance(targets, Iterable) and not isinstance(targets, str)
+    return targets if several else (targets,)
 
 
 def sent(send: Send) -> Write:

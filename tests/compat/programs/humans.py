@@ -263,6 +263,25 @@ async def an_answer_with_an_update_and_a_goto(t: Trace) -> None:
     await t.invoke(graph, Command(resume="!", update={"x": ["u"]}, goto="b"), ONE)
 
 
+async def an_answer_that_goes_nowhere_else(t: Trace) -> None:
+    """A server that got no `goto` and no `update` hands None on."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "b", ask=_ask("?")), ". ask b ."))
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    none: Any = None
+    await t.invoke(graph, Command(resume="!", update=None, goto=none), ONE)
+
+
+async def nodes_named_by_a_set(t: Trace) -> None:
+    """What a node's `goto` holds may be any collection."""
+
+    def ask(state: Any) -> Command[Any]:
+        names: Any = {"b", "c"}
+        return Command(goto=names)
+
+    graph = edges(nodes(t, StateGraph(State), "b", "c", ask=ask), ". ask .")
+    await t.invoke(graph.compile(), {"x": ["i"]})
+
+
 async def a_question_and_a_command(t: Trace) -> None:
     """The usual approval: the answer decides where the node goes."""
 
