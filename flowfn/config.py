@@ -100,14 +100,18 @@ class RunConfig:
             "run_id": self.run_text,
         }
 
+    def shown_metadata(self, of_task: Mapping[str, Any]) -> dict[str, Any]:
+        """The metadata of a task in a stream: the caller's and its own."""
+        traced = {key: value for key in TRACED if (value := self.configurable.get(key))}
+        found = {**traced, **self.metadata, **of_task}
+        return {key: value for key, value in found.items() if key not in PLACES}
+
     def stored_metadata(self) -> dict[str, Any]:
         """The plain values among the caller's metadata and configurable: they can be filtered by."""
         found: dict[str, Any] = {}
         for key, value in (*self.metadata.items(), *self.configurable.items()):
-            if isinstance(value, str | int | float | bool) and not key.startswith(_OF_A_RUN):
+            if isinstance(value, str | int | float | bool) and not key.startswith("__") and key not in PLACES:
                 found.setdefault(key, value)
-        for key in _COORDINATES:
-            found.pop(key, None)  # the checkpoint's own are the ones that count
         if self.run_text is not None:
             found["run_id"] = self.run_text
         return found
@@ -115,10 +119,24 @@ class RunConfig:
 
 _NONE = RunConfig()
 
-_OF_A_RUN = ("__", "langgraph_")
-"""What keys begin with that say where running code is, and so are no metadata of a checkpoint."""
-
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
+
+PLACES = frozenset(
+    [
+        *_COORDINATES,
+        *(
+            "langgraph_step",
+            "langgraph_node",
+            "langgraph_triggers",
+            "langgraph_path",
+            "langgraph_checkpoint_ns",
+        ),
+    ]
+)
+"""Keys that say where running code is, and so are no metadata of a checkpoint or a task, which know that themselves."""
+
+TRACED = ("run_id", "task_id", "assistant_id", "graph_id")
+"""What metadata repeat of a `configurable`, since whoever looks at traces searches by it."""
 
 
 def read_config(config: Config | None, thread_id: str | None = None) -> RunConfig:

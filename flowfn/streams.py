@@ -280,8 +280,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
 def _described(config: RunConfig, node: Node | None) -> dict[str, Any]:
     """A task's metadata and tags, with those that the caller gave for the run; no key where there are none."""
     tags = [*config.tags, *(() if node is None else node.tags)]
-    own = node.metadata if node is not None else None
-    metadata = {**config.metadata, **(own or {}), **({"tags": tags} if tags else {})}
+    own = (node.metadata if node is not None else None) or {}
+    metadata = {**config.shown_metadata(own), **({"tags": tags} if tags else {})}
     return {"metadata": metadata} if metadata else {}
 
 

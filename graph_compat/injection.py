@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.config import RECURSION_LIMIT
+from flowfn.config import RECURSION_LIMIT, TRACED
 from flowfn.context import current_frame
 from flowfn.runtime import Runtime, StreamWriter
 from flowfn.values import MISSING
@@ -187,11 +187,11 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
     return {key: value for key, value in config.items() if value != _UNSAID.get(key, MISSING)}
 
 
-_KNOWN_BY = ("thread_id", "checkpoint_id", "run_id", "task_id", "assistant_id", "graph_id")
+_KNOWN_BY = ("thread_id", "checkpoint_id", *TRACED)
 
 
 def known_by(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """What metadata repeat of a `configurable`, since whoever looks at traces searches by it."""
+    """What metadata that code sees repeat of a `configurable`."""
     return {key: value for key in _KNOWN_BY if (value := configurable.get(key))}
 
 

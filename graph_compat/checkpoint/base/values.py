@@ -9,6 +9,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from checkpointers.tuples import SPECIAL, CheckpointTuple, described
+from flowfn.config import PLACES
 from flowfn.values import MISSING
 from graph_compat.checkpoint.base.id import uuid6
 
@@ -18,10 +19,7 @@ PendingWrite = tuple[str, str, Any]
 WRITES_IDX_MAP = dict(SPECIAL)
 """Channels of which a task has one write, the last, and the index of that."""
 
-EXCLUDED_METADATA_KEYS = {
-    *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
-    *("langgraph_step", "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns"),
-}
+EXCLUDED_METADATA_KEYS = set(PLACES)
 """What of a config is no metadata of a checkpoint."""
 
 

@@ -229,3 +229,32 @@ async def callbacks_of_a_graph_that_a_sync_node_calls(t):
     await t.invoke(graph, {"x": []}, {"callbacks": [heard]})
     await t.stream(graph, {"x": []}, stream_mode="messages")
     t.note("heard", heard.names)
+
+
+async def metadata_of_tasks_and_checkpoints(t):
+    """Ids that traces are searched by are metadata wherever they were given; where code is, each task knows itself."""
+    own = {"thread_id": "node's", "langgraph_node": "node's", "run_id": "node's"}
+    graph = one(t, lambda state: {"x": []}, metadata=own).compile(checkpointer=InMemorySaver())
+    plain = one(t, lambda state: {"x": []}).compile(checkpointer=InMemorySaver())
+    ids = dict.fromkeys(["run_id", "task_id", "assistant_id", "graph_id", "user", "__user"], "given")
+    places = [
+        "thread_id",
+        "checkpoint_ns",
+        "langgraph_step",
+        "langgraph_auth_user",
+        "langgraph_other",
+        "__own",
+    ]
+    for n, config in enumerate(
+        [
+            {"configurable": ids},
+            {"metadata": ids},
+            {"metadata": dict.fromkeys(places, "given"), "configurable": {"langgraph_request_id": "given"}},
+            {"configurable": {"run_id": "given"}, "metadata": {"run_id": "metadata's"}},
+        ]
+    ):
+        thread = {"thread_id": str(n)}
+        for each in (graph, plain):
+            configured = {**config, "configurable": {**config.get("configurable", {}), **thread}}
+            await t.stream(each, {"x": []}, configured, stream_mode="tasks")
+            await t.state(each, {"configurable": thread})
