@@ -64,6 +64,12 @@ class RunConfig:
         """The run's id as text, as it is stored and shown."""
         return None if self.run_id is None else str(self.run_id)
 
+    @property
+    def traced_run(self) -> str | None:
+        """The run's id where metadata or `configurable` say it, as servers do that try a call again."""
+        found = self.metadata.get("run_id") or self.configurable.get("run_id")
+        return found if isinstance(found, str) else None
+
     def at_root(self) -> RunConfig:
         """The configuration of the outermost run, where it names a checkpoint of a nested one."""
         if not self.checkpoint_ns or "" not in self.checkpoint_map:

@@ -27,7 +27,10 @@ def asked(setup: Setup, order: Order) -> Fresh | Resume:
         return _commanded(setup, order.input)
     if isinstance(order.input, Fresh):
         return order.input
-    return _fresh(setup, order.input)
+    fresh = _fresh(setup, order.input)
+    if setup.commands is None or (run := order.config.traced_run) is None:
+        return fresh
+    return fresh._replace(unless_of=run)
 
 
 def _fresh(setup: Setup, input: Any) -> Fresh:

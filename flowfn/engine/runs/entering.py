@@ -26,10 +26,14 @@ COMMAND = "~command"
 
 
 class Fresh(NamedTuple):
-    """Start from the caller's input; `begin` names the run."""
+    """Start from the caller's input; `begin` names the run.
+
+    `unless_of` is the id of a run whose checkpoints are gone on with instead, without the input.
+    """
 
     writes: Sequence[Write]
     begin: Begin
+    unless_of: str | None = None
 
 
 class Resume(NamedTuple):
@@ -66,6 +70,8 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise
+    if loaded is not None and _is_of_its_run(given, run.checkpoint):
+        given = Resume(None)
     if isinstance(given, Fresh):
         journal.begin(given.begin if loaded is None else given.begin.on_thread())
         await run.take_input(given.writes)
@@ -75,6 +81,13 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         )
     else:
         await _take_up(run, journal, given, loaded, ledger if loaded is head else None)
+
+
+def _is_of_its_run(given: Fresh | Resume, checkpoint: Checkpoint) -> bool:
+    """Whether a call names, as its own run, the one that made the checkpoint."""
+    if not isinstance(given, Fresh) or given.unless_of is None:
+        return False
+    return bool(checkpoint.metadata.get("run_id") == given.unless_of)
 
 
 async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of_head: Ledger | None) -> None:

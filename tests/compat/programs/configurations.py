@@ -9,6 +9,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from ..parts import ONE, edges
@@ -258,3 +259,58 @@ async def metadata_of_tasks_and_checkpoints(t):
             configured = {**config, "configurable": {**config.get("configurable", {}), **thread}}
             await t.stream(each, {"x": []}, configured, stream_mode="tasks")
             await t.state(each, {"configurable": thread})
+
+
+async def a_call_of_the_run_that_is_on_the_thread(t):
+    """The input of a call that names the thread's own run, in metadata or `configurable`, is left aside: it goes on."""
+    seen: list[str] = []
+
+    def flaky(state):
+        if "failed" not in seen:
+            seen.append("failed")
+            raise ValueError("at first")
+        return {"x": ["flaky"]}
+
+    def asking(state):
+        return {"x": [interrupt("which?")]}
+
+    builder = StateGraph(S)
+    for name, function in (("asking", asking), ("flaky", flaky)):
+        builder.add_node(name, t.node(function))
+    graph = edges(builder, ". flaky asking .").compile(checkpointer=InMemorySaver())
+    around = edges(StateGraph(S).add_node("inner", edges_of_flaky(t, seen)), ". inner .").compile(
+        checkpointer=InMemorySaver()
+    )
+    for n, place in enumerate(("metadata", "configurable", "both", "neither")):
+        for each in (graph, around):
+            seen.clear()
+            thread = {"configurable": {"thread_id": str(n)}}
+
+            def named(run, thread=thread, place=place):
+                said = {"run_id": run}
+                config = {**thread, **({"metadata": said} if place in ("metadata", "both") else {})}
+                if place in ("configurable", "both"):
+                    config["configurable"] = {
+                        **thread["configurable"],
+                        "run_id": "c" if place == "both" else run,
+                    }
+                return config
+
+            for run, value in (("r", "1"), ("r", "2"), ("r", "3"), ("s", "4")):
+                await t.stream(each, {"x": [value]}, named(run), stream_mode=["updates", "values"])
+            answer = [Command(resume="this")] if each is graph else []
+            for value in (*answer, {"x": ["5"]}):
+                await t.stream(each, value, named("s"), stream_mode=["updates", "values"])
+            await t.state(each, thread)
+
+
+def edges_of_flaky(t, seen):
+    """A graph whose first node fails once."""
+
+    def once(state):
+        if "failed" not in seen:
+            seen.append("failed")
+            raise ValueError("at first")
+        return {"x": ["once"]}
+
+    return edges(StateGraph(S).add_node("once", t.node(once)), ". once .").compile()
