@@ -127,18 +127,9 @@ _NONE = RunConfig()
 
 _COORDINATES = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
-PLACES = frozenset(
-    [
-        *_COORDINATES,
-        *(
-            "langgraph_step",
-            "langgraph_node",
-            "langgraph_triggers",
-            "langgraph_path",
-            "langgraph_checkpoint_ns",
-        ),
-    ]
-)
+_OF_A_TASK = ("step", "node", "triggers", "path", "checkpoint_ns")
+
+PLACES = frozenset([*_COORDINATES, *(f"langgraph_{name}" for name in _OF_A_TASK)])
 """Keys that say where running code is, and so are no metadata of a checkpoint or a task, which know that themselves."""
 
 TRACED = ("run_id", "task_id", "assistant_id", "graph_id")

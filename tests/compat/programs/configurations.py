@@ -278,9 +278,8 @@ async def a_call_of_the_run_that_is_on_the_thread(t):
     for name, function in (("asking", asking), ("flaky", flaky)):
         builder.add_node(name, t.node(function))
     graph = edges(builder, ". flaky asking .").compile(checkpointer=InMemorySaver())
-    around = edges(StateGraph(S).add_node("inner", edges_of_flaky(t, seen)), ". inner .").compile(
-        checkpointer=InMemorySaver()
-    )
+    inner = edges(StateGraph(S).add_node("flaky", t.node(flaky)), ". flaky .").compile()
+    around = one(t, inner).compile(checkpointer=InMemorySaver())
     for n, place in enumerate(("metadata", "configurable", "both", "neither")):
         for each in (graph, around):
             seen.clear()
@@ -302,15 +301,3 @@ async def a_call_of_the_run_that_is_on_the_thread(t):
             for value in (*answer, {"x": ["5"]}):
                 await t.stream(each, value, named("s"), stream_mode=["updates", "values"])
             await t.state(each, thread)
-
-
-def edges_of_flaky(t, seen):
-    """A graph whose first node fails once."""
-
-    def once(state):
-        if "failed" not in seen:
-            seen.append("failed")
-            raise ValueError("at first")
-        return {"x": ["once"]}
-
-    return edges(StateGraph(S).add_node("once", t.node(once)), ". once .").compile()
