@@ -28,7 +28,7 @@ from graph_compat.func import task
 from graph_compat.graph import END, START, StateGraph
 from graph_compat.types import Send
 
-blocking = sys.argv[1] == "blocking"
+blocking, same_run = sys.argv[1] == "blocking", sys.argv[2] == "as the same run"
 log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
 
@@ -122,7 +122,7 @@ outer.add_edge("worker", "inner")
 outer.add_node("last", chained("outside", "last"))
 outer.add_edge("inner", "last")
 graph = outer.compile(checkpointer="runs.db")
-thread = {"configurable": {"thread_id": "job"}}
+thread = {"configurable": {"thread_id": "job"}, "metadata": {"run_id": "a run"} if same_run else {}}
 
 
 def consume(chunk):
@@ -139,7 +139,7 @@ async def coroutines(given):
 def main():
     state = graph.get_state(thread)
     print("begins", flush=True)
-    given = {"outside": [], "inside": []} if state.metadata is None else None
+    given = {"outside": [], "inside": []} if same_run or state.metadata is None else None
     if given is not None or state.tasks:
         if blocking:
             for chunk in graph.stream(given, thread, stream_mode="updates", subgraphs=True):
@@ -169,16 +169,22 @@ STATE = {
 WORK = {label for labels in STATE.values() for label in labels}
 
 
-@pytest.mark.parametrize("colour", ["blocking", "asyncio"])
-def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str) -> None:
-    """G1: killed and started again, the graph ends in the right state, and nothing seen has run again."""
+@pytest.mark.parametrize(
+    ("colour", "called"),
+    [("blocking", "without input"), ("asyncio", "without input"), ("asyncio", "as the same run")],
+)
+def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str, called: str) -> None:
+    """G1: killed and called again, the graph ends in the right state, and nothing seen has run again.
+
+    Without input, or with it and the `run_id` of the call before, as a server calls that tries again.
+    """
     moments = random.Random(colour)
-    undisturbed = Script(tmp_path / "undisturbed", SCRIPT, [colour], installed)
+    undisturbed = Script(tmp_path / "undisturbed", SCRIPT, [colour, called], installed)
     assert ast.literal_eval(undisturbed.run() or "") == STATE
     assert (undisturbed.runs(), undisturbed.seen()) == (len(WORK), WORK)
     kills = jobs = again = 0
     while kills < KILLS:
-        script = Script(tmp_path / str(jobs), SCRIPT, [colour], installed)
+        script = Script(tmp_path / str(jobs), SCRIPT, [colour, called], installed)
         printed = None
         while printed is None:
             printed = script.run(moments.uniform(0, undisturbed.seconds) if kills < KILLS else None)
@@ -187,6 +193,6 @@ def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colou
         again += script.runs() - len(WORK)
         assert (ast.literal_eval(printed), script.repeated()) == (STATE, [])
     print(
-        f"{colour}: {kills} kills in {jobs} jobs of {undisturbed.seconds * 1000:.0f} ms: {again} nodes and tasks"
+        f"{colour}, {called}: {kills} kills in {jobs} jobs of {undisturbed.seconds * 1000:.0f} ms: {again} nodes and tasks"
         f" whose update or result nobody had seen ran again, none that was seen"
     )
