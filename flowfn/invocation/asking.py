@@ -28,7 +28,7 @@ def asked(setup: Setup, order: Order) -> Fresh | Resume:
     if isinstance(order.input, Fresh):
         return order.input
     fresh = _fresh(setup, order.input)
-    if setup.commands is None or (run := order.config.traced_run) is None:
+    if not setup.follows_run_id or (run := order.config.traced_run) is None:
         return fresh
     return fresh._replace(unless_of=run)
 

@@ -57,6 +57,8 @@ class Setup:
     """How a run of it is led; a front end may do something of its own before and after."""
     commands: Callable[[Command[Any]], Sequence[Write]] | None = None
     """What a command's update and goto write; None where the program takes neither."""
+    follows_run_id: bool = False
+    """Whether a call that names, by `run_id`, the run that its thread stands at goes on with that, not its input."""
     returned: Callable[[Ending, Any], Any]
     """What `invoke` returns of an ending, given its result."""
     part: Callable[[str], Setup | None] = lambda node: None

@@ -182,6 +182,7 @@ class CompiledGraph(Nested):
             inside=self._inside,
             lead=self._lead,
             commands=self._commanded,
+            follows_run_id=True,
             returned=returned,
             part=self._part,
             remembers=self.checkpointer is True,

@@ -193,6 +193,6 @@ def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colou
         again += script.runs() - len(WORK)
         assert (ast.literal_eval(printed), script.repeated()) == (STATE, [])
     print(
-        f"{colour}, {called}: {kills} kills in {jobs} jobs of {undisturbed.seconds * 1000:.0f} ms: {again} nodes and tasks"
-        f" whose update or result nobody had seen ran again, none that was seen"
+        f"{colour}, {called}: {kills} kills in {jobs} jobs of {undisturbed.seconds * 1000:.0f} ms: {again} nodes and"
+        " tasks whose update or result nobody had seen ran again, none that was seen"
     )
