@@ -23,8 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
 PROBE = "import flowfn, pytest, typer"
-WORKERS = ("-n", "auto", "--maxprocesses", "4")
-"""The tests run side by side, on what cores there are; `test -n 0` runs them in one process."""
+WORKERS = ("-n", "auto", "--maxprocesses", "4", "--maxschedchunk", "8")
+"""The tests run side by side, on what cores there are, handed out a few at a time, so that all end together; `test -n 0`
+runs them in one process."""
 NO_PIP = """\
 this Python cannot make a virtual environment: it has no ensurepip, and no pip that could fetch itself.
 On Debian or Ubuntu: apt install python3-venv. Otherwise run dev.py with another Python."""
