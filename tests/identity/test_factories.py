@@ -1,5 +1,6 @@
 """What tells the workflows that one factory makes from each other: what it was given, as far as they keep that."""
 
+import dis
 import functools
 import time
 from collections.abc import Callable
@@ -98,6 +99,15 @@ def test_methods_make_functions_too() -> None:
     """Also one that is found as something else than a function."""
     assert given_to_factory(Maker().make("a")) == {"name": "a"}
     assert given_to_factory(Maker().make_cached("a")) == {"name": "a"}
+
+
+def test_the_code_of_a_factory_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many it makes: a service may make a workflow for each request."""
+    given_to_factory(factory("acme"))
+    read: list[Any] = []
+    monkeypatch.setattr(dis, "get_instructions", read.append)
+    assert given_to_factory(factory("globex")) == {"given": "globex", "text": ""}
+    assert read == []
 
 
 def test_a_function_of_a_module_was_given_nothing() -> None:

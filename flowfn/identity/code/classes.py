@@ -54,9 +54,7 @@ def members_of(cls: type) -> Iterator[tuple[str, Any]]:
         yield from ((name, member._value_) for name, member in cls.__members__.items())
         return
     left_out = {*_NOTES, *(name for name, _ in _declared(cls))}
-    left_out.update(
-        name for _, function in methods_of_body(cls) for name in assigned_attributes(function.__code__)
-    )
+    left_out.update(*(assigned_attributes(function.__code__) for _, function in methods_of_body(cls)))
     for name, member in list(vars(cls).items()):
         if not (is_special(name) or name in left_out or any(functions_of(member))):
             yield name, member

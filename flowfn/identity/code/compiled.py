@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType
 
 __all__ = [
     "VARKEYWORDS",
     "all_code",
     "all_names",
+    "assigned_around",
     "assigned_attributes",
     "assigns_by_name",
     "changes_items",
@@ -52,9 +54,23 @@ def all_names(code: CodeType) -> set[str]:
     return {name for each in all_code(code) for name in each.co_names}
 
 
-def assigned_attributes(code: CodeType) -> Iterator[str]:
+# Kept: a factory's code is asked of all that it makes, and to read a long function's instructions takes milliseconds.
+@lru_cache(maxsize=1024)
+def assigned_attributes(code: CodeType) -> frozenset[str]:
     """The names of the attributes that code, or code inside it, assigns or deletes, of whatever."""
-    return (step.argval for step in steps_of(code) if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+    return frozenset(step.argval for step in steps_of(code) if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+
+
+@lru_cache(maxsize=1024)
+def assigned_around(code: CodeType) -> frozenset[str]:
+    """The names that it, or a function inside it, assigns or deletes as another function's (`nonlocal`)."""
+    return frozenset(
+        step.argval
+        for each in all_code(code)
+        if each.co_freevars
+        for step in dis.get_instructions(each)
+        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in each.co_freevars
+    )
 
 
 def assigns_by_name(code: CodeType) -> bool:

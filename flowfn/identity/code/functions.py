@@ -55,7 +55,7 @@ def attributes_of_function(function: FunctionType) -> Iterator[tuple[str, Any]]:
     if attributes:
         from flowfn.identity.code.compiled import assigned_attributes
 
-        states = set(assigned_attributes(function.__code__))
+        states = assigned_attributes(function.__code__)
         for name, value in attributes.items():
             if not (is_special(name) or name in states):
                 yield f".{name}", value

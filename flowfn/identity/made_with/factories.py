@@ -10,7 +10,6 @@ A text counts as it is: an id that looks random, or the date of today, may be th
 
 from __future__ import annotations
 
-import dis
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from flowfn.identity.code.classes import declares_fields
-from flowfn.identity.code.compiled import all_code, assigned_attributes, code_inside, parameters_of
+from flowfn.identity.code.compiled import assigned_around, assigned_attributes, code_inside, parameters_of
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.code.unwrapping import code_of
 from flowfn.identity.constant import is_constant
@@ -54,7 +53,7 @@ def _given(function: Any, around: tuple[FunctionType, ...]) -> dict[str, Any]:
     if makers and not any(map(parameters_of, makers)):
         return {}
     code = makers[0] if makers else target.__code__
-    states, assigned = set(_states(code)), frozenset(assigned_attributes(code))
+    states, assigned = assigned_around(code), assigned_attributes(code)
     found: dict[str, Any] = {}
     for name, cell in zip(target.__code__.co_freevars, target.__closure__, strict=True):
         with suppress(Exception):  # it isn't assigned yet, or its author's code fails when it is looked at
@@ -132,7 +131,7 @@ def _states_of(cls: Any) -> frozenset[str]:
     found: set[str] = set()
     for name, member in ((name, member) for base in cls.__mro__ for name, member in vars(base).items()):
         if name not in _MAKING:
-            found.update(name for code in code_of(member) for name in assigned_attributes(code))
+            found.update(*map(assigned_attributes, code_of(member)))
     return frozenset(found)
 
 
@@ -161,11 +160,3 @@ def _makers(function: FunctionType | type) -> Iterator[CodeType]:
             return
         name = inner.pop(0).rpartition(".")[2]
         code = next((each for each in code_inside(code) if each.co_name == name), None)
-
-
-def _states(code: CodeType) -> Iterator[str]:
-    """The names that it, or a function inside it, assigns as another function's."""
-    for each in all_code(code):
-        for step in dis.get_instructions(each):
-            if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in each.co_freevars:
-                yield step.argval

@@ -59,7 +59,7 @@ def _read(named: list[tuple[str, CodeType]]) -> Given:
     if any(map(assigns_by_name, others)) or not all(maker.takes_any for maker in by_name):
         return Given()
     assigned = [each for maker in makers.values() for each in maker.assigned()]
-    elsewhere = frozenset(name for code in others for name in assigned_attributes(code))
+    elsewhere = frozenset[str]().union(*map(assigned_attributes, others))
     strange = {
         name for name, how in assigned if not how or (how == "kept" and any(map(changes_items, others)))
     }
