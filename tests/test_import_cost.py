@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 HEAVY = (
     "asyncio",
     "cloudpickle",
@@ -35,6 +37,22 @@ def test_importing_flowfn_loads_no_heavy_library(run_python: Any) -> None:
 def test_importing_the_savers_loads_no_driver(run_python: Any) -> None:
     """A driver is loaded when its saver is named, and not before."""
     assert loaded(run_python, "import checkpointers\nfrom checkpointers import MemorySaver, open_saver") == []
+
+
+@pytest.mark.parametrize(
+    ("saver", "arguments", "driver"), [("MemorySaver", "", []), ("SqliteSaver", "'runs.db'", ["sqlite3"])]
+)
+def test_a_blocking_run_loads_no_event_loop(
+    run_python: Any, saver: str, arguments: str, driver: list[str]
+) -> None:
+    """A blocking run on a saver of flowfn's loads that saver's driver alone."""
+    code = (
+        f"from checkpointers import {saver}\nfrom flowfn import entrypoint, task\n"
+        "@task\ndef double(n: int) -> int:\n    return 2 * n\n"
+        f"@entrypoint(checkpointer={saver}({arguments}))\ndef flow(n: int) -> int:\n    return double(n).result()\n"
+        "assert flow.invoke(2) == 4"
+    )
+    assert loaded(run_python, code) == driver
 
 
 def test_importing_graphs_loads_no_heavy_library(run_python: Any) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from checkpointers.base import CheckpointSaver
 from checkpointers.foreign.methods import TWIN
-from checkpointers.foreign.saver import ForeignSaver
 from flowfn.logs import logger
 from flowfn.ports import Saver
 from flowfn.python.forking import let_go_by_fork
+
+if TYPE_CHECKING:
+    from checkpointers.foreign.saver import ForeignSaver
 
 METHODS = ("put", "put_writes", "get_tuple", "list")
 """What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
@@ -43,6 +45,8 @@ def adapted(saver: Any) -> ForeignSaver:
     with _adapting:
         found = _adapters.get(id(saver))
         if found is None:
+            from checkpointers.foreign.saver import ForeignSaver
+
             found = _adapters[id(saver)] = ForeignSaver(saver)
             logger.info(
                 "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "

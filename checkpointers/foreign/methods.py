@@ -6,13 +6,15 @@ preferred, and runs on that loop, whose connections it uses.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from checkpointers.foreign.errors import MethodMissing, SaverRaised
 from flowfn.errors import FlowError
 from flowfn.python.event_loop import running_loop
+
+if TYPE_CHECKING:
+    import asyncio
 
 TWIN: Final = "a"
 """What the name of a method's asyncio twin begins with."""
@@ -60,8 +62,10 @@ class Methods:
         """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
         twin, loop = getattr(self._saver, TWIN + name, None), self._loop
         if twin is not None and loop is not None and loop.is_running() and loop is not running_loop():
+            from asyncio import run_coroutine_threadsafe
+
             try:
-                return asyncio.run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
+                return run_coroutine_threadsafe(_awaited(twin, args, kwargs), loop).result()
             except NotImplementedError:
                 self._without.add(name)
         method = getattr(self._saver, name, None)
