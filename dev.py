@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
 PROBE = "import flowfn, pytest, typer"
 WORKERS = ("-n", "auto", "--maxprocesses", "4", "--maxschedchunk", "8")
-"""The tests run side by side, on what cores there are, handed out a few at a time, so that all end together; `test -n 0`
+"""The tests run side by side on what cores there are, handed out a few at a time, so that all end together; `test -n 0`
 runs them in one process."""
 NO_PIP = """\
 this Python cannot make a virtual environment: it has no ensurepip, and no pip that could fetch itself.
