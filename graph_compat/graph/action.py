@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from dataclasses import dataclass
-from functools import partial
-from types import CellType, FunctionType
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from flowfn.python.cached_property import cached_property
@@ -215,17 +215,32 @@ def _named(function: FunctionType) -> Iterator[Any]:
     """The variables and globals that a function's code names, and what it names in them: `graphs`, `graphs.one`."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found: Any = None
-    for step in dis.get_instructions(function):
-        match step.opname:
+    for load, name in _names_in(function.__code__):
+        match load:
             case "LOAD_GLOBAL":
-                found = function.__globals__.get(step.argval)
-            case "LOAD_DEREF" if step.argval in cells:
-                found = _content(cells[step.argval])
-            case "LOAD_ATTR" | "LOAD_METHOD":
-                found = inspect.getattr_static(found, step.argval, None)
+                found = function.__globals__.get(name)
+            case "LOAD_DEREF":
+                found = _content(cells[name])
             case _:
-                found = None
+                found = inspect.getattr_static(found, name, None)
         yield found
+
+
+# Kept: a program may make its graph anew for each request, and reading instructions is most of what that takes.
+@lru_cache(maxsize=1024)
+def _names_in(code: CodeType) -> tuple[tuple[str, str], ...]:
+    """Which instruction loads which name in a function's code, in their order: an attribute's comes after that which
+    loads what it is taken from."""
+    found: list[tuple[str, str]] = []
+    follows = False
+    for step in dis.get_instructions(code):
+        is_name = step.opname == "LOAD_GLOBAL" or (
+            step.opname == "LOAD_DEREF" and step.argval in code.co_freevars
+        )
+        follows = is_name or (follows and step.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+        if follows:
+            found.append((step.opname, step.argval))
+    return tuple(found)
 
 
 def _content(cell: CellType) -> Any:
