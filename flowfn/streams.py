@@ -47,6 +47,8 @@ from flowfn.values import Interrupt, Write
 
 MODES = ("values", "updates", "custom", "messages", "tools", "tasks", "checkpoints", "debug")
 
+_BETWEEN = frozenset({"values", "updates", "checkpoints"})
+
 Version = Literal["v1", "v2"]
 Keys = str | Sequence[str] | None
 
@@ -96,6 +98,11 @@ class Shaper:
         for mode in self.modes:
             for payload in _SHAPES[mode](event, self._shown_keys(event, mode)):
                 yield self._frame(event, mode, payload)
+
+    @property
+    def waits(self) -> bool:
+        """Whether what it shows of a superstep of one task, which calls none, comes at its end."""
+        return not self.subgraphs and _BETWEEN.issuperset(self.modes)
 
     def keeps(self, event: Event) -> bool:
         """Whether whoever watches the run around isn't shown it too: a custom chunk is told once."""
@@ -391,3 +398,8 @@ _SHAPES = {
     "debug": _debug,
 }
 _ORDER = tuple(_SHAPES)
+
+
+def is_of_call(event: Event | Shown) -> bool:
+    """Whether it tells of a call that a task made."""
+    return isinstance(event, TaskFinished) and event.call.parent is not None

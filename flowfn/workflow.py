@@ -289,15 +289,19 @@ class Workflow(Stateful, Generic[P, R]):
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
-        """Run on a worker thread; the chunks, and when they have ended, in `ending`, what it came to."""
-        from flowfn.hosts.streams import ThreadStream
+        """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
+        from flowfn.context import current_frame, current_world
+        from flowfn.hosts.streams import SteppedStream, ThreadStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import blocking_hosts
         from flowfn.invocation.running import prepare
         from flowfn.python.traceback import trimmed
-        from flowfn.streams import printer
+        from flowfn.streams import is_of_call, printer
 
-        watch, setup = ThreadStream(), self._self_setup
+        setup = self._self_setup
+        is_root = current_frame.get() is None and current_world.get() is None
+        steps = is_root and shaper.waits and not printed and not setup.program.opaque
+        watch: SteppedStream | ThreadStream = SteppedStream() if steps else ThreadStream()
         order.started = run = Started(watch, shaper)
         show = printer(printed)
 
@@ -307,6 +311,8 @@ class Workflow(Stateful, Generic[P, R]):
         with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
                 for event in events:
+                    if steps and is_of_call(event):
+                        watch.live = True
                     show(event)
                     yield from shaper.chunks(event)
             except BaseException as error:

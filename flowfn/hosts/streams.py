@@ -2,6 +2,12 @@
 
 Guarantee: the run never gets more than one superstep ahead of its consumer. After each superstep it
 waits to be asked for more, so that a consumer who stops reading stops the run.
+
+| | the run goes on |
+|---|---|
+| `SteppedStream` | on the thread of its consumer, who has nothing to read before the superstep ends |
+| `ThreadStream` | on a worker: a way to a thread and back, for each superstep, takes longer than most supersteps |
+| `LoopStream` | as a task of its own, on the same event loop |
 """
 
 from __future__ import annotations
@@ -9,12 +15,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from flowfn.engine.drive import drive
+from flowfn.context import current_frame
+from flowfn.engine.drive import LEFT, Wait, drive
 from flowfn.errors import Cancelled
 from flowfn.hosts.workers import run_soon
 from flowfn.python.event_loop import needed_loop
@@ -22,23 +30,140 @@ from flowfn.python.event_loop import needed_loop
 if TYPE_CHECKING:
     from asyncio import Task
 
-_BOUNDARY: Any = object()
-"""Between two supersteps: the run waits until its consumer has come this far."""
-
 
 class _Ended:
+    """The run is over, or what went wrong with it."""
+
     __slots__ = ("error",)
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
+_BOUNDARY: Any = object()
+"""Between two supersteps: the run waits until its consumer has come this far."""
+
+_RESTS = _Ended(None)
+"""The leg of a run is over, and not yet the run."""
+
+
 class _Alive:
     """Something that only the frame of a generator knows."""
 
 
+class _Rest(Wait):
+    """Before a superstep: the consumer reads first."""
+
+    def block(self) -> None:
+        """Nobody reads."""
+
+
+_REST = _Rest()
+
+
+class SteppedStream:
+    """A run on its consumer's thread, which goes on up to its next superstep when the consumer asks for more.
+
+    A superstep of several tasks runs on a worker, so that what each comes to is shown at once, and so do all while
+    `live`. The legs share one context, as they do one thread in a `ThreadStream`.
+    """
+
+    pause = None
+
+    def __init__(self) -> None:
+        self.live = False
+        self._events: SimpleQueue[Any] = SimpleQueue()
+        self.post = self._events.put
+        self._left = False
+        self._several = False
+        """Whether the next superstep has several tasks."""
+        self._away = False
+        """Whether a worker runs a leg."""
+
+    async def before_step(self, tasks: int) -> None:
+        """Let the consumer read, who asks for more or leaves."""
+        self._several = tasks > 1
+        await _REST
+        if self._left:
+            raise Cancelled
+
+    def leave(self) -> None:
+        """Ask for no more."""
+        self._left = True
+
+    def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
+        """Run leg by leg, and yield the events of each; see `ThreadStream.events` for a consumer who stops early."""
+        context, alive = copy_context(), _Alive()
+        known = ref(alive)
+        go = partial(context.run, drive, run, leave=_rests)
+        try:
+            while True:
+                if self.live or self._several:
+                    self._send_away(go)
+                else:
+                    self._events.put(_leg(go))
+                while not isinstance(event := self._events.get(), _Ended):
+                    yield event
+                if event is not _RESTS:
+                    break
+        except BaseException:
+            leave()
+            self.leave()
+            if known() is not None and current_frame.get() is None:
+                self._see_end(run, go)
+            else:
+                run_soon(partial(self._see_end, run, go))
+            raise
+        if event.error is not None:
+            raise event.error
+
+    def _send_away(self, go: Callable[[], Any]) -> None:
+        """Have a worker run a leg."""
+
+        def leg() -> None:
+            mark = _leg(go)
+            self._away = False
+            self._events.put(mark)
+
+        self._away = True
+        try:
+            run_soon(leg)
+        except BaseException:
+            self._away = False
+            raise
+
+    def _see_end(self, run: Coroutine[Any, Any, Any], go: Callable[[], Any]) -> None:
+        """See a run that was left to its end; one that nobody has begun is begun by none."""
+        from inspect import CORO_CLOSED, CORO_CREATED, getcoroutinestate
+
+        if getcoroutinestate(run) == CORO_CREATED and not self._away:
+            run.close()
+        while getcoroutinestate(run) != CORO_CLOSED:
+            if self._away:
+                self._events.get()
+            else:
+                _leg(go)
+
+
+def _leg(go: Callable[[], Any]) -> _Ended:
+    """Go on up to the next superstep; how that ended."""
+    try:
+        left = go() is LEFT
+    except BaseException as error:
+        return _Ended(error)
+    return _RESTS if left else _Ended(None)
+
+
+def _rests(wait: Wait, run: Coroutine[Any, Any, Any]) -> bool:
+    """Whether a run waits for its consumer."""
+    return wait is _REST
+
+
 class ThreadStream:
     """A run on a worker thread, and its events on the caller's."""
+
+    before_step = None
+    live = True
 
     def __init__(self) -> None:
         # Queues written in C, since Ctrl-C may come at any moment: a semaphore's lock could stay taken.
@@ -106,6 +231,8 @@ class ThreadStream:
 
 class LoopStream:
     """A run as an asyncio task, and its events in another."""
+
+    before_step = None
 
     def __init__(self) -> None:
         import asyncio

@@ -74,6 +74,8 @@ async def go_on(run: Run) -> Any:
         if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
             run.breakpoint = "interrupt_before"
             raise Suspended
+        if run.before_step is not None:
+            await run.before_step(len(tasks))
         await _take(run, tasks)
         if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
             run.tell_checkpoint()
