@@ -290,7 +290,6 @@ class Workflow(Stateful, Generic[P, R]):
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
         """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
-        from flowfn.context import current_frame, current_world
         from flowfn.hosts.streams import SteppedStream, ThreadStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import blocking_hosts
@@ -298,9 +297,7 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.python.traceback import trimmed
         from flowfn.streams import is_of_call, printer
 
-        setup = self._self_setup
-        is_root = current_frame.get() is None and current_world.get() is None
-        steps = is_root and shaper.waits and not printed and not setup.program.opaque
+        setup, steps = self._self_setup, not printed and self._goes_in_steps(shaper)
         watch: SteppedStream | ThreadStream = SteppedStream() if steps else ThreadStream()
         order.started = run = Started(watch, shaper)
         show = printer(printed)
@@ -317,6 +314,15 @@ class Workflow(Stateful, Generic[P, R]):
                     yield from shaper.chunks(event)
             except BaseException as error:
                 raise setup.translated(trimmed(error)) from error.__cause__
+
+    def _goes_in_steps(self, shaper: Shaper) -> bool:
+        """Whether a stream's run may go on on the thread of its consumer: outside any run and event loop, with nothing
+        to be shown before a superstep ends."""
+        from flowfn.context import current_frame, current_world
+        from flowfn.python.event_loop import running_loop
+
+        is_root = current_frame.get() is None and current_world.get() is None and running_loop() is None
+        return is_root and shaper.waits and not self._self_setup.program.opaque
 
     async def _awaiting(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]

@@ -12,6 +12,7 @@ waits to be asked for more, so that a consumer who stops reading stops the run.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from contextvars import copy_context
@@ -96,6 +97,7 @@ class SteppedStream:
         context, alive = copy_context(), _Alive()
         known = ref(alive)
         go = partial(context.run, drive, run, leave=_rests)
+        _resting.add(run)
         try:
             while True:
                 if self.live or self._several:
@@ -114,6 +116,7 @@ class SteppedStream:
             else:
                 run_soon(partial(self._see_end, run, go))
             raise
+        _resting.discard(run)
         if event.error is not None:
             raise event.error
 
@@ -143,6 +146,11 @@ class SteppedStream:
                 self._events.get()
             else:
                 _leg(go)
+        _resting.discard(run)
+
+
+_resting: set[Coroutine[Any, Any, Any]] = set()
+"""The runs that may be between two legs: the collector, which may find their streams, isn't to close them."""
 
 
 def _leg(go: Callable[[], Any]) -> _Ended:
@@ -238,13 +246,35 @@ class LoopStream:
         import asyncio
 
         self._loop = needed_loop()
-        self._events: asyncio.Queue[Any] = asyncio.Queue()
+        self._thread = get_ident()
+        self._events: deque[Any] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        """What the consumer sleeps on, or is about to: it looks for events once more when this is set."""
         self._asked = asyncio.Semaphore(0)
         self._left = False
 
     def post(self, event: Any) -> None:
-        """Hand an event to the consumer, from any thread."""
-        self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+        """Hand an event to the consumer, from any thread; from another than the loop's own that is a system call."""
+        self._events.append(event)
+        if self._reader is None:
+            return
+        if get_ident() == self._thread:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def _next(self) -> Any:
+        """The next event."""
+        while not self._events:
+            self._reader = self._loop.create_future()
+            if not self._events:
+                await self._reader
+            self._reader = None
+        return self._events.popleft()
 
     async def pause(self) -> None:
         """Wait, between supersteps, until the consumer asks for more."""
@@ -266,7 +296,7 @@ class LoopStream:
         task = self._loop.create_task(run)
         task.add_done_callback(lambda _: self.post(_Ended(None)))
         try:
-            while not isinstance(event := await self._events.get(), _Ended):
+            while not isinstance(event := await self._next(), _Ended):
                 if event is _BOUNDARY:
                     self._asked.release()
                 else:
