@@ -1,12 +1,12 @@
 """W5, W6, W7: graphs: a chain of nodes, one with a state of 1,000 keys, a fan-out to subgraphs by Send.
 
 And W13, W14, which `graph_compat` has to hold: a chain with a state of 500 keys, each written by one node; a fan-out of
-as many Sends as a run has tasks.
+as many Sends as a run has tasks. W15 is W5 for a caller who reads the update of each node.
 """
 
 import operator
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,10 +65,18 @@ class Workload:
     storages: tuple[str, ...] = (peers.NONE, peers.PROCESS)
     together: bool = False
     """Whether all nodes may be committed at once, and the figure is of all of them."""
+    streams: bool = False
+    """Whether the caller reads each node's update; how many there are is the result."""
 
     def figure(self, seconds: float, nodes: int) -> float:
         """In the workload's unit."""
         return seconds * 1e3 if self.together else seconds / nodes * 1e6
+
+    def outcome(self, graph: Any, given: Any, config: dict[str, Any], options: Mapping[str, Any]) -> int:
+        """What a run comes to."""
+        if self.streams:
+            return sum(1 for _ in graph.stream(given, config, stream_mode="updates", **options))
+        return self.result(graph.invoke(given, config, **options))
 
 
 def chain(api: Api, size: int, state: Any, step: Callable[[int], Callable[[Any], Any]]) -> Any:
@@ -168,6 +176,14 @@ WORKLOADS = (
         unit="ms",
         together=True,
     ),
+    Workload(
+        "W15 sequential nodes, streamed",
+        counting,
+        lambda size: {"number": 0},
+        lambda state: int(state["number"]),
+        storages=(peers.NONE, peers.MEMORY, peers.PROCESS),
+        streams=True,
+    ),
 )
 
 
@@ -187,8 +203,7 @@ def run(workload: Workload, api: Api, storage: Storage, directory: Path, size: i
     with storage.open(directory / "runs.db") as saver:
         graph = workload.build(api, nodes).compile(checkpointer=saver)
         given = workload.given(nodes)
-        options = storage.options
-        seconds = timed(lambda: workload.result(graph.invoke(given, config, **options)), nodes)
+        seconds = timed(lambda: workload.outcome(graph, given, config, storage.options), nodes)
         return workload.figure(seconds, nodes)
 
 

@@ -54,7 +54,7 @@ def floors(times: float) -> Target:
     return Target(times, "floor")
 
 
-W5, W6, W7, W13, W14 = (workload.name for workload in graphs.WORKLOADS)
+W5, W6, W7, W13, W14, _ = (workload.name for workload in graphs.WORKLOADS)
 ONE, TEN_TIMES = resume.SIZES
 
 TARGETS: Mapping[tuple[str, str], tuple[Target, ...]] = {

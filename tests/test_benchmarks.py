@@ -41,6 +41,7 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W7 fan-out to subgraphs",
         "W13 sequential nodes, 500 keys",
         "W14 fan-out of Sends",
+        "W15 sequential nodes, streamed",
         "W8 agent of 20 rounds, asyncio",
         "W8 agent of 20 rounds, blocking",
         "W9 chat, turn 10",

@@ -121,10 +121,12 @@ class SteppedStream:
             raise event.error
 
     def _send_away(self, go: Callable[[], Any]) -> None:
-        """Have a worker run a leg."""
+        """Have a worker run a leg; and all others, where the consumer has left and may not wait for it."""
 
         def leg() -> None:
             mark = _leg(go)
+            while mark is _RESTS and self._left:
+                mark = _leg(go)
             self._away = False
             self._events.put(mark)
 
