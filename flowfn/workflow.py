@@ -292,12 +292,13 @@ class Workflow(Stateful, Generic[P, R]):
         """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
         from flowfn.hosts.streams import SteppedStream, ThreadStream
         from flowfn.invocation.order import Started
-        from flowfn.invocation.places import blocking_hosts
+        from flowfn.invocation.places import blocking_hosts, may_go_in_steps
         from flowfn.invocation.running import prepare
         from flowfn.python.traceback import trimmed
         from flowfn.streams import is_of_call, printer
 
-        setup, steps = self._self_setup, not printed and self._goes_in_steps(shaper)
+        setup = self._self_setup
+        steps = shaper.waits and not printed and may_go_in_steps(setup)
         watch: SteppedStream | ThreadStream = SteppedStream() if steps else ThreadStream()
         order.started = run = Started(watch, shaper)
         show = printer(printed)
@@ -314,15 +315,6 @@ class Workflow(Stateful, Generic[P, R]):
                     yield from shaper.chunks(event)
             except BaseException as error:
                 raise setup.translated(trimmed(error)) from error.__cause__
-
-    def _goes_in_steps(self, shaper: Shaper) -> bool:
-        """Whether a stream's run may go on on the thread of its consumer: outside any run and event loop, with nothing
-        to be shown before a superstep ends."""
-        from flowfn.context import current_frame, current_world
-        from flowfn.python.event_loop import running_loop
-
-        is_root = current_frame.get() is None and current_world.get() is None and running_loop() is None
-        return is_root and shaper.waits and not self._self_setup.program.opaque
 
     async def _awaiting(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame, current_world
 from flowfn.engine.hosts import Hosts
 from flowfn.hosts.threads import ThreadHost
-from flowfn.python.event_loop import needed_loop
+from flowfn.python.event_loop import needed_loop, running_loop
 
 if TYPE_CHECKING:
     from flowfn.invocation.setup import Setup
@@ -23,6 +23,13 @@ def blocking_hosts() -> Hosts:
     world = current_world.get()
     host = ThreadHost() if world is None else world.thread_host()
     return Hosts(host)
+
+
+def may_go_in_steps(setup: Setup) -> bool:
+    """Whether a stream's run may go on on its consumer's thread, a superstep each time: outside any run and event loop,
+    as what runs there may begin a loop, and of a program that has more than one."""
+    is_root = current_frame.get() is None and current_world.get() is None and running_loop() is None
+    return is_root and not setup.program.opaque
 
 
 def loop_hosts() -> Hosts:
