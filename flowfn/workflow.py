@@ -290,7 +290,8 @@ class Workflow(Stateful, Generic[P, R]):
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
         """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
-        from flowfn.hosts.streams import SteppedStream, ThreadStream
+        from flowfn.hosts.stepping import SteppedStream
+        from flowfn.hosts.streams import ThreadStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import blocking_hosts, may_go_in_steps
         from flowfn.invocation.running import prepare

@@ -6,5 +6,6 @@
   `admission` says when a run begins, `claims` gathers the leases that runs want at once, and `commits` what they write;
   `on_thread`: what blocks, beside the loop.
 - `watch`: when an attempt's time is up, on threads and in coroutines.
-- `streams`: a run on one side, who watches it on the other. `clock`, `ids`: time, and names that sort by it.
+- `streams`: a run on one side, who watches it on the other; `stepping`: both on one thread, by turns.
+- `clock`, `ids`: time, and names that sort by it.
 """

@@ -5,7 +5,7 @@ waits to be asked for more, so that a consumer who stops reading stops the run.
 
 | | the run goes on |
 |---|---|
-| `SteppedStream` | on the thread of its consumer, who has nothing to read before the superstep ends |
+| `SteppedStream` (`stepping`) | on the thread of its consumer, who has nothing to read before the superstep ends |
 | `ThreadStream` | on a worker: a way to a thread and back, for each superstep, takes longer than most supersteps |
 | `LoopStream` | as a task of its own, on the same event loop |
 """
@@ -16,14 +16,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
 from queue import SimpleQueue
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from flowfn.context import current_frame
-from flowfn.engine.drive import LEFT, Wait, drive
+from flowfn.engine.drive import drive
 from flowfn.errors import Cancelled
 from flowfn.hosts.workers import run_soon
 from flowfn.python.event_loop import needed_loop
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
     from asyncio import Task
 
 
-class _Ended:
-    """The run is over, or what went wrong with it."""
+class Ended:
+    """The run is over, and what went wrong with it, if anything."""
 
     __slots__ = ("error",)
 
@@ -44,129 +42,9 @@ class _Ended:
 _BOUNDARY: Any = object()
 """Between two supersteps: the run waits until its consumer has come this far."""
 
-_RESTS = _Ended(None)
-"""The leg of a run is over, and not yet the run."""
 
-
-class _Alive:
+class Alive:
     """Something that only the frame of a generator knows."""
-
-
-class _Rest(Wait):
-    """Before a superstep: the consumer reads first."""
-
-    def block(self) -> None:
-        """Nobody reads."""
-
-
-_REST = _Rest()
-
-
-class SteppedStream:
-    """A run on its consumer's thread, which goes on up to its next superstep when the consumer asks for more.
-
-    A superstep of several tasks runs on a worker, so that what each comes to is shown at once, and so do all while
-    `live`. The legs share one context, as they do one thread in a `ThreadStream`.
-    """
-
-    pause = None
-
-    def __init__(self) -> None:
-        self.live = False
-        self._events: SimpleQueue[Any] = SimpleQueue()
-        self.post = self._events.put
-        self._left = False
-        self._several = False
-        """Whether the next superstep has several tasks."""
-        self._away = False
-        """Whether a worker runs a leg."""
-
-    async def before_step(self, tasks: int) -> None:
-        """Let the consumer read, who asks for more or leaves."""
-        self._several = tasks > 1
-        await _REST
-        if self._left:
-            raise Cancelled
-
-    def leave(self) -> None:
-        """Ask for no more."""
-        self._left = True
-
-    def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
-        """Run leg by leg, and yield the events of each; see `ThreadStream.events` for a consumer who stops early."""
-        context, alive = copy_context(), _Alive()
-        known = ref(alive)
-        go = partial(context.run, drive, run, leave=_rests)
-        _resting.add(run)
-        try:
-            while True:
-                if self.live or self._several:
-                    self._send_away(go)
-                else:
-                    self._events.put(_leg(go))
-                while not isinstance(event := self._events.get(), _Ended):
-                    yield event
-                if event is not _RESTS:
-                    break
-        except BaseException:
-            leave()
-            self.leave()
-            if known() is not None and current_frame.get() is None:
-                self._see_end(run, go)
-            else:
-                run_soon(partial(self._see_end, run, go))
-            raise
-        _resting.discard(run)
-        if event.error is not None:
-            raise event.error
-
-    def _send_away(self, go: Callable[[], Any]) -> None:
-        """Have a worker run a leg; and all others, where the consumer has left and may not wait for it."""
-
-        def leg() -> None:
-            mark = _leg(go)
-            while mark is _RESTS and self._left:
-                mark = _leg(go)
-            self._away = False
-            self._events.put(mark)
-
-        self._away = True
-        try:
-            run_soon(leg)
-        except BaseException:
-            self._away = False
-            raise
-
-    def _see_end(self, run: Coroutine[Any, Any, Any], go: Callable[[], Any]) -> None:
-        """See a run that was left to its end; one that nobody has begun is begun by none."""
-        from inspect import CORO_CLOSED, CORO_CREATED, getcoroutinestate
-
-        if getcoroutinestate(run) == CORO_CREATED and not self._away:
-            run.close()
-        while getcoroutinestate(run) != CORO_CLOSED:
-            if self._away:
-                self._events.get()
-            else:
-                _leg(go)
-        _resting.discard(run)
-
-
-_resting: set[Coroutine[Any, Any, Any]] = set()
-"""The runs that may be between two legs: the collector, which may find their streams, isn't to close them."""
-
-
-def _leg(go: Callable[[], Any]) -> _Ended:
-    """Go on up to the next superstep; how that ended."""
-    try:
-        left = go() is LEFT
-    except BaseException as error:
-        return _Ended(error)
-    return _RESTS if left else _Ended(None)
-
-
-def _rests(wait: Wait, run: Coroutine[Any, Any, Any]) -> bool:
-    """Whether a run waits for its consumer."""
-    return wait is _REST
 
 
 class ThreadStream:
@@ -204,11 +82,11 @@ class ThreadStream:
         that the run's own code closes, or that the garbage collector does: that may come in the middle of whatever
         the run needs to end.
         """
-        context, due, alive = copy_context(), [run], _Alive()
+        context, due, alive = copy_context(), [run], Alive()
         known = ref(alive)  # the collector clears it before it closes what it found; nothing else does
         try:
             run_soon(lambda: context.run(self._run, due))
-            while not isinstance(event := self._events.get(), _Ended):
+            while not isinstance(event := self._events.get(), Ended):
                 if event is _BOUNDARY:
                     self._asked.put(None)
                 else:
@@ -226,7 +104,7 @@ class ThreadStream:
         with suppress(IndexError):
             due.pop().close()
             return
-        while waits and not isinstance(self._events.get(), _Ended):
+        while waits and not isinstance(self._events.get(), Ended):
             pass
 
     def _run(self, due: list[Coroutine[Any, Any, Any]]) -> None:
@@ -234,9 +112,9 @@ class ThreadStream:
         try:
             drive(due.pop())
         except BaseException as error:
-            self._events.put(_Ended(error))
+            self._events.put(Ended(error))
         else:
-            self._events.put(_Ended(None))
+            self._events.put(Ended(None))
 
 
 class LoopStream:
@@ -296,9 +174,9 @@ class LoopStream:
         import asyncio
 
         task = self._loop.create_task(run)
-        task.add_done_callback(lambda _: self.post(_Ended(None)))
+        task.add_done_callback(lambda _: self.post(Ended(None)))
         try:
-            while not isinstance(event := await self._next(), _Ended):
+            while not isinstance(event := await self._next(), Ended):
                 if event is _BOUNDARY:
                     self._asked.release()
                 else:
