@@ -28,7 +28,7 @@ from graph_compat.func import task
 from graph_compat.graph import END, START, StateGraph
 from graph_compat.types import Send
 
-blocking, same_run = sys.argv[1] == "blocking", sys.argv[2] == "as the same run"
+blocking, same_run, by_turns = sys.argv[1] == "blocking", sys.argv[2] == "as the same run", sys.argv[2] == "by turns"
 log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
 
@@ -127,6 +127,9 @@ thread = {"configurable": {"thread_id": "job"}, "metadata": {"run_id": "a run"} 
 
 def consume(chunk):
     for name, update in chunk[1].items():
+        if name == "inner" and by_turns:
+            for label in update["inside"]:
+                note("saw", label)
         if name not in ("inner", "plain", "coroutine", "__metadata__"):
             note("saw", (update.get("outside") or update["inside"])[0])
 
@@ -142,8 +145,8 @@ def main():
     given = {"outside": [], "inside": []} if same_run or state.metadata is None else None
     if given is not None or state.tasks:
         if blocking:
-            for chunk in graph.stream(given, thread, stream_mode="updates", subgraphs=True):
-                consume(chunk)
+            for chunk in graph.stream(given, thread, stream_mode="updates", subgraphs=not by_turns):
+                consume(((), chunk) if by_turns else chunk)
         else:
             asyncio.run(coroutines(given))
     return graph.get_state(thread).values
@@ -171,12 +174,18 @@ WORK = {label for labels in STATE.values() for label in labels}
 
 @pytest.mark.parametrize(
     ("colour", "called"),
-    [("blocking", "without input"), ("asyncio", "without input"), ("asyncio", "as the same run")],
+    [
+        ("blocking", "without input"),
+        ("blocking", "by turns"),
+        ("asyncio", "without input"),
+        ("asyncio", "as the same run"),
+    ],
 )
 def test_a_graph_killed_at_random_moments(tmp_path: Path, installed: Path, colour: str, called: str) -> None:
     """G1: killed and called again, the graph ends in the right state, and nothing seen has run again.
 
-    Without input, or with it and the `run_id` of the call before, as a server calls that tries again.
+    Without input, by a stream that runs on its consumer's thread or by another; or with it and the `run_id` of the call
+    before, as a server calls that tries again.
     """
     moments = random.Random(colour)
     undisturbed = Script(tmp_path / "undisturbed", SCRIPT, [colour, called], installed)
