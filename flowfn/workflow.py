@@ -299,8 +299,8 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.streams import is_of_call, printer
 
         setup = self._self_setup
-        steps = shaper.waits and not printed and may_go_in_steps(setup)
-        watch: SteppedStream | ThreadStream = SteppedStream() if steps else ThreadStream()
+        by_turns = shaper.waits and not printed and may_go_in_steps(setup)
+        watch: SteppedStream | ThreadStream = SteppedStream() if by_turns else ThreadStream()
         order.started = run = Started(watch, shaper)
         show = printer(printed)
 
@@ -310,7 +310,7 @@ class Workflow(Stateful, Generic[P, R]):
         with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
                 for event in events:
-                    if steps and is_of_call(event):
+                    if not watch.live and is_of_call(event):
                         watch.live = True
                     show(event)
                     yield from shaper.chunks(event)

@@ -44,6 +44,7 @@ class SteppedStream:
 
     def __init__(self) -> None:
         self.live = False
+        """Whether what is told is to be read before its superstep ends."""
         self._events: SimpleQueue[Any] = SimpleQueue()
         self.post = self._events.put
         self._left = False
@@ -66,7 +67,7 @@ class SteppedStream:
     def events(self, run: Coroutine[Any, Any, Any], leave: Callable[[], None]) -> Iterator[Any]:
         """Run leg by leg, and yield the events of each; see `ThreadStream.events` for a consumer who stops early."""
         context, alive = copy_context(), Alive()
-        known = ref(alive)
+        known = ref(alive)  # the collector clears it before it closes what it found; nothing else does
         go = partial(context.run, drive, run, leave=_is_turn)
         _under_way.add(run)
         try:
