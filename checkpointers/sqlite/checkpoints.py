@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from checkpointers.sqlite import channel_maps
-from checkpointers.sqlite.channel_maps import Bases, ChannelMap
+from checkpointers.sqlite.channel_maps import Base, Bases, ChannelMap
 from checkpointers.sqlite.checksums import check, checksum
 from flowfn.sqlite.errors import Damaged
 
@@ -23,13 +24,19 @@ def put(db: Cursor, columns: Sequence[Any], *, again: bool = True) -> None:
     db.execute(_PUT_AGAIN if again else _NEW, (*columns, checksum(columns)))
 
 
-def channel_map(db: Cursor, columns: Sequence[Any], bases: Bases) -> ChannelMap:
+BaseOf = Callable[[int], Base]
+"""The whole map that is stored under a key."""
+
+
+def bases_in(db: Cursor) -> BaseOf:
+    """Looks whole maps up, each once: for as long as one state of the database is seen."""
+    return lru_cache(Bases.SIZE)(lambda key: Bases().read(key, columns_of(db, key)[10]))
+
+
+def channel_map(columns: Sequence[Any], base_of: BaseOf) -> ChannelMap:
     """The map of a checkpoint of these columns, with its base."""
     key, channels, base = columns[0], *columns[10:12]
-    if base is None:
-        return channel_maps.read(key, channels, None)
-    whole = columns_of(db, base)
-    return channel_maps.read(key, channels, bases.read(base, whole[10]))
+    return channel_maps.read(key, channels, None if base is None else base_of(base))
 
 
 def columns_of(db: Cursor, key: int) -> tuple[Any, ...]:

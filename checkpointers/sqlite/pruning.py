@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Collection
 
 from checkpointers.short_forms import long_id
-from checkpointers.sqlite.channel_maps import Bases, ChannelMap, key_of, span
-from checkpointers.sqlite.checkpoints import channel_map, columns_of, forget_keys, put
+from checkpointers.sqlite.channel_maps import ChannelMap, key_of, span
+from checkpointers.sqlite.checkpoints import bases_in, channel_map, columns_of, forget_keys, put
 from flowfn.ports import Place
 
 Cursor = sqlite3.Cursor
@@ -75,11 +75,11 @@ def forget(db: Cursor, thread: int, places: Collection[Place]) -> None:
 def _needed(db: Cursor, kept: set[int], doomed: set[int]) -> set[int]:
     """The rows of values that kept checkpoints are read from, which no longer need doomed ones: a map that differs from
     that of one is made whole, and a parent that goes is known by its id again."""
-    bases = Bases()
+    base_of = bases_in(db)
     values = set()
     for key in kept:
         columns = [*columns_of(db, key)]
-        whole = channel_map(db, columns, bases).whole()
+        whole = channel_map(columns, base_of).whole()
         values |= {value for place in whole.values() if (value := key_of(place)) is not None}
         if columns[_BASE] in doomed or columns[_PARENT] in doomed:
             if columns[_BASE] in doomed:

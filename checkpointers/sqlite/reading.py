@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from checkpointers.short_forms import long_id, long_time, short_id
 from checkpointers.sqlite import writes as sqlite_writes
-from checkpointers.sqlite.channel_maps import Bases, key_of
-from checkpointers.sqlite.checkpoints import channel_map
+from checkpointers.sqlite.channel_maps import key_of
+from checkpointers.sqlite.checkpoints import BaseOf, bases_in, channel_map
 from checkpointers.sqlite.checksums import check
 from checkpointers.sqlite.threads import thread_key
 from checkpointers.sqlite.values import Values
@@ -21,6 +22,8 @@ _PARENT = """
     CASE typeof(checkpoint.parent) WHEN 'integer' THEN
         (SELECT of.id FROM checkpoint AS of WHERE of.key = checkpoint.parent)
     ELSE checkpoint.parent END"""
+
+_THREAD = "(SELECT thread.id FROM thread WHERE thread.key = checkpoint.thread)"
 
 _OF = f"checkpoint.*, {_PARENT}"
 """What there is to know of a checkpoint."""
@@ -37,7 +40,7 @@ def load(db: Cursor, id: str, namespace: str, checkpoint: str | None, values: Va
     found = db.execute(
         f"SELECT {_OF} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", given
     ).fetchone()
-    return None if found is None else _loaded(db, id, found, values)
+    return None if found is None else _loaded(db, id, found, values, bases_in(db))
 
 
 def page(
@@ -45,22 +48,13 @@ def page(
 ) -> tuple[list[Loaded], int]:
     """Checkpoints committed before the one of key `end`, the last first, and the key of the last of them."""
     where, given = _where(thread=thread, namespace=namespace)
-    found = db.execute(
-        f"SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?",
+    rows = db.execute(
+        f"SELECT {_THREAD}, {_OF} FROM checkpoint WHERE key IN"  # where keys are sorted, they alone are
+        f" (SELECT key FROM checkpoint WHERE key < ? AND {where} ORDER BY key DESC LIMIT ?) ORDER BY key DESC",
         (end, *given, size),
-    )
-    keys = [key for (key,) in found]
-    return [_load_key(db, key, values) for key in keys], keys[-1] if keys else 0
-
-
-def _load_key(db: Cursor, key: int, values: Values) -> Loaded:
-    """The checkpoint of a key that was just read in the same transaction."""
-    found = db.execute(
-        f"SELECT thread.id, {_OF} FROM checkpoint"
-        " JOIN thread ON thread.key = checkpoint.thread WHERE checkpoint.key = ?",
-        (key,),
-    ).fetchone()
-    return _loaded(db, found[0], found[1:], values)
+    ).fetchall()
+    base_of = bases_in(db)
+    return [_loaded(db, thread, row, values, base_of) for thread, *row in rows], rows[-1][1] if rows else 0
 
 
 def key_named(db: Cursor, id: str, thread: int | None, namespace: str | None) -> int | None:
@@ -76,12 +70,12 @@ def _where(**columns: Any) -> tuple[str, list[Any]]:
     return " AND ".join(["body IS NOT NULL", *(f"{name} = ?" for name in given)]), [*given.values()]
 
 
-def _loaded(db: Cursor, thread: str, found: tuple[Any, ...], values: Values) -> Loaded:
+def _loaded(db: Cursor, thread: str, found: Sequence[Any], values: Values, base_of: BaseOf) -> Loaded:
     *columns, crc, parent = found
     key, _, namespace, id, _, step, source, created_at, body, metadata, _, _ = columns
     try:
         check(columns, crc)
-        held = channel_map(db, columns, Bases()).whole()
+        held = channel_map(columns, base_of).whole()
         keys = {channel: value for channel, place in held.items() if (value := key_of(place)) is not None}
         parts = values.read(db, keys)
         writes = sqlite_writes.read(db, key)
