@@ -28,6 +28,7 @@ from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.python.cached_property import cached_property
 
 if TYPE_CHECKING:
+    from flowfn.config import RunConfig
     from flowfn.identity.code.dependencies import Dependencies
 
 OnCodeChange = Literal["reuse", "rerun", "error"]
@@ -44,6 +45,11 @@ _OURS = {
     "store": ("Store", "BaseStore"),
     "writer": ("StreamWriter", "Callable"),
 }
+
+
+def always(config: RunConfig) -> bool:
+    """Whatever the configuration of a run is."""
+    return True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +98,8 @@ class Definition:
     """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
     on_loop: Definition | None = None
     """What to call instead where the run has an event loop."""
+    prefers_loop: Callable[[RunConfig], bool] = field(default=always, repr=False)
+    """Which runs that have one call `on_loop`, by their configuration; all, unless it says otherwise."""
     awaits: str = ""
     """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
     checked: set[int] = field(default_factory=set, repr=False)

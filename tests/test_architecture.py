@@ -35,7 +35,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.identity": NOUNS | {"flowfn.python", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
-    "flowfn.definition": NOUNS | {"flowfn.identity", "flowfn.doubt", "flowfn.options"} | {"flowfn.policies"},
+    "flowfn.definition": NOUNS
+    | {"flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
+    | {"flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},
     "flowfn.events": {"flowfn.values", "flowfn.config", "flowfn.engine.calls.call", "flowfn.pregel"},

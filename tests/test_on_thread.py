@@ -61,6 +61,18 @@ async def test_what_it_raises_is_raised(error: BaseException) -> None:
 
 
 @waits_or_not
+async def test_what_no_coroutine_can_raise_says_so() -> None:
+    """A StopIteration of the function's is told by its name, and is the cause."""
+
+    def first() -> int:
+        return next(iter(()))
+
+    with pytest.raises(RuntimeError, match=r"'first' raised StopIteration\(\)") as raised:
+        await on_thread(first)
+    assert isinstance(raised.value.__cause__, StopIteration)
+
+
+@waits_or_not
 async def test_what_it_raises_is_let_go() -> None:
     """Nothing of it is left for the garbage collector."""
 

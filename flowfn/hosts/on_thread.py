@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from flowfn.hosts.loop import shared, stand_still
-from flowfn.hosts.threads import MAX_WORKERS
+from flowfn.hosts.threads import MAX_WORKERS, no_end
 from flowfn.hosts.workers import run_soon
 
 T = TypeVar("T")
@@ -25,7 +25,11 @@ _places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
 
 
 async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """What a blocking function returns, called on a thread in a copy of the context of whoever awaits it."""
+    """What a blocking function returns, called on a thread in a copy of the context of whoever awaits it.
+
+    Raises:
+        RuntimeError: it raised `StopIteration`, which no coroutine can.
+    """
     loop = asyncio.get_running_loop()
     places = _places.get(loop) or _places.setdefault(loop, asyncio.Semaphore(MAX_WORKERS))
     async with places:
@@ -36,6 +40,8 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
     error, call.error = call.error, None
     if error is not None:
         try:
+            if isinstance(error, StopIteration):
+                raise no_end(function, error) from error
             raise error
         finally:
             del error  # its traceback names this frame

@@ -305,12 +305,7 @@ class ThreadHost:
                 return function(*args, **kwargs)
             return self._call_within(timeout, function, args, kwargs)
         except StopIteration as error:
-            frame = current_frame.get()
-            name = _name_of(function) if frame is None else frame.call.definition.name
-            raise RuntimeError(
-                f"{name!r} raised {error!r}, which Python would take for the end of a coroutine, such as a run is: "
-                "catch it there and raise another error, or give next() a default"
-            ) from error
+            raise no_end(function, error) from error
 
     async def call_async(
         self,
@@ -408,6 +403,16 @@ def _on_thread(frame: Frame | None) -> Frame | None:
     while frame is not None and frame.call.definition.is_async:
         frame = frame.call.parent or frame.call.run.frame
     return frame
+
+
+def no_end(function: Callable[..., Any], error: StopIteration) -> RuntimeError:
+    """What stands for a `StopIteration` of user code, which no coroutine can raise: it is the end of one."""
+    frame = current_frame.get()
+    name = _name_of(function) if frame is None else frame.call.definition.name
+    return RuntimeError(
+        f"{name!r} raised {error!r}, which Python would take for the end of a coroutine, such as a run is: "
+        "catch it there and raise another error, or give next() a default"
+    )
 
 
 def _name_of(function: Any) -> str:

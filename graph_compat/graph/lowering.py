@@ -162,7 +162,7 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
     )
     definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False)
     if not step.branches:
-        definition = definition.with_options(function=step.passed_on)
+        definition = definition.with_options(function=step.passed_on, on_loop=None)
     return Node(
         START,
         definition,  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from flowfn.context import current_frame
-from flowfn.definition import Definition
+from flowfn.definition import Definition, always
 from flowfn.identity.names import qualified_name
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.pregel import Program, Steps, View, peek
@@ -29,7 +29,7 @@ from graph_compat.graph.bound import bound
 from graph_compat.graph.branch import BranchSpec
 from graph_compat.graph.schema import Schema
 from graph_compat.graph.writes import Writer, with_ids
-from graph_compat.langchain.runs import NodeRun, node_run, node_run_on_loop
+from graph_compat.langchain.runs import NodeRun, has_awaited_listeners, node_run, node_run_on_loop
 from graph_compat.pushing import pushes
 from graph_compat.typing import ContextT, NodeInputT
 
@@ -290,14 +290,11 @@ def definition_of(
         stands_for=function,
         injects=False,
     )
-    if not step.gains_by_loop:
-        return definition
     on_loop = definition.with_options(function=step.run_on_loop, is_async=True)
-    return (
-        definition.with_options(on_loop=on_loop)
-        if step.awaits is None
-        else on_loop.with_options(awaits=step.awaits)
-    )
+    if step.awaits is not None:
+        return on_loop.with_options(awaits=step.awaits)
+    prefers = always if step.gains_by_loop else has_awaited_listeners
+    return definition.with_options(on_loop=on_loop, prefers_loop=prefers)
 
 
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:

@@ -335,6 +335,18 @@ def is_heard(frame: Frame) -> bool:
     return rest.get("callbacks") is not None or MESSAGES in rest
 
 
+def has_awaited_listeners(config: RunConfig) -> bool:
+    """Whether a run's callbacks are told to a handler that has to be awaited: LangChain begins an event loop for each
+    of them where that is done from a thread.
+    """
+    callbacks = config.rest.get("callbacks")
+    if callbacks is None:
+        return False
+    from langchain_core.callbacks import AsyncCallbackHandler
+
+    return any(isinstance(handler, AsyncCallbackHandler) for handler in getattr(callbacks, "handlers", ()))
+
+
 @contextmanager
 def _chain_run(frame: Frame, name: str, given: Any, policy: TracePolicy | None = None) -> Iterator[NodeRun]:
     """The run of a node, or of a task in one, as a chain of LangChain's."""

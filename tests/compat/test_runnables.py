@@ -2,12 +2,13 @@
 
 import asyncio
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
@@ -137,6 +138,33 @@ def test_the_events_of_a_graph(version: Any, config: Any) -> None:
         ]
 
     same(lambda library: asyncio.run(events(chat(library))))
+
+
+def test_an_awaited_listener_is_told_on_the_callers_loop() -> None:
+    """Also of nodes that block, whose code is on a thread; so no loop is begun for each thing that it is told."""
+
+    class Awaited(AsyncCallbackHandler):
+        def __init__(self) -> None:
+            self.told: list[Any] = []
+
+        async def on_chain_start(self, serialized: Any, inputs: Any, **rest: Any) -> None:
+            self.told.append((rest["name"], asyncio.get_running_loop()))
+
+    async def run(library: str) -> Any:
+        def block(state: Any) -> Any:
+            threads.append(threading.get_ident())
+            return {"asked": 1}
+
+        threads: list[int] = []
+        log, loop = Awaited(), asyncio.get_running_loop()
+        builder = importlib.import_module(f"{library}.graph").StateGraph(dict)
+        builder.add_node("block", block)
+        builder.add_edge("__start__", "block")
+        await builder.compile().ainvoke({}, {"callbacks": [log]})
+        names, loops = zip(*log.told, strict=True)
+        return names, {*loops} == {loop}, threads[0] == threading.get_ident()
+
+    same(lambda library: asyncio.run(run(library)))
 
 
 def test_a_graph_is_a_runnable() -> None:
@@ -273,7 +301,7 @@ def test_handlers_are_told_where_nothing_else_of_langchain_was_imported(run_pyth
 
 
 LISTENS = """
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from graph_compat.func import entrypoint, task
 
 class Listens(BaseCallbackHandler):
