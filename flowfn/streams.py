@@ -47,7 +47,7 @@ from flowfn.values import Interrupt, Write
 
 MODES = ("values", "updates", "custom", "messages", "tools", "tasks", "checkpoints", "debug")
 
-_BETWEEN = frozenset({"values", "updates", "checkpoints"})
+_BETWEEN = frozenset({"values", "updates", "tasks", "checkpoints", "debug"})
 
 Version = Literal["v1", "v2"]
 Keys = str | Sequence[str] | None
@@ -101,7 +101,7 @@ class Shaper:
 
     @property
     def waits(self) -> bool:
-        """Whether what it shows of a superstep of one task, which calls none, comes at its end."""
+        """Whether what it shows of a superstep of one task, which calls none, comes before that or at its end."""
         return not self.subgraphs and _BETWEEN.issuperset(self.modes)
 
     def keeps(self, event: Event) -> bool:

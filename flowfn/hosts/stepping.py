@@ -1,7 +1,7 @@
-"""Watching a run on one's own thread: it goes on up to its next superstep whenever its consumer asks for more.
+"""Watching a run on one's own thread: it goes on to the work of its next superstep whenever its consumer asks for more.
 
-Rule: that is for a consumer who has nothing to read before a superstep ends. Where there may be something, as in one of
-several tasks, the superstep runs on a worker, for a way to a thread and back.
+Rule: that is for a consumer who has nothing to read between a superstep's work and its end. Where there may be
+something, as in one of several tasks, the superstep runs on a worker, for a way to a thread and back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowfn.hosts.workers import run_soon
 
 
 class _Turn(Wait):
-    """Before a superstep it is the consumer's turn."""
+    """Before the work of a superstep it is the consumer's turn."""
 
     def block(self) -> None:
         """Nobody reads."""
@@ -34,7 +34,7 @@ _PAUSED = Ended(None)
 
 
 class SteppedStream:
-    """A run on its consumer's thread, which goes on up to its next superstep when the consumer asks for more.
+    """A run on its consumer's thread, which goes on to the work of its next superstep when the consumer asks for more.
 
     A superstep of several tasks runs on a worker, so that what each comes to is shown at once, and so do all while
     `live`. The legs share one context, as they do one thread in a `ThreadStream`.
@@ -49,11 +49,11 @@ class SteppedStream:
         self.post = self._events.put
         self._left = False
         self._several = False
-        """Whether the next superstep has several tasks."""
+        """Whether several tasks are to begin."""
         self._away = False
         """Whether a worker runs a leg."""
 
-    async def before_step(self, tasks: int) -> None:
+    async def before_work(self, tasks: int) -> None:
         """Let the consumer read, who asks for more or leaves."""
         self._several = tasks > 1
         await _TURN
@@ -128,7 +128,7 @@ _under_way: set[Coroutine[Any, Any, Any]] = set()
 
 
 def _leg(go: Callable[[], Any]) -> Ended:
-    """Go on up to the next superstep; how that ended."""
+    """Go on to the work of the next superstep; how that ended."""
     try:
         left = go() is LEFT
     except BaseException as error:

@@ -50,7 +50,7 @@ class Alive:
 class ThreadStream:
     """A run on a worker thread, and its events on the caller's."""
 
-    before_step = None
+    before_work = None
     live = True
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class ThreadStream:
 class LoopStream:
     """A run as an asyncio task, and its events in another."""
 
-    before_step = None
+    before_work = None
 
     def __init__(self) -> None:
         import asyncio

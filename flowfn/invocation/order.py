@@ -66,7 +66,7 @@ class Started:
     def begin(self, run: Run) -> None:
         """There is a run now; where its consumer has left already, it stops at its first task."""
         self.run = run
-        run.pause, run.before_step = self.watch.pause, self.watch.before_step
+        run.pause, run.before_work = self.watch.pause, self.watch.before_work
         if self.left:
             run.root.fatal = Cancelled()
 

@@ -21,7 +21,7 @@ PATIENCE = 10.0
 """Seconds for what has to come at once; a test that fails waits so long."""
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
-MODES = ("values", "updates", "checkpoints")
+MODES = ("values", "updates", "tasks", "checkpoints", "debug")
 
 
 class State(TypedDict):
@@ -86,6 +86,36 @@ def test_it_runs_on_its_consumers_thread(saver: Any, mode: Any) -> None:
     graph = graph_of(saver, *({name: lambda: threads.append(get_ident())} for name in "abc"))
     assert [*begun(graph, [*mode] if isinstance(mode, tuple) else mode)]
     assert threads == [get_ident()] * 3
+
+
+@pytest.mark.parametrize("mode", ["tasks", "debug"])
+def test_a_start_is_shown_before_the_work(saver: Any, mode: str) -> None:
+    """So is an error before that of what handles it."""
+    ran: list[str] = []
+
+    def fail_after_noting() -> None:
+        ran.append("a")
+        fails()
+
+    builder = StateGraph(State)
+    builder.add_node("a", noting("a", fail_after_noting), error_handler=noting("b", lambda: ran.append("b")))
+    builder.add_edge(START, "a")
+    seen = []
+    for chunk in begun(builder.compile(checkpointer=saver), mode):
+        payload = chunk.get("payload", chunk)
+        if payload.get("name") == "a":
+            seen.append(("error" in payload, [*ran]))
+    assert seen == [(False, []), (True, ["a"])]
+    assert ran == ["a", "b"]
+
+
+def test_a_consumers_time_is_not_that_of_a_step(saver: Any) -> None:
+    """Where a superstep's time runs out, its run goes on without its consumer."""
+    threads: list[int] = []
+    graph = graph_of(saver, {"a": lambda: threads.append(get_ident())})
+    graph.step_timeout = 600.0
+    assert [*begun(graph)]
+    assert threads != [get_ident()]
 
 
 def test_tasks_beside_each_other_are_shown_as_they_end(saver: Any) -> None:

@@ -66,8 +66,8 @@ class Run:
     """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
     pause: Callable[[], Any] | None = None
     """Waits between supersteps until whoever watches has caught up."""
-    before_step: Callable[[int], Any] | None = None
-    """The same before each superstep, of so many tasks."""
+    before_work: Callable[[int], Any] | None = None
+    """The same before so many tasks begin, of which has been told."""
     _managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
     since: float = 0.0
     """When the checkpoint that it stands at was made, in seconds since the epoch; 0 where nothing is recorded."""

@@ -74,8 +74,6 @@ async def go_on(run: Run) -> Any:
         if run.interrupt_before and stops(run.checkpoint, tasks, run.interrupt_before):
             run.breakpoint = "interrupt_before"
             raise Suspended
-        if run.before_step is not None:
-            await run.before_step(len(tasks))
         await _take(run, tasks)
         if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
             run.tell_checkpoint()
@@ -96,7 +94,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         call.rides = len(tasks) == 1 and deadline is None
     errors: list[BaseException] = []
     handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
-    _tell_starts(run, tasks, calls)
+    await _announce(run, tasks, calls)
     for call, error in await _settle(run, calls, deadline):
         if call.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
@@ -106,7 +104,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     if handlers:
         tasks += handlers
         handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
-        _tell_starts(run, handlers, handling)
+        await _announce(run, handlers, handling)
         _raise_first(run, [error for _, error in await _settle(run, handling, deadline)])
         calls += handling
     await _advance(run, tasks, [call for call in calls if call.rides])
@@ -128,6 +126,13 @@ def _is_restored(run: Run, task: Task) -> bool:
         return False
     task.writes = record.writes
     return True
+
+
+async def _announce(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
+    """Tell what starts, and let whoever watches look at that first."""
+    _tell_starts(run, tasks, calls)
+    if run.before_work is not None:
+        await run.before_work(len(calls))
 
 
 def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
