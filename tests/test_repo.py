@@ -9,6 +9,7 @@ import ast
 import doctest
 import importlib
 import importlib.metadata
+import json
 import re
 import textwrap
 import tomllib
@@ -175,7 +176,8 @@ def test_the_suite_sees_what_is_installed(installed: Path) -> None:
     except importlib.metadata.PackageNotFoundError:
         assert installed == REPO
         return
-    editable = '"editable": true' in (distribution.read_text("direct_url.json") or "")
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    editable = origin.get("dir_info", {}).get("editable", False)
     assert installed == (REPO if editable else Path(str(distribution.locate_file(""))).resolve())
 
 

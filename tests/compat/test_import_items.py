@@ -111,6 +111,7 @@ def test_times_to_live_come_along(file: Path) -> None:
     """What has less than a minute left there has it here."""
     with sqlite3.connect(file) as db:
         db.execute("UPDATE store SET expires_at = '2001-02-03 04:05:06' WHERE key = '1'")
+    db.close()
     with InMemoryStore() as target:
         import_items(file, target)
         assert target.sweep_ttl() == 1
@@ -123,6 +124,7 @@ def test_a_store_without_times_to_live(file: Path) -> None:
         db.executescript(
             "DROP INDEX idx_store_expires_at; ALTER TABLE store DROP expires_at; ALTER TABLE store DROP ttl_minutes"
         )
+    db.close()
     with InMemoryStore() as target:
         assert import_items(file, target) == 3
 
@@ -155,6 +157,7 @@ def test_an_item_that_cannot_be_read(file: Path) -> None:
     """Nothing is taken over, and the item is named."""
     with sqlite3.connect(file) as db:
         db.execute("UPDATE store SET value = '[1' WHERE key = 'last'")
+    db.close()
     with InMemoryStore() as target:
         with pytest.raises(CorruptDataError, match=r"item 'last' of 'users\.ada' can't be read"):
             import_items(file, target)
