@@ -97,9 +97,9 @@ class Definition:
     reader: Any = None
     """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
     on_loop: Definition | None = None
-    """What to call instead where the run has an event loop."""
+    """What to call instead where an event loop drives the run."""
     prefers_loop: Callable[[RunConfig], bool] = field(default=always, repr=False)
-    """Which runs that have one call `on_loop`, by their configuration; all, unless it says otherwise."""
+    """Which of these runs call `on_loop`, by their configuration; all, unless it says otherwise."""
     awaits: str = ""
     """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
     checked: set[int] = field(default_factory=set, repr=False)

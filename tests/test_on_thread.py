@@ -173,3 +173,14 @@ async def test_the_loop_stands_still_for_a_run_that_is_alone_there() -> None:
     assert await look.ainvoke(False) > 0
     assert await asyncio.gather(look.ainvoke(True), look.ainvoke(True)) == [0, 0]
     assert await look.ainvoke(False) > 0
+
+
+async def test_what_a_call_waits_for_has_a_place() -> None:
+    """However many calls wait for others on the same loop, those run."""
+    loop = asyncio.get_running_loop()
+
+    def call(number: int) -> int:
+        return asyncio.run_coroutine_threadsafe(on_thread(lambda: number + 1), loop).result(10)
+
+    numbers = range(MAX_WORKERS + 1)
+    assert await asyncio.gather(*(on_thread(call, n) for n in numbers)) == [n + 1 for n in numbers]

@@ -11,7 +11,7 @@ import asyncio
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,7 +21,13 @@ from flowfn.hosts.workers import run_soon
 
 T = TypeVar("T")
 
-_places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+_places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = (
+    weakref.WeakKeyDictionary()
+)
+"""The places of each loop, by how many calls are around one."""
+
+_around: ContextVar[int] = ContextVar("flowfn.on_thread", default=0)
+"""How many calls the running code is in."""
 
 
 async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
@@ -31,9 +37,8 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
         RuntimeError: it raised `StopIteration`, which no coroutine can.
     """
     loop = asyncio.get_running_loop()
-    places = _places.get(loop) or _places.setdefault(loop, asyncio.Semaphore(MAX_WORKERS))
-    async with places:
-        call = _Call(loop, lambda: function(*args, **kwargs))
+    async with _places_in(loop, around := _around.get()):
+        call = _Call(loop, lambda: function(*args, **kwargs), around + 1)
         run_soon(call.run)
         if not stand_still(call.over, shared(loop).moment):
             await call.ended()
@@ -48,15 +53,24 @@ async def on_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
     return call.value  # type: ignore[no-any-return]
 
 
+def _places_in(loop: asyncio.AbstractEventLoop, around: int) -> asyncio.Semaphore:
+    """The places for calls with so many around them."""
+    places = _places.get(loop) or _places.setdefault(loop, [])
+    while len(places) <= around:
+        places.append(asyncio.Semaphore(MAX_WORKERS))
+    return places[around]
+
+
 class _Call:
     """One call, between its thread and the loop: either finds that the other is done, or is told."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], Any], depth: int) -> None:
         self.value: Any = None
         self.error: BaseException | None = None
         self._loop = loop
         self._function = function
         self._context = copy_context()
+        self._context.run(_around.set, depth)
         self._waiter: asyncio.Future[None] | None = None
         self.over: SimpleQueue[None] = SimpleQueue()
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import importlib
+import operator
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 import pytest
@@ -165,6 +166,29 @@ def test_an_awaited_listener_is_told_on_the_callers_loop() -> None:
         return names, {*loops} == {loop}, threads[0] == threading.get_ident()
 
     same(lambda library: asyncio.run(run(library)))
+
+
+def test_graphs_called_in_many_watched_nodes_end() -> None:
+    """Each node has a thread, on which it waits for a graph whose nodes block, too."""
+    from graph_compat.graph import StateGraph
+    from graph_compat.types import Send
+
+    class State(TypedDict):
+        found: Annotated[list[int], operator.add]
+
+    inner: Any = StateGraph(State)
+    inner.add_node("found", lambda state: {"found": [1]})
+    inner.add_edge("__start__", "found")
+    graph = inner.compile()
+    outer: Any = StateGraph(State)
+    outer.add_node("calls", lambda number: {"found": graph.invoke({"found": []})["found"]})
+    outer.add_conditional_edges("__start__", lambda state: [Send("calls", n) for n in range(100)], ["calls"])
+
+    async def run() -> Any:
+        config = {"callbacks": [AsyncCallbackHandler()]}
+        return await asyncio.wait_for(outer.compile().ainvoke({"found": []}, config), 60)
+
+    assert asyncio.run(run()) == {"found": [1] * 100}
 
 
 def test_a_graph_is_a_runnable() -> None:

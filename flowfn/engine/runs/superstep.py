@@ -114,7 +114,7 @@ def _call_of(run: Run, task: Task) -> NodeCall:
     """The attempt at a node: a call without a caller."""
     definition: Definition = task.node.run  # type: ignore[assignment]
     on_loop = definition.on_loop
-    if on_loop is not None and run.hosts.loop is not None and definition.prefers_loop(run.config):
+    if on_loop is not None and run.hosts.on_loop and definition.prefers_loop(run.config):
         definition = on_loop
     return NodeCall(run, definition, *task.node.spread(task.input), task)
 
