@@ -135,7 +135,11 @@ class Lowered:
         (start,) = given.writes
         nested = self.nested if order.started is None else self._nested(order.started)
         future = spawn(frame, nested, *self.shape.spread(start.value), "")
-        await hosts.own.join(future)
+        frame.step_aside()
+        try:
+            await hosts.own.join(future)
+        finally:
+            await frame.step_back(hosts.own)
         value = future.result(0)
         return Ending(value, state=View({}, {}, {END: value}))
 

@@ -131,6 +131,35 @@ def test_nested_calls_end_under_any_limit(world: World, limit: int) -> None:
     assert world.invoke(wf, config={"max_concurrency": limit}) == [3, 33, 63, 93]
 
 
+@pytest.mark.parametrize("way", ["invoke", "stream", "call"])
+def test_workflows_called_in_tasks_end_under_any_limit(world: World, way: str) -> None:
+    """A task that waits for a workflow of its own gives up its place, however it calls that."""
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.entrypoint
+    async def nested(x: int) -> int:
+        return await world.value(inner(x + 1))
+
+    @world.task
+    async def outer(x: int) -> int:
+        if way == "call":
+            return await nested(x) if world.is_async else nested(x)
+        if way == "invoke":
+            return await nested.ainvoke(x) if world.is_async else nested.invoke(x)
+        if world.is_async:
+            return [chunk async for chunk in nested.astream(x, stream_mode="updates")][-1]["nested"]
+        return [*nested.stream(x, stream_mode="updates")][-1]["nested"]
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(outer(x) for x in range(4)))
+
+    assert world.invoke(wf, config={"max_concurrency": 1}) == [1, 2, 3, 4]
+
+
 def test_many_nested_calls_end(world: World) -> None:
     """More waiting parents than there are worker threads don't block each other."""
 
