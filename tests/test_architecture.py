@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.encryption": NOUNS | {"flowfn.ports", "flowfn.serde.format"},
     "flowfn.caching": NOUNS
     | {"flowfn.ports", "flowfn.definition", "flowfn.identity", "flowfn.futures", "flowfn.logs"}
-    | {"flowfn.context", "flowfn.python", "flowfn.opening", "flowfn.sqlite.file"},
+    | {"flowfn.context", "flowfn.python", "flowfn.opening", "flowfn.policies", "flowfn.sqlite.file"},
     "flowfn.executors": NOUNS
     | {"flowfn.context", "flowfn.python", "flowfn.opening"}
     | {"flowfn.ports", "flowfn.runtime", "flowfn.serde"},

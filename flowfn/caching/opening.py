@@ -10,6 +10,7 @@ from flowfn.caching.memory import PROCESS, MemoryCache
 from flowfn.definition import Definition
 from flowfn.errors import InvalidInput
 from flowfn.opening import Opened
+from flowfn.policies import CachePolicy
 from flowfn.python.folder import from_here
 from flowfn.values import MISSING
 
@@ -57,7 +58,8 @@ def checked(cache: Any) -> Any:
     named = isinstance(cache, str | os.PathLike)
     if named or all(callable(getattr(cache, name, None)) for name in ("get", "set", "clear")):
         return cache
-    raise InvalidInput(f"cache={cache!r} is not a cache. {_EXPECTED}")
+    expected = "Write cache_policy= for it." if isinstance(cache, CachePolicy) else _EXPECTED
+    raise InvalidInput(f"cache={cache!r} is not a cache. {expected}")
 
 
 def default_cache() -> Any:

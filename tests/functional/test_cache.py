@@ -286,6 +286,8 @@ def test_a_cache_that_is_none() -> None:
         task(cache=3)
     with pytest.raises(InvalidInput, match="cache=3 is not a cache"):
         entrypoint(cache=3)
+    with pytest.raises(InvalidInput, match=r"is not a cache\. Write cache_policy="):
+        task(cache=CachePolicy())
 
 
 @pytest.mark.parametrize("decorated", [task, entrypoint])
