@@ -115,6 +115,8 @@ class Operation:
     """Which of `INSIDE` it is, if it is done in a nested graph."""
     head: bool
     """Whether that nested graph is looked for where the thread stands, and not at an earlier checkpoint."""
+    heard: bool
+    """Whether callbacks are told of it."""
 
 
 @dataclass
@@ -260,6 +262,7 @@ class _Draw:
             partly=self.happens(0.15),
             inside=self.one(*INSIDE),
             head=self.happens(0.6),
+            heard=self.happens(0.25),
         )
 
     def options(self, names: list[str], method: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import SimpleNamespace
 from typing import Annotated, Any, Optional
 
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from pydantic import Field, create_model
 from typing_extensions import TypedDict
 
@@ -313,6 +314,8 @@ class Player:
         """Invoke the graph, or stream it."""
         options = {**operation.options, "context": {"who": operation.thread}}
         config = {**config, "recursion_limit": options.pop("recursion_limit", STEPS)}
+        if operation.heard:
+            config["callbacks"] = [AsyncCallbackHandler() if self.t.asyncio else BaseCallbackHandler()]
         modes = options.get("stream_mode", "values")
         shows_checkpoints = bool(
             {"checkpoints", "debug"}.intersection([modes] if isinstance(modes, str) else modes)
