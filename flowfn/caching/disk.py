@@ -23,7 +23,7 @@ from flowfn.errors import CacheError
 from flowfn.python.cached_property import cached_property
 from flowfn.python.folder import from_here
 from flowfn.python.forking import Stillness, each_around_fork, leave_alone
-from flowfn.sqlite.file import inherit, refusal
+from flowfn.sqlite.file import identity_of, inherit, refusal
 
 T = TypeVar("T")
 
@@ -137,6 +137,7 @@ class DiskCache:
     def close(self) -> None:
         """Close the database; the next use opens it again."""
         with self._lock:
+            self._leave_what_is_gone()
             for name in ("_rows", "_claims"):
                 database = self.__dict__.pop(name, None)
                 if database is not None:
@@ -167,9 +168,20 @@ class DiskCache:
     def _tried(self, action: Callable[[], T]) -> T:
         try:
             with self._lock:
+                self._leave_what_is_gone()
                 return action()
         except _failures() as error:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
+
+    def _leave_what_is_gone(self) -> None:
+        """Go on with the folder that is there now, or with a new one, where somebody deleted it to clear the cache.
+
+        The database that went with it isn't closed: SQLite would delete the log of the one that has its name now.
+        """
+        for name in ("_rows", "_claims"):
+            database = self.__dict__.get(name)
+            if database is not None and identity_of(_file(database.directory)) != database._local.identity:
+                leave_alone(self.__dict__.pop(name))
 
     def __del__(self) -> None:
         try:  # noqa: SIM105 - as the interpreter ends, even `suppress` may have gone
@@ -206,7 +218,8 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
         disk_min_file_size=2**62,
     )
     rows.close()
-    rows._local = SimpleNamespace(pid=os.getpid(), con=_connected(path))
+    identity = identity_of(_file(path))
+    rows._local = SimpleNamespace(pid=os.getpid(), con=_connected(path), identity=identity)
     for name in ("sqlite_cache_size", "sqlite_mmap_size", "sqlite_synchronous"):
         rows.reset(name, getattr(rows, name), update=False)
     return rows

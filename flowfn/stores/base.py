@@ -254,7 +254,7 @@ def minutes_of(ttl: float | timedelta | None) -> float | None:
         return None
     try:
         minutes = ttl.total_seconds() / 60 if isinstance(ttl, timedelta) else ttl + 0.0
-        if 0 <= minutes < float("inf"):
+        if 0 <= minutes * 60 < float("inf"):
             return minutes
     except (TypeError, OverflowError):  # no number, or one that is too large
         pass

@@ -18,6 +18,9 @@ Encoded = str | bytes
 _DEPTH = 100
 """Levels of nesting up to which every JSON reader follows."""
 
+_BITS = 2048
+"""Bits of a whole number that every Python writes and reads in decimal: it may be set to refuse 641 digits."""
+
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -43,7 +46,9 @@ def is_json(value: Any, depth: int = _DEPTH) -> bool:
         return is_unicode(value)
     if kind is float:
         return math.isfinite(value)
-    if kind is int or kind is bool or value is None:
+    if kind is int:
+        return bool(value.bit_length() <= _BITS)
+    if kind is bool or value is None:
         return True
     if kind is list:
         return depth > 0 and all(is_json(item, depth - 1) for item in value)

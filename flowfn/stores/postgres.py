@@ -35,6 +35,9 @@ SCHEMA = Schema("flowfn_store", "flowfn.stores", "postgres_migrations")
 _LOCK = 0x53544F5245
 """`STORE`: the advisory lock of those who write."""
 
+_LONGEST = 10_000
+"""Characters of a field's name and text that Postgres compares: `jsonb` holds no more than 256 MB in all."""
+
 _PAGE = 64
 """Rows of a search that are read at once."""
 
@@ -235,11 +238,15 @@ def _where(
 
 
 def _texts(value: Mapping[str, Any]) -> dict[str, str]:
-    """The fields that are text which Postgres can hold."""
+    """The fields that are text which Postgres can hold, and that aren't too long to be kept twice."""
     return {
         key: text
         for key, text in value.items()
-        if type(key) is str and type(text) is str and "\0" not in key + text and is_unicode(key + text)
+        if type(key) is str
+        and type(text) is str
+        and len(key) + len(text) <= _LONGEST
+        and "\0" not in key + text
+        and is_unicode(key + text)
     }
 
 

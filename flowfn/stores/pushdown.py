@@ -7,7 +7,6 @@ numbers with a margin, because SQLite reads some decimal fractions wrong in thei
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -60,7 +59,7 @@ def _order(path: str, sign: str, operand: Any) -> Condition | None:
             f"CASE json_type(value, ?) WHEN 'text' THEN json_extract(value, ?) {sign} ? ELSE 0 END",
             [path, path, operand],
         )
-    if found is None or not math.isfinite(found) or abs(found) >= _EXACT:
+    if found is None or not abs(found) < _EXACT:  # nor is NaN
         return None
     margin = _MARGIN * (1 + abs(found))
     return (

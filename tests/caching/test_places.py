@@ -1,9 +1,11 @@
 """What every cache does: bytes by key, for a time, and claims among those that share it."""
 
 import pickle
+import shutil
 import socket
 import sys
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,19 @@ def test_keys_by_prefix(cache: Any) -> None:
     for key in ("f:1", "f:2", "g:1"):
         cache.set(key, b"kept")
     assert sorted(cache.keys("f:")) == ["f:1", "f:2"]
+
+
+def test_a_folder_that_is_deleted_is_a_cleared_cache(tmp_path: Path) -> None:
+    """Who has it open forgets what it held, and goes on sharing results and claims with whoever opens it next."""
+    with closing(DiskCache(tmp_path / "c")) as one, closing(DiskCache(tmp_path / "c")) as other:
+        one.set("f:1", b"old")
+        assert [one.claim("f:2", "one", 60), other.get("f:1")] == [True, b"old"]
+        shutil.rmtree(tmp_path / "c")
+        assert [one.get("f:1"), other.get("f:1")] == [None, None]
+        assert [other.claim("f:2", "other", 60), one.claim("f:2", "one", 60)] == [True, False]
+        one.set("f:1", b"new")
+        other.close()
+        assert other.get("f:1") == b"new"
 
 
 @pytest.mark.parametrize("kind", ["memory", "disk"])

@@ -145,3 +145,12 @@ def test_text_is_compared_by_the_server(database: Database, monkeypatch: pytest.
         found = store.search(HERE, filter={"kind": "kind 3"})
         assert [item.key for item in found] == ["other", "k23", "k13", "k3"]
         assert len(seen) == 4
+
+
+def test_long_text_is_compared_here(database: Database) -> None:
+    """What no index of Postgres needs is kept once, of whatever length, and found all the same."""
+    with PostgresStore(database.url) as store:
+        store.put(HERE, "k", {"kind": "note", "text": "x" * 20_000})
+        assert [item.key for item in store.search(HERE, filter={"text": "x" * 20_000})] == ["k"]
+        assert store.search(HERE, filter={"text": "x" * 20_001}) == []
+        assert database.execute("SELECT texts FROM flowfn_store.item") == [({"kind": "note"},)]

@@ -48,6 +48,12 @@ class KeepingContract(Contract):
                 assert repr(found.value) == repr(value)
             reopened.close()
 
+    def test_a_number_is_as_long_as_it_likes(self) -> None:
+        """Also one of more digits than Python writes in decimal."""
+        with self.store() as store:
+            store.put(HERE, "k", {"n": 10**5000, "m": -(10**640)})
+            assert store.get(HERE, "k").value == {"n": 10**5000, "m": -(10**640)}
+
     def test_what_is_not_there_is_none(self) -> None:
         """Looking for it leaves no trace."""
         with self.store() as store:
