@@ -109,8 +109,7 @@ class DiskCache:
     def claim(self, key: str, owner: str, seconds: float) -> bool:
         """Take, or keep, the right to compute what belongs under `key`; False while another owner has it."""
 
-        def claim() -> bool:
-            claims = self._claims
+        def claim(claims: Any) -> bool:
             with claims.transact():
                 # Not before: a claim that was made while this one waited would seem to come from the future.
                 now = time.monotonic()
@@ -120,25 +119,24 @@ class DiskCache:
                 claims.set(key, f"{owner} {seconds!r} {now + seconds!r}".encode(), expire=_CLEARED)
                 return True
 
-        claimed: bool = self._tried(claim)
+        claimed: bool = self._asked(claim, "_claims")
         return claimed
 
     def release(self, key: str, owner: str) -> None:
         """Give the right back; no error if it was lost."""
 
-        def release() -> None:
-            claims = self._claims
+        def release(claims: Any) -> None:
             with claims.transact():
                 if _claimed(claims.get(key), 0.0)[0] == owner:
                     claims.delete(key)
 
-        self._tried(release)
+        self._asked(release, "_claims")
 
     def close(self) -> None:
         """Close the database; the next use opens it again."""
         with self._lock:
-            self._leave_what_is_gone()
             for name in ("_rows", "_claims"):
+                self._leave_if_gone(name)
                 database = self.__dict__.pop(name, None)
                 if database is not None:
                     database.close()
@@ -162,26 +160,25 @@ class DiskCache:
                 leave_alone(self.__dict__.pop(name, None))
         self._renew_lock()
 
-    def _asked(self, question: Callable[[Any], T]) -> T:
-        return self._tried(lambda: question(self._rows))
-
-    def _tried(self, action: Callable[[], T]) -> T:
+    def _asked(self, question: Callable[[Any], T], name: str = "_rows") -> T:
         try:
             with self._lock:
-                self._leave_what_is_gone()
-                return action()
+                self._leave_if_gone(name)
+                return question(getattr(self, name))
         except _failures() as error:
             raise CacheError(f"the cache in {self.path} can't be used: {error!r}") from error
 
-    def _leave_what_is_gone(self) -> None:
+    def _leave_if_gone(self, name: str) -> None:
         """Go on with the folder that is there now, or with a new one, where somebody deleted it to clear the cache.
 
         The database that went with it isn't closed: SQLite would delete the log of the one that has its name now.
         """
-        for name in ("_rows", "_claims"):
-            database = self.__dict__.get(name)
-            if database is not None and identity_of(_file(database.directory)) != database._local.identity:
-                leave_alone(self.__dict__.pop(name))
+        database = self.__dict__.get(name)
+        if database is None:
+            return
+        opened = database._local
+        if identity_of(opened.file) != opened.identity:
+            leave_alone(self.__dict__.pop(name))
 
     def __del__(self) -> None:
         try:  # noqa: SIM105 - as the interpreter ends, even `suppress` may have gone
@@ -218,8 +215,8 @@ def _opened_at(path: str, max_bytes: int | None) -> Any:
         disk_min_file_size=2**62,
     )
     rows.close()
-    identity = identity_of(_file(path))
-    rows._local = SimpleNamespace(pid=os.getpid(), con=_connected(path), identity=identity)
+    file, connection = _file(path), _connected(path)
+    rows._local = SimpleNamespace(pid=os.getpid(), con=connection, file=file, identity=identity_of(file))
     for name in ("sqlite_cache_size", "sqlite_mmap_size", "sqlite_synchronous"):
         rows.reset(name, getattr(rows, name), update=False)
     return rows
