@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import OnBusy
-from flowfn.engine.questions.answers import read_asked
+from flowfn.engine.questions.answers import asked_ids
 from flowfn.errors import SaverError, ThreadBusy
 from flowfn.ports import Busy, Host, Lease, Saver
 
@@ -61,10 +61,21 @@ async def take_lease(
 
 
 async def asked_by_now(saver: Saver, host: Host, thread: str) -> frozenset[str]:
-    """The ids of the questions that a thread has stopped for, as of now: whoever holds it may ask others meanwhile."""
-    head = await on_saver(saver, host, saver.load, thread)
-    asked = () if head is None else read_asked(saver.serde, head.writes)
-    return frozenset(question.interrupt.id for question in asked)
+    """The ids of the questions that a thread's run has asked, as of now: it may ask others meanwhile.
+
+    It needn't have stopped for them: who reads its stream has seen them before.
+    """
+    return await on_saver(saver, host, _asked, saver, thread)  # type: ignore[no-any-return]
+
+
+def _asked(saver: Saver, thread: str) -> frozenset[str]:
+    """The ids of the questions of the root's last superstep, and of the runs nested in that."""
+    found: set[str] = set()
+    for loaded in saver.history(thread, None):
+        found |= asked_ids(saver.serde, loaded.writes)
+        if not loaded.checkpoint.namespace:
+            break
+    return frozenset(found)
 
 
 async def give_back(saver: Saver, host: Host, lease: Lease) -> None:
