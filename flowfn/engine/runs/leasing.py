@@ -26,11 +26,13 @@ async def take_lease(
     thread: str,
     on_busy: OnBusy,
     on_wait: Callable[[], Awaitable[None]] | None = None,
+    in_vain: Callable[[], bool] | None = None,
 ) -> Lease:
     """The lease of a thread, as `on_busy` says; `on_wait` is called once, before it is waited for.
 
     Raises:
-        ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
+        ThreadBusy: somebody alive holds it, and `on_busy="reject"`; or it is waited for `in_vain`, which is asked only
+            after some time: who has just left a stream needn't read it.
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
     taken: Lease | Busy | None = None
@@ -48,6 +50,12 @@ async def take_lease(
                 raise ThreadBusy(
                     f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
                     "over with on_busy='cancel', or use another thread_id"
+                )
+            if delay == LONGEST_WAIT and in_vain is not None and in_vain():
+                raise ThreadBusy(
+                    f"thread {thread!r} is held by a run whose stream this code reads itself, and which goes on when "
+                    "that is read: read the stream to its end, or close it, before this call; on_busy='cancel' takes "
+                    "the thread over from it"
                 )
             if on_wait is not None:
                 await on_wait()
