@@ -55,7 +55,10 @@ class Address(NamedTuple):
 
 
 def address(config: Config) -> Address:
-    """Where a config points. A `thread_id` that isn't a string counts as its `str()`."""
+    """Where a config points.
+
+    A `thread_id` that isn't a string counts as its `str()`, and an empty `checkpoint_id` names none.
+    """
     configurable = config.get("configurable") or {}
     if "thread_id" not in configurable:
         raise InvalidInput(
@@ -65,7 +68,7 @@ def address(config: Config) -> Address:
     where = Address(
         str(configurable["thread_id"]),
         configurable.get("checkpoint_ns"),
-        configurable.get("checkpoint_id"),
+        configurable.get("checkpoint_id") or None,
     )
     check_names(*filter(None, where))
     return where
@@ -73,7 +76,7 @@ def address(config: Config) -> Address:
 
 def checkpoint_of(config: Config) -> str | None:
     """The checkpoint that a config names, whether or not it names the thread too."""
-    named: str | None = (config.get("configurable") or {}).get("checkpoint_id")
+    named: str | None = (config.get("configurable") or {}).get("checkpoint_id") or None
     check_names(*filter(None, [named]))
     return named
 

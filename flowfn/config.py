@@ -35,6 +35,7 @@ RECURSION_LIMIT = 10_007
 class RunConfig:
     """One call's configuration. `thread_id` None means a new thread where there is a checkpointer.
 
+    `checkpoint_id` None means the thread's last, as an empty one does that a caller gives.
     `checkpoint_map` names, by namespace, the checkpoints around the one of `checkpoint_id`, and itself.
     """
 
@@ -161,8 +162,8 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     progress = given.pop("progress", False)
     return RunConfig(
         None if thread is None else checked_thread_id(thread),
-        configurable.get("checkpoint_id"),
-        configurable.get("checkpoint_ns", ""),
+        configurable.get("checkpoint_id") or None,
+        configurable.get("checkpoint_ns") or "",
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
         _max_concurrency(given.pop("max_concurrency", None)),
         tuple(given.pop("tags", None) or ()),

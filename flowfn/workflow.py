@@ -294,6 +294,7 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.hosts.streams import ThreadStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import blocking_hosts, may_go_in_steps
+        from flowfn.invocation.reading import opened
         from flowfn.invocation.running import prepare
         from flowfn.python.traceback import trimmed
         from flowfn.streams import is_of_call, printer
@@ -302,6 +303,7 @@ class Workflow(Stateful, Generic[P, R]):
         by_turns = shaper.waits and not printed and may_go_in_steps(setup)
         watch: SteppedStream | ThreadStream = SteppedStream() if by_turns else ThreadStream()
         order.started = run = Started(watch, shaper)
+        opened(run)
         show = printer(printed)
 
         async def lead() -> None:
@@ -324,12 +326,14 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.hosts.streams import LoopStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import hosts_in_turn
+        from flowfn.invocation.reading import opened
         from flowfn.invocation.running import prepare
         from flowfn.python.traceback import trimmed
         from flowfn.streams import printer
 
         watch, setup = LoopStream(), self._self_setup
         order.started = run = Started(watch, shaper)
+        opened(run)
         show = printer(printed)
 
         async def lead() -> None:

@@ -127,6 +127,14 @@ class LangGraphContract(Contract):
             assert names(saver.list(None, before=begin)) == ["c0"]
             assert names(saver.list(CONFIG, before={"configurable": {}})) == ["c2", "c1", "c0"]
 
+    def test_an_empty_checkpoint_id_names_none(self) -> None:
+        """Whoever has none to pass on may pass that."""
+        with self.saver() as saver:
+            put_chain(saver, 3)
+            empty = {"configurable": {**CONFIG["configurable"], "checkpoint_id": ""}}
+            assert names([saver.get_tuple(empty)]) == ["c2"]
+            assert names(saver.list(empty)) == names(saver.list(CONFIG, before=empty)) == ["c2", "c1", "c0"]
+
     def test_list_without_a_namespace_shows_all(self) -> None:
         """With one, even the empty one, only that."""
         with self.saver() as saver:

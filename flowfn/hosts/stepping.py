@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
+from threading import get_ident
 from typing import Any
 from weakref import ref
 
@@ -52,6 +53,13 @@ class SteppedStream:
         """Whether several tasks are to begin."""
         self._away = False
         """Whether a worker runs a leg."""
+        self.reader: object = None
+        """The thread that asked for the leg which is shown."""
+
+    @property
+    def waits_for_reader(self) -> bool:
+        """Whether the run goes on only when somebody reads on."""
+        return not self._away
 
     async def before_work(self, tasks: int) -> None:
         """Let the consumer read, who asks for more or leaves."""
@@ -72,6 +80,7 @@ class SteppedStream:
         _under_way.add(run)
         try:
             while True:
+                self.reader = get_ident()
                 if self.live or self._several:
                     self._send_away(go)
                 else:

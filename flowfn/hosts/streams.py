@@ -61,9 +61,19 @@ class ThreadStream:
         self._thread: int | None = None
         """The run's own, once it has begun."""
         self.post = self._events.put
+        self.reader: object = None
+        """The thread that asked last for more."""
+        self._unread: deque[None] = deque()
+        """The pauses that the consumer hasn't come to."""
+
+    @property
+    def waits_for_reader(self) -> bool:
+        """Whether the run goes on only when somebody reads on."""
+        return bool(self._unread)
 
     async def pause(self) -> None:
         """Wait, between supersteps, until the consumer asks for more."""
+        self._unread.append(None)
         self._events.put(_BOUNDARY)
         self._asked.get()
         if self._left:
@@ -85,9 +95,12 @@ class ThreadStream:
         context, due, alive = copy_context(), [run], Alive()
         known = ref(alive)  # the collector clears it before it closes what it found; nothing else does
         try:
+            self.reader = get_ident()
             run_soon(lambda: context.run(self._run, due))
             while not isinstance(event := self._events.get(), Ended):
                 if event is _BOUNDARY:
+                    self.reader = get_ident()
+                    self._unread.popleft()
                     self._asked.put(None)
                 else:
                     yield event
@@ -132,6 +145,15 @@ class LoopStream:
         """What the consumer sleeps on, or is about to: it looks for events once more when this is set."""
         self._asked = asyncio.Semaphore(0)
         self._left = False
+        self.reader: object = None
+        """The asyncio task that asked last for more."""
+        self._unread: deque[None] = deque()
+        """The pauses that the consumer hasn't come to."""
+
+    @property
+    def waits_for_reader(self) -> bool:
+        """Whether the run goes on only when somebody reads on."""
+        return bool(self._unread)
 
     def post(self, event: Any) -> None:
         """Hand an event to the consumer, from any thread; from another than the loop's own that is a system call."""
@@ -158,6 +180,7 @@ class LoopStream:
 
     async def pause(self) -> None:
         """Wait, between supersteps, until the consumer asks for more."""
+        self._unread.append(None)
         self.post(_BOUNDARY)
         await self._asked.acquire()
         if self._left:
@@ -173,11 +196,14 @@ class LoopStream:
         """Start the run and yield its events; the run is cancelled when the consumer stops early."""
         import asyncio
 
+        self.reader = asyncio.current_task()
         task = self._loop.create_task(run)
         task.add_done_callback(lambda _: self.post(Ended(None)))
         try:
             while not isinstance(event := await self._next(), Ended):
                 if event is _BOUNDARY:
+                    self.reader = asyncio.current_task()
+                    self._unread.popleft()
                     self._asked.release()
                 else:
                     yield event

@@ -5,7 +5,7 @@ wait for it. Front ends get from here what of the engine they hold as well.
 
 - `setup`: what a workflow is made of. `order`: what is asked in a call, as its arguments say.
 - `places`: where it runs. `asking`: what it asks of its thread. `running`: that it runs, and `nesting`, that it does as
-  a part of the run that it is made in.
+  a part of the run that it is made in. `reading`: that it waits for no stream that its own caller reads.
 """
 
 from flowfn.engine.hosts import Hosts

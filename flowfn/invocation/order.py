@@ -13,7 +13,7 @@ from flowfn.errors import Cancelled
 if TYPE_CHECKING:
     from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.run import Run
-    from flowfn.ports import Lease
+    from flowfn.ports import Lease, Saver
     from flowfn.runtime import RunControl
     from flowfn.streams import Shaper
 
@@ -74,6 +74,16 @@ class Started:
         """There is a run now, inside another one: its consumer hears of it, as whoever watches that one does."""
         self.reader.begin(run)
         run.pause = self.watch.pause
+
+    def is_on(self, saver: Saver, thread: str) -> bool:
+        """Whether there is a run that holds this thread."""
+        journal = None if self.run is None else self.run.journal
+        return (
+            journal is not None
+            and journal.saver is saver
+            and journal.thread == thread
+            and not journal.released
+        )
 
     def leave(self) -> None:
         """Stop the run at its next task."""

@@ -21,6 +21,7 @@ from flowfn.identity.made_with.together import part
 from flowfn.invocation.asking import answers, asked, continued
 from flowfn.invocation.nesting import is_part_of
 from flowfn.invocation.places import blocking_hosts, hosts_in_turn
+from flowfn.invocation.reading import waits_for_itself
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import Host, Saver, configurable_here
@@ -177,7 +178,7 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
     Raises:
         UnknownThread: it goes on, and doesn't say with which.
         InvalidInput: it names a thread where none is looked for, and would begin another.
-        ThreadBusy: another run holds it, and the call doesn't wait for that.
+        ThreadBusy: another run holds it, and the call doesn't wait for that, or would do so for ever.
     """
     lease = order.lease
     known: list[frozenset[str]] = []
@@ -189,7 +190,9 @@ async def _journal(setup: Setup, saver: Saver, order: Order, given: Fresh | Resu
         _check_that_none_is_misplaced(order.config)
         thread = order.config.thread_id or host.new_id()
         look = partial(_look, saver, host, thread, known) if answers(given) else None
-        order.lease = lease = await take_lease(saver, host, thread, order.on_busy or setup.on_busy, look)
+        in_vain = partial(waits_for_itself, order, saver, thread)
+        on_busy = order.on_busy or setup.on_busy
+        order.lease = lease = await take_lease(saver, host, thread, on_busy, look, in_vain)
     order.journal = journal = Journal(saver, lease, order.durability or setup.durability)
     journal.known_questions = known[0] if known else None
     return journal

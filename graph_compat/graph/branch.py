@@ -9,6 +9,8 @@ from __future__ import annotations
 import typing
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from inspect import isroutine
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from flowfn.pregel.ways import edge
@@ -65,12 +67,25 @@ def ends_of(
         return dict(path_map)
     if path_map is not None:
         return {name: name for name in path_map}
-    names = literals(return_hint(path))
+    names = literals(return_hint(path)) if isroutine(path) else ()
     return {name: name for name in names} if names else None
 
 
+def annotated(path: Any) -> Any:
+    """The router whose annotations count: of LangChain's `RunnableLambda` the function inside.
+
+    One that is bound to a configuration, which hands attributes of it on, has no function of its own.
+    """
+    if not hasattr(path, "invoke"):
+        return path
+    own = getattr(path, "__dict__", {})
+    return own.get("func") or own.get("afunc") or path
+
+
 def return_hint(function: Any) -> Any:
-    """What a function is annotated to return; None if nothing, or if that can't be resolved."""
+    """What a function is annotated to return; None if nothing, or if that can't be resolved, as of a partial."""
+    if isinstance(function, partial):
+        return None
     try:
         return get_type_hints(body_of(function)).get("return")
     except Exception:

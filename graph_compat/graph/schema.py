@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
 from flowfn.pregel import Selection
@@ -70,7 +71,12 @@ def has_fields(schema: Any) -> bool:
 
 
 def inferred_schema(function: Any) -> Any:
-    """What a function's first parameter is annotated with, if that is a class with fields; else None."""
+    """What a function's first parameter is annotated with, if that is a class with fields; else None.
+
+    As in LangGraph, a partial says nothing: it's given the whole state.
+    """
+    if isinstance(function, partial):
+        return None
     body = body_of(function)
     if not (inspect.isfunction(body) or inspect.ismethod(body)):
         return None

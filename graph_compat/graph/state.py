@@ -13,7 +13,7 @@ from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.python.lazy import lazily
 from graph_compat.constants import END, START
 from graph_compat.graph.action import action_of, name_of, router_of
-from graph_compat.graph.branch import BranchSpec, command_ends, ends_of, return_hint
+from graph_compat.graph.branch import BranchSpec, annotated, command_ends, ends_of, return_hint
 from graph_compat.graph.checking import check_graph, check_name
 from graph_compat.graph.compiled_state import CompiledStateGraph
 from graph_compat.graph.keys import Keys
@@ -303,9 +303,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         name = "condition" if getattr(path, "__name__", "") == "<lambda>" else name_of(path) or "condition"
         if name in self.branches.get(source, ()):
             raise ValueError(f"Branch with name `{name}` already exists for node `{source}`")
-        action, schema = router_of(path, name), inferred_schema(path)
+        written = annotated(path)
+        action, schema = router_of(path, name), inferred_schema(written)
         read = self._keys.add(schema) if schema is not None else None
-        self.branches[source][name] = BranchSpec(action, ends_of(path, path_map), read)
+        self.branches[source][name] = BranchSpec(action, ends_of(written, path_map), read)
         return self
 
     def add_sequence(

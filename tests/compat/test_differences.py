@@ -124,6 +124,7 @@ INSTEAD = {
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("updates", "an_update_under_a_run"): "thread '1' is held by a live run",
+    Name("updates", "a_call_under_a_run"): "thread '1' is held by a run whose stream this code reads",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",
     Name(
         "migrations", "the_next_node_is_removed"

@@ -1,13 +1,16 @@
 """One writer per thread: a second caller waits, is turned away or takes over (G4)."""
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from flowfn import NoPendingInterrupt, ThreadBusy, interrupt
-from flowfn.ports import Busy, Lease, Loaded, Saver
+from flowfn.config import Durability
+from flowfn.engine.records.record import QUESTION
+from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, Writes
 from flowfn.saver_around import SaverAround
 
 from ..worlds import World, questions
@@ -116,11 +119,18 @@ def test_a_call_that_comes_to_no_run_gives_its_thread_back(world: World, error: 
 
 
 class Watched(SaverAround):
-    """Tells when somebody has looked at a thread that is busy."""
+    """Tells when a question is recorded, and when somebody has looked at a thread that is busy."""
 
     def __init__(self, inner: Saver) -> None:
         super().__init__(inner)
-        self.met, self.looked = threading.Event(), threading.Event()
+        self.asked, self.met, self.looked = threading.Event(), threading.Event(), threading.Event()
+
+    def commit(self, commits: Sequence[Commit], *, wait: bool = True) -> list[Exception | None]:
+        made = super().commit(commits, wait=wait)
+        items = [item for commit in commits for item in commit.items if isinstance(item, Writes)]
+        if any(row.channel == QUESTION for item in items for row in item.rows):
+            self.asked.set()
+        return made
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
         found = super().claim(thread, force=force)
@@ -128,11 +138,12 @@ class Watched(SaverAround):
             self.met.set()
         return found
 
-    def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
-        found = super().load(thread, namespace, checkpoint)
-        if self.met.is_set():
-            self.looked.set()
-        return found
+    def history(self, *args: Any, **kwargs: Any) -> Iterator[Loaded]:
+        try:
+            yield from super().history(*args, **kwargs)
+        finally:
+            if self.met.is_set():
+                self.looked.set()
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -185,3 +196,38 @@ def test_an_answer_that_waited_is_for_the_question_that_it_was_for(sync_world: W
     saver.release(held)
     answering.join()
     assert world.state(wf, "t").values == "ann"
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_answer_to_a_question_that_the_run_has_not_stopped_for(
+    sync_world: World, nested: bool, durability: Durability
+) -> None:
+    """Who reads a stream sees a question while other tasks are under way, and may answer it then."""
+    world, saver = sync_world, Watched(sync_world.saver)
+    answering = threading.Thread(target=lambda: workflow.thread("t").resume("ann"))
+
+    @world.entrypoint
+    def inner() -> str:
+        return interrupt("name?")
+
+    @world.task
+    def asks() -> str:
+        return inner() if nested else interrupt("name?")
+
+    @world.task
+    def meanwhile() -> str:
+        assert saver.asked.wait(10)
+        answering.start()
+        assert saver.looked.wait(10)
+        return "meanwhile"
+
+    @world.entrypoint
+    def wf() -> list[str]:
+        other, asked = meanwhile(), asks()
+        return [asked.result(), other.result()]
+
+    workflow = wf.with_checkpointer(saver)
+    workflow.invoke({}, thread_id="t", durability=durability)
+    answering.join()
+    assert world.state(wf, "t").values == ["ann", "meanwhile"]

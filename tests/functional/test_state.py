@@ -136,6 +136,15 @@ def test_an_older_state(world: World) -> None:
         assert (again.values, again.next, again.config) == (state.values, state.next, state.config)
 
 
+def test_a_config_whose_places_are_empty(world: World) -> None:
+    """It points at the thread's last checkpoint, as without them."""
+    wf = adding(world)
+    world.do(wf, "invoke", 1, thread_id="t")
+    for empty in ("", None):
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": empty, "checkpoint_id": empty}}
+        assert world.do(wf, "get_state", config) == world.state(wf, "t")
+
+
 def test_two_looks_at_one_state_are_equal(world: World) -> None:
     """A snapshot is a plain value: looking twice gives equal ones, recorded calls included."""
     wf = increasing(world)

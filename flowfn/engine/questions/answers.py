@@ -137,6 +137,15 @@ def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
     return []
 
 
+def asked_ids(serde: Any, rows: Sequence[WriteRow]) -> set[str]:
+    """The ids of the questions among a checkpoint's writes, be it that the run has stopped for them yet or not."""
+    found = {question.interrupt.id for question in read_asked(serde, rows)}
+    found.update(
+        serde.loads(row.value).id for row in rows if row.channel == QUESTION and row.task != RUN_TASK
+    )
+    return found
+
+
 def _read(question: Sequence[Any]) -> Pending:
     interrupt, space, checkpoint, asked, under, *more = question
     places = tuple((namespace, task) for namespace, task in under)

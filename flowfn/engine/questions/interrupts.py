@@ -267,3 +267,5 @@ async def record_questions(frame: Frame, host: Host) -> None:
             interrupt = asked.pending.interrupt
             data = journal.encode(interrupt, f"the question {interrupt.value!r} of interrupt()")
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
+    if frame.questions and journal.durability == "async":
+        await journal.catch_up(host)  # whoever is told of a question may answer at once

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import OnBusy
-from flowfn.engine.questions.answers import read_asked
+from flowfn.engine.questions.answers import asked_ids
 from flowfn.errors import SaverError, ThreadBusy
 from flowfn.ports import Busy, Host, Lease, Saver
 
@@ -26,11 +26,13 @@ async def take_lease(
     thread: str,
     on_busy: OnBusy,
     on_wait: Callable[[], Awaitable[None]] | None = None,
+    in_vain: Callable[[], bool] | None = None,
 ) -> Lease:
     """The lease of a thread, as `on_busy` says; `on_wait` is called once, before it is waited for.
 
     Raises:
-        ThreadBusy: somebody alive holds it, and `on_busy="reject"`.
+        ThreadBusy: somebody alive holds it, and `on_busy="reject"`; or it is waited for `in_vain`, which is asked only
+            after some time: who has just left a stream needn't read it.
     """
     delay, force = FIRST_WAIT, on_busy == "cancel"
     taken: Lease | Busy | None = None
@@ -49,6 +51,12 @@ async def take_lease(
                     f"thread {thread!r} is held by a live run ({taken.owner}): wait with on_busy='wait', take it "
                     "over with on_busy='cancel', or use another thread_id"
                 )
+            if delay == LONGEST_WAIT and in_vain is not None and in_vain():
+                raise ThreadBusy(
+                    f"thread {thread!r} is held by a run whose stream this code reads itself, and which goes on when "
+                    "that is read: read the stream to its end, or close it, before this call; on_busy='cancel' takes "
+                    "the thread over from it"
+                )
             if on_wait is not None:
                 await on_wait()
                 on_wait = None
@@ -61,10 +69,21 @@ async def take_lease(
 
 
 async def asked_by_now(saver: Saver, host: Host, thread: str) -> frozenset[str]:
-    """The ids of the questions that a thread has stopped for, as of now: whoever holds it may ask others meanwhile."""
-    head = await on_saver(saver, host, saver.load, thread)
-    asked = () if head is None else read_asked(saver.serde, head.writes)
-    return frozenset(question.interrupt.id for question in asked)
+    """The ids of the questions that a thread's run has asked, as of now: it may ask others meanwhile.
+
+    It needn't have stopped for them: who reads its stream has seen them before.
+    """
+    return await on_saver(saver, host, _asked, saver, thread)  # type: ignore[no-any-return]
+
+
+def _asked(saver: Saver, thread: str) -> frozenset[str]:
+    """The ids of the questions of the root's last superstep, and of the runs nested in that."""
+    found: set[str] = set()
+    for loaded in saver.history(thread, None):
+        found |= asked_ids(saver.serde, loaded.writes)
+        if not loaded.checkpoint.namespace:
+            break
+    return frozenset(found)
 
 
 async def give_back(saver: Saver, host: Host, lease: Lease) -> None:

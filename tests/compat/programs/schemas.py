@@ -5,8 +5,10 @@ import operator
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple, NotRequired, Required
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NotRequired, Required
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.channels import (
     AnyValue,
     BinaryOperatorAggregate,
@@ -20,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 from pydantic import BaseModel, Field, field_validator
 from typing_extensions import ReadOnly, TypedDict
 
@@ -383,6 +385,54 @@ async def input_schema_of_a_node(t: Trace) -> None:
 
     builder = StateGraph(Plain).add_node("n0", t.node(n0), input_schema=Part)
     await t.invoke(edges(builder, ". n0 .").compile(), {"a": "1", "b": "x"})
+
+
+async def annotations_of_partials(t: Trace) -> None:
+    """A partial says nothing: as a node and as a router it's given the whole state, and may go anywhere."""
+
+    class Part(TypedDict):
+        a: int
+
+    def n0(state: Part, word: str) -> Command[Literal["n1", "unknown"]]:
+        t.note(word, dict(state))
+        return Command(goto="n1")
+
+    def route(state: Part, word: str) -> Literal["n2", "unknown"]:
+        t.note(word, dict(state))
+        return "n2"
+
+    def n1(state: Plain) -> Any:
+        return {"b": "n1"}
+
+    def n2(state: Plain) -> Any:
+        return {"b": "n2"}
+
+    builder = nodes(t, StateGraph(Plain), n1=n1, n2=n2).add_edge("__start__", "n0")
+    builder.add_node("n0", partial(t.node(n0), word="node"))
+    builder.add_conditional_edges("n1", partial(t.node(route), word="router"))
+    await t.invoke(builder.compile(), {"a": 1, "b": "x"})
+    t.note("drawn", builder.compile().get_graph().draw_mermaid())
+
+
+async def annotations_of_routers(t: Trace) -> None:
+    """Of a `RunnableLambda` those of its function count, unless it is bound; of an object what it takes alone."""
+
+    class Part(TypedDict):
+        a: int
+
+    def route(state: Part) -> Literal["n0"]:
+        t.note("seen", dict(state))
+        return "n0"
+
+    class Routes:
+        def __call__(self, state: Part) -> Literal["n0"]:
+            return route(state)
+
+    for router in (route, RunnableLambda(route), RunnableLambda(route).with_config(tags=["t"]), Routes()):
+        builder = nodes(t, StateGraph(Plain), n0=lambda state: {"b": "n0"})
+        builder.add_conditional_edges("__start__", router)
+        await t.invoke(builder.compile(), {"a": 1, "b": "x"})
+        t.note("drawn", builder.compile().get_graph().draw_mermaid())
 
 
 async def one_key_in_two_schemas(t: Trace) -> None:

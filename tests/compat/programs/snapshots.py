@@ -123,6 +123,18 @@ async def state_of_a_missing_checkpoint(t):
     await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_id": "0"}})
 
 
+async def an_empty_checkpoint_id_names_none(t):
+    """It is the thread's last one that is read, updated and gone on from, as without an id."""
+    graph = chain(t, "a").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    empty = {"configurable": {"thread_id": "1", "checkpoint_ns": "", "checkpoint_id": ""}}
+    await t.state(graph, empty)
+    await t.history(graph, empty)
+    await t.update(graph, empty, {"x": ["u"]})
+    await t.invoke(graph, {"x": ["j"]}, empty)
+    await t.history(graph, THREAD)
+
+
 async def threads_are_apart(t):
     """A thread sees nothing of another's; a number is the same thread as its string."""
     graph = chain(t, "a").compile(checkpointer=InMemorySaver())

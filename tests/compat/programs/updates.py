@@ -562,3 +562,18 @@ async def an_update_under_a_run(t):
         for _ in graph.stream({"x": ["i"]}, THREAD):
             await t.update(graph, THREAD, {"x": ["u"]}, as_node="b")
     t.note("kept", (await t.call(graph, "get_state", THREAD)).values)
+
+
+@differs("a thread has one writer")
+async def a_call_under_a_run(t):
+    """Whoever reads a stream calls its thread before the run has ended."""
+    graph = chain(t, "a", "b")
+    if t.asyncio:
+        async for chunk in graph.astream({"x": ["i"]}, THREAD):
+            if "a" in chunk:
+                await t.invoke(graph, {"x": ["j"]}, THREAD)
+    else:
+        for chunk in graph.stream({"x": ["i"]}, THREAD):
+            if "a" in chunk:
+                await t.invoke(graph, {"x": ["j"]}, THREAD)
+    t.note("kept", (await t.call(graph, "get_state", THREAD)).values)
