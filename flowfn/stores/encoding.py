@@ -12,14 +12,12 @@ from typing import Any
 
 from flowfn.ports import Serializer
 from flowfn.python.unicode import is_unicode
+from flowfn.stores.paths import LONGEST_NUMBER
 
 Encoded = str | bytes
 
 _DEPTH = 100
 """Levels of nesting up to which every JSON reader follows."""
-
-_BITS = 2048
-"""Bits of a whole number that every Python writes and reads in decimal: it may be set to refuse 641 digits."""
 
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -47,7 +45,7 @@ def is_json(value: Any, depth: int = _DEPTH) -> bool:
     if kind is float:
         return math.isfinite(value)
     if kind is int:
-        return bool(value.bit_length() <= _BITS)
+        return bool(value.bit_length() <= LONGEST_NUMBER)
     if kind is bool or value is None:
         return True
     if kind is list:

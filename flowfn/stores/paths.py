@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 _TOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^.\[\]{}]+|[^.]")
 
 WHOLE = "$"
+
+LONGEST_NUMBER = 2048
+"""Bits of a whole number that every Python writes and reads in decimal: it may be set to refuse 641 digits."""
 
 
 def tokenize_path(path: str) -> list[str]:
@@ -68,6 +72,24 @@ def _text(part: Any) -> str | None:
         return None
     if isinstance(part, str):
         return part
-    if isinstance(part, bool | int | float):
-        return str(part)
+    with suppress(TypeError, ValueError):
+        return str(part) if isinstance(part, bool | int | float) else _json(part)
+    with suppress(RecursionError):  # what leads back to itself is refused where it is kept
+        return _json(_writable(part))
+    return None
+
+
+def _json(part: Any) -> str:
     return json.dumps(part, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _writable(part: Any) -> Any:
+    """What JSON can say of a value: keys as texts, which can be sorted, and numbers of more digits than Python writes
+    in decimal as hexadecimal ones."""
+    if isinstance(part, Mapping):
+        return {str(_writable(key)): _writable(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [*map(_writable, part)]
+    if type(part) is int and part.bit_length() > LONGEST_NUMBER:
+        return hex(part)
+    return part

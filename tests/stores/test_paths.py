@@ -74,3 +74,11 @@ def test_a_path_gives_texts(path: str, texts: list[str]) -> None:
 def test_the_whole_value_is_json(path: str) -> None:
     """Sorted, and with letters rather than escapes."""
     assert get_text_at_path({"ü": [1], "a": None}, path) == ['{"a": null, "ü": [1]}']
+
+
+def test_what_json_cannot_say_has_a_text() -> None:
+    """Keys that can't be sorted are texts, and numbers beyond Python's decimal ones are hexadecimal."""
+    value = {"b": {1: "one", "a": [2]}, (1, 2): 10**5000}
+    (text,) = get_text_at_path(value, "$")
+    assert text == f'{{"[1, 2]": "{hex(10**5000)}", "b": {{"1": "one", "a": [2]}}}}'
+    assert get_text_at_path({"n": 10**5000}, "n") == [f'"{hex(10**5000)}"']
