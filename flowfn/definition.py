@@ -96,10 +96,10 @@ class Definition:
     """Whether streams show nothing of its calls: they are a part of the node that makes them."""
     reader: Any = None
     """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
-    on_loop: Definition | None = None
-    """What to call instead where an event loop drives the run."""
+    form_on_loop: Callable[..., Any] | None = None
+    """What to call instead where an event loop drives the run: it has to be awaited."""
     prefers_loop: Callable[[RunConfig], bool] = field(default=always, repr=False)
-    """Which of these runs call `on_loop`, by their configuration; all, unless it says otherwise."""
+    """Which of these runs call that, by their configuration; all, unless it says otherwise."""
     awaits: str = ""
     """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
     checked: set[int] = field(default_factory=set, repr=False)
@@ -118,6 +118,12 @@ class Definition:
     def unrecorded(self) -> Definition:
         """The same function, called outside any run."""
         return self.with_options(recorded=False)
+
+    @cached_property
+    def on_loop(self) -> Definition:
+        """The same, called in its form for an event loop."""
+        assert self.form_on_loop is not None
+        return self.with_options(function=self.form_on_loop, is_async=True, form_on_loop=None)
 
     # -- its parameters -------------------------------------------------------------------------
 

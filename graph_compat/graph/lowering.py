@@ -160,9 +160,8 @@ def _start(builder: AnyStateGraph, writer: Writer, edges: Sequence[Write]) -> No
         tuple(edges),
         tuple(builder.branches.get(START, {}).values()),
     )
-    definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False)
-    if not step.branches:
-        definition = definition.with_options(function=step.passed_on, on_loop=None)
+    passes = {} if step.branches else {"function": step.passed_on, "form_on_loop": None}
+    definition = definition_of(step, retry=(), cache=None, timeout=None).with_options(counted=False, **passes)
     return Node(
         START,
         definition,  # type: ignore[arg-type]

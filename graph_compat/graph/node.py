@@ -270,31 +270,29 @@ def definition_of(
     Raises:
         ValueError: a timeout, and code that can't be stopped.
     """
-    name, source = step.action.name, step.action.source
-    if timeout is not None and step.awaits is None:
+    name, source, awaits = step.action.name, step.action.source, step.awaits
+    if timeout is not None and awaits is None:
         raise ValueError(
             "Node timeouts are only supported for async nodes because sync Python execution cannot be safely"
             f" cancelled in-process. Node '{name}' is sync."
         )
     function = source if hasattr(source, "__code__") else None
     qualified = f"{qualified_name(function) if function is not None else type(source).__name__}:{name}"
-    definition = Definition(
-        function=step.run,
+    return Definition(
+        function=step.run if awaits is None else step.run_on_loop,
         name=name,
         qualified=qualified,
-        is_async=False,
+        is_async=awaits is not None,
         is_generator=False,
         retry=retry,
         cache=cache,
         timeout=timeout,
         stands_for=function,
         injects=False,
+        awaits=awaits or "",
+        form_on_loop=step.run_on_loop if awaits is None else None,
+        prefers_loop=always if step.gains_by_loop else has_awaited_listeners,
     )
-    on_loop = definition.with_options(function=step.run_on_loop, is_async=True)
-    if step.awaits is not None:
-        return on_loop.with_options(awaits=step.awaits)
-    prefers = always if step.gains_by_loop else has_awaited_listeners
-    return definition.with_options(on_loop=on_loop, prefers_loop=prefers)
 
 
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:

@@ -113,9 +113,8 @@ async def _take(run: Run, tasks: list[Task]) -> None:
 def _call_of(run: Run, task: Task) -> NodeCall:
     """The attempt at a node: a call without a caller."""
     definition: Definition = task.node.run  # type: ignore[assignment]
-    on_loop = definition.on_loop
-    if on_loop is not None and run.hosts.on_loop and definition.prefers_loop(run.config):
-        definition = on_loop
+    if definition.form_on_loop is not None and run.hosts.on_loop and definition.prefers_loop(run.config):
+        definition = definition.on_loop
     return NodeCall(run, definition, *task.node.spread(task.input), task)
 
 
