@@ -8,6 +8,7 @@ import gc
 import operator
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event, get_ident
 from typing import Annotated, Any, TypedDict
 
@@ -161,6 +162,18 @@ def test_leaving_stops_before_the_next_superstep(saver: Any) -> None:
         break
     assert graph.get_state(CONFIG).next == ("b",)
     assert graph.invoke(None, CONFIG) == {"ran": ["a", "b"]}
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_leaving_at_a_start_begins_no_work(saver: Any, names: str) -> None:
+    """One task's or that of several; whoever goes on begins it."""
+    ran: list[str] = []
+    graph = graph_of(saver, {name: partial(ran.append, name) for name in names}, {"last": nothing})
+    for chunk in begun(graph, "tasks"):
+        assert "triggers" in chunk
+        break
+    assert (ran, sorted(graph.get_state(CONFIG).next)) == ([], [*names])
+    assert sorted(graph.invoke(None, CONFIG)["ran"]) == [*names, "last"]
 
 
 def test_leaving_tasks_beside_each_other_waits_for_them(saver: Any) -> None:

@@ -28,7 +28,8 @@ from graph_compat.func import task
 from graph_compat.graph import END, START, StateGraph
 from graph_compat.types import Send
 
-blocking, same_run, by_turns = sys.argv[1] == "blocking", sys.argv[2] == "as the same run", sys.argv[2] == "by turns"
+blocking, same_run = sys.argv[1] == "blocking", sys.argv[2] == "as the same run"
+by_turns, mode = sys.argv[2].startswith("by turns"), "tasks" if sys.argv[2] == "by turns, as tasks" else "updates"
 log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
 
@@ -134,6 +135,12 @@ def consume(chunk):
             note("saw", (update.get("outside") or update["inside"])[0])
 
 
+def update_in(chunk):
+    if mode == "updates":
+        return chunk
+    return {chunk["name"]: chunk["result"]} if "result" in chunk else {}
+
+
 async def coroutines(given):
     async for chunk in graph.astream(given, thread, stream_mode="updates", subgraphs=True):
         consume(chunk)
@@ -145,8 +152,8 @@ def main():
     given = {"outside": [], "inside": []} if same_run or state.metadata is None else None
     if given is not None or state.tasks:
         if blocking:
-            for chunk in graph.stream(given, thread, stream_mode="updates", subgraphs=not by_turns):
-                consume(((), chunk) if by_turns else chunk)
+            for chunk in graph.stream(given, thread, stream_mode=mode, subgraphs=not by_turns):
+                consume(((), update_in(chunk)) if by_turns else chunk)
         else:
             asyncio.run(coroutines(given))
     return graph.get_state(thread).values
@@ -177,6 +184,7 @@ WORK = {label for labels in STATE.values() for label in labels}
     [
         ("blocking", "without input"),
         ("blocking", "by turns"),
+        ("blocking", "by turns, as tasks"),
         ("asyncio", "without input"),
         ("asyncio", "as the same run"),
     ],
