@@ -12,12 +12,14 @@ from typing import Any
 
 from flowfn.ports import Serializer
 from flowfn.python.unicode import is_unicode
-from flowfn.stores.paths import LONGEST_NUMBER
 
 Encoded = str | bytes
 
 _DEPTH = 100
 """Levels of nesting up to which every JSON reader follows."""
+
+LONGEST_NUMBER = 2048
+"""Bits of a whole number that every Python writes and reads in decimal: it may be set to refuse 641 digits."""
 
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from flowfn.stores.encoding import LONGEST_NUMBER
+
 _TOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^.\[\]{}]+|[^.]")
 
 WHOLE = "$"
-
-LONGEST_NUMBER = 2048
-"""Bits of a whole number that every Python writes and reads in decimal: it may be set to refuse 641 digits."""
 
 
 def tokenize_path(path: str) -> list[str]:
