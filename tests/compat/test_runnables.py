@@ -325,7 +325,7 @@ def test_handlers_are_told_where_nothing_else_of_langchain_was_imported(run_pyth
 
 
 LISTENS = """
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler
 from graph_compat.func import entrypoint, task
 
 class Listens(BaseCallbackHandler):
