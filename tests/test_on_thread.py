@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import signal
 import threading
+import time
 from contextlib import suppress
 from contextvars import ContextVar
 
@@ -10,6 +12,7 @@ import pytest
 
 from flowfn import entrypoint
 from flowfn.hosts.loop import shared
+from flowfn.hosts.moment import MOMENT
 from flowfn.hosts.on_thread import on_thread
 from flowfn.hosts.threads import MAX_WORKERS
 
@@ -173,6 +176,35 @@ async def test_the_loop_stands_still_for_a_run_that_is_alone_there() -> None:
     assert await look.ainvoke(False) > 0
     assert await asyncio.gather(look.ainvoke(True), look.ainvoke(True)) == [0, 0]
     assert await look.ainvoke(False) > 0
+
+
+async def test_the_moment_ends_whatever_signals_come() -> None:
+    """A handler that takes longer than the loop would stand still doesn't make it wait for a call that waits for it."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> bool:
+        turn = threading.Event()
+        loop.call_soon_threadsafe(turn.set)
+        return turn.wait(60)
+
+    def handle(*_: object) -> None:
+        end = time.perf_counter() + 2 * MOMENT
+        while time.perf_counter() < end:
+            pass
+
+    def signals() -> None:
+        while not enough.wait(7 * MOMENT):
+            signal.pthread_kill(loops, signal.SIGUSR1)
+
+    loops, enough, sender = threading.get_ident(), threading.Event(), threading.Thread(target=signals)
+    before = signal.signal(signal.SIGUSR1, handle)
+    sender.start()
+    try:
+        assert all([await on_thread(look) for _ in range(1_000)])
+    finally:
+        enough.set()
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 async def test_what_a_call_waits_for_has_a_place() -> None:

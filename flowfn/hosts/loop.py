@@ -14,7 +14,6 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
-from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.moment import MOMENT, ending, stand_still
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 
 _TURNS = 4
 """Turns of the loop from a result to the next call of the coroutine that awaited it, through `gather`."""
-
-
-MOMENT = 0.0001
-"""Seconds: waking a thread, and being woken by it, takes about half of that. An event loop stands still for fifty times
-as long where a thread computes, and so holds the interpreter's lock."""
 
 
 IN_PLACE = 64
@@ -171,8 +166,8 @@ class LoopHost:
     def _let_end(self, future: Future[Any]) -> None:
         """Stand still for the moment in which a job on a thread may end: a turn of the loop takes as long."""
         if (moment := self._shared.moment) and not future.done():
-            over: SimpleQueue[Any] = SimpleQueue()
-            future.add_done_callback(over.put)
+            over = ending()
+            future.add_done_callback(lambda _: over.release())
             stand_still(over, moment)
 
     async def _watch(self, future: Future[Any]) -> None:
@@ -400,19 +395,6 @@ _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.
 def shared(loop: asyncio.AbstractEventLoop) -> Shared:
     """What all runs of this loop share."""
     return _shared.get(loop) or _shared.setdefault(loop, Shared())
-
-
-def stand_still(over: SimpleQueue[Any], moment: float) -> bool:
-    """Whether something is put into a queue within so many seconds, for which the loop stands still.
-
-    A queue, since what looks for blocking calls on a loop, as blockbuster does for LangChain, raises where a lock is
-    waited for: the wait that it is after has no end in sight.
-    """
-    try:
-        over.get(timeout=moment)
-    except Empty:
-        return False
-    return True
 
 
 def _begin_all(called: Iterable[tuple[LoopHost, Future[Any]]]) -> None:

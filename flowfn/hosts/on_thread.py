@@ -1,8 +1,8 @@
 """A blocking call beside an event loop: on a thread, while the loop goes on.
 
 It is `asyncio.to_thread` at a third of its price where it ends at once, as a look at a table does, and no other run is
-under way on the loop, which stands still for that moment (`loop.MOMENT`); else at two thirds. As many calls run at once
-as a run has workers; who is cancelled waits no longer, and what runs ends on its thread.
+under way on the loop, which stands still for that moment (`hosts/moment.py`); else at two thirds. As many calls run at
+once as a run has workers; who is cancelled waits no longer, and what runs ends on its thread.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from flowfn.hosts.loop import shared, stand_still
+from flowfn.hosts.loop import shared
+from flowfn.hosts.moment import ending, stand_still
 from flowfn.hosts.threads import MAX_WORKERS, no_end
 from flowfn.hosts.workers import run_soon
 
@@ -72,15 +72,17 @@ class _Call:
         self._context = copy_context()
         self._context.run(_around.set, depth)
         self._waiter: asyncio.Future[None] | None = None
-        self.over: SimpleQueue[None] = SimpleQueue()
+        self.over = ending()
 
     def run(self) -> None:
         try:
             self.value = self._context.run(self._function)
         except BaseException as error:
             self.error = error
-        self.over.put(None)
-        waiter = self._waiter  # looked at after `over` is filled, as `ended` looks at `over` after it is set
+        self.over.release()
+        waiter = (
+            self._waiter
+        )  # looked at after `over` is released, as `ended` looks at `over` after it is set
         if waiter is not None:
             with suppress(RuntimeError):  # a loop that has ended: nobody waits
                 self._loop.call_soon_threadsafe(_tell, waiter)
@@ -88,7 +90,7 @@ class _Call:
     async def ended(self) -> None:
         """Wait for it while the loop goes on."""
         self._waiter = self._loop.create_future()
-        if self.over.empty():
+        if self.over.locked():
             await self._waiter
 
 
