@@ -28,7 +28,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from flowfn.errors import DatabaseLocked, InvalidInput, SaverError
 from flowfn.postgres.errors import is_beaten, is_lost, is_there, typed
-from flowfn.postgres.schema import Connection, Schema
+from flowfn.postgres.schema import ADAPTERS, Connection, Schema
 from flowfn.python.ending import close_with
 from flowfn.python.forking import each_after_fork
 
@@ -148,7 +148,7 @@ class _Connections:
         self._name = name
         self._schema = schema
         self._timeout = timeout
-        self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor}
+        self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor, "context": ADAPTERS}
         self.reached = False
         """Whether the server has ever answered."""
         self._committing: Connection | None = None
