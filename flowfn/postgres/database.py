@@ -148,7 +148,12 @@ class _Connections:
         self._name = name
         self._schema = schema
         self._timeout = timeout
-        self._options = {**parameters, "autocommit": True, "cursor_factory": psycopg.RawCursor, "context": ADAPTERS}
+        self._options = {
+            **parameters,
+            "autocommit": True,
+            "cursor_factory": psycopg.RawCursor,
+            "context": ADAPTERS,
+        }
         self.reached = False
         """Whether the server has ever answered."""
         self._committing: Connection | None = None

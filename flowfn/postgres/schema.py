@@ -19,7 +19,6 @@ from psycopg.types.array import ListBinaryDumper
 from flowfn.errors import DatabaseVersion, NotADatabase, SaverError
 from flowfn.python.cached_property import cached_property
 
-
 ADAPTERS = AdaptersMap(psycopg.adapters)
 """How connections say values: lists in the binary form, as a text has every item looked through for what to quote."""
 
