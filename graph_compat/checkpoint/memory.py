@@ -4,27 +4,54 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, MutableMapping
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NoReturn
 
 import checkpointers
+from checkpointers.run_file import export_thread, import_thread
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
+from graph_compat.checkpoint.persistent_dict import PersistentDict
 from graph_compat.checkpoint.serde.base import OwnSerde
-from graph_compat.left_out import left_out
 
-__all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "InMemorySaver", "MemorySaver"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointMetadata",
+    "CheckpointTuple",
+    "InMemorySaver",
+    "MemorySaver",
+    "PersistentDict",
+]
 
 
 class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str]):  # type: ignore[misc]
     """Keeps threads until the process ends; so it takes instances of classes made inside functions, as databases can't.
 
-    `factory` makes LangGraph's dicts, which are none here: anything but the default is refused.
+    `factory` makes a dict that threads come from when the saver is made, and go into, as `flowfn export` writes them,
+    when it is closed: one that is kept in a file, say. What else is to be closed with the saver goes onto its `stack`.
     """
 
     def __init__(self, *, serde: Any = None, factory: type[defaultdict[Any, Any]] = defaultdict) -> None:
-        if factory is not defaultdict:
-            raise NotImplementedError(f"factory={factory!r} is left out: {_FILES}")
         super().__init__(serde=OwnSerde(stays_here=True) if serde is None else serde)
+        self.stack = ExitStack()
+        if factory is not defaultdict:
+            self._keep_in(factory(bytes))
+
+    def _keep_in(self, kept: MutableMapping[str, bytes]) -> None:
+        for thread, run in kept.items():
+            import_thread(self, run, thread_id=thread)
+        if isinstance(kept, AbstractContextManager):
+            self.stack.enter_context(kept)
+        self.stack.callback(self._put_into, kept)
+
+    def _put_into(self, kept: MutableMapping[str, bytes]) -> None:
+        kept.clear()
+        kept.update((row.id, export_thread(self, row.id)) for row in self.threads())
+
+    def close(self) -> None:
+        """Put threads where they are kept, if anywhere, and forget them."""
+        self.stack.close()
+        super().close()
 
     @property
     def storage(self) -> Storage:
@@ -74,7 +101,3 @@ class Storage(MutableMapping[str, dict[str, dict[str, tuple[Any, Any, str | None
 
 
 MemorySaver = InMemorySaver
-
-_FILES = "to keep threads in a file, use graph_compat.checkpoint.sqlite.SqliteSaver"
-
-__getattr__ = left_out(__name__, {"PersistentDict": _FILES})

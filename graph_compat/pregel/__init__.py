@@ -3,7 +3,7 @@
 - `program`: `Pregel`, which runs; `builder`: a node of one. `main` has both where LangGraph has them.
 - `lowering`: a program as one of the engine's. `picturing`, `schemas`: what it looks like, takes and gives.
 - `protocol`: what every graph can be asked. `remote`: what is left out.
-- `types`, `debug`: what programs also import from here.
+- `types`, `debug`, `_checkpoint`: what programs also import from here.
 """
 
 from __future__ import annotations

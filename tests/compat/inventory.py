@@ -101,9 +101,7 @@ PUBLIC = {
     "UpdatesTransformer CustomTransformer CheckpointsTransformer DebugTransformer TasksTransformer",
 }
 
-FILES = "SqliteSaver"
-SHALLOW = "use PostgresSaver"
-CONNECTION = "name psycopg's type"
+QUERIES = "use PostgresSaver"
 SERVER = "the hosted server is not supported"
 OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
@@ -148,11 +146,7 @@ LEFT_OUT = {
     "pregel.remote.RemoteGraph": SERVER,
     "pregel.remote.RemoteException": SERVER,
     "runtime.BaseUser": SERVER,
-    "checkpoint.memory.PersistentDict": FILES,
-    **{f"checkpoint.postgres.{name}": SHALLOW for name in ("BasePostgresSaver", "ShallowPostgresSaver")},
-    "checkpoint.postgres.Conn": CONNECTION,
-    "checkpoint.postgres.aio.Conn": CONNECTION,
-    "checkpoint.postgres.aio.AsyncShallowPostgresSaver": SHALLOW,
+    "checkpoint.postgres.BasePostgresSaver": QUERIES,
 }
 
 CHANNEL = "update get is_available consume finish checkpoint from_checkpoint copy"

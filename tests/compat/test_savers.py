@@ -15,6 +15,7 @@ from graph_compat.checkpoint.base.id import uuid6
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.checkpoint.postgres import PostgresSaver
 from graph_compat.checkpoint.postgres.aio import AsyncPostgresSaver
+from graph_compat.checkpoint.postgres.shallow import AsyncShallowPostgresSaver, ShallowPostgresSaver
 from graph_compat.checkpoint.sqlite import SqliteSaver
 from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graph_compat.func import entrypoint
@@ -86,6 +87,20 @@ async def test_threads_in_postgres(postgres_url: str) -> None:
     async with AsyncPostgresSaver.from_conn_string(postgres_url) as saver:
         await saver.setup()
         assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
+
+
+async def test_shallow_savers_keep_one_checkpoint(postgres_url: str) -> None:
+    """What LangGraph has deprecated keeps of each thread the last one, and runs go on from it."""
+
+    def add(n: int, *, previous: int | None = None) -> int:
+        return n + (previous or 0)
+
+    with ShallowPostgresSaver.from_conn_string(postgres_url) as saver:
+        assert [entrypoint(checkpointer=saver)(add).invoke(1, ONE) for _ in range(3)] == [1, 2, 3]
+        assert len(list(saver.list(ONE))) == 1
+    async with AsyncShallowPostgresSaver.from_conn_string(postgres_url) as saver:
+        assert await entrypoint(checkpointer=saver)(add).ainvoke(1, ONE) == 4
+        assert len([each async for each in saver.alist(ONE)]) == 1
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

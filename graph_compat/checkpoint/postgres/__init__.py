@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
+
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
 
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.left_out import left_out
 from graph_compat.store.postgres.connection import url_of
 
-__all__ = ["PostgresSaver"]
+__all__ = ["Conn", "PostgresSaver", "ShallowPostgresSaver"]
+
+Conn: TypeAlias = Connection[Any] | ConnectionPool[Any]
+"""What a saver finds its database by; or a URL."""
 
 logger = logging.getLogger("graph_compat")
 
@@ -45,15 +51,12 @@ class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[s
             )
 
 
-SHALLOW = "it kept no past: use PostgresSaver"
+class ShallowPostgresSaver(PostgresSaver):
+    """`PostgresSaver` that forgets all checkpoints but the last, as a run ends."""
 
-CONNECTION = "a saver is opened by its URL; to speak of a connection, name psycopg's type"
+    def __init__(self, conn: Any, pipe: Any = None, serde: Any = None) -> None:
+        super().__init__(conn, pipe, serde)
+        self.retention = 1
 
-__getattr__ = left_out(
-    __name__,
-    {
-        "ShallowPostgresSaver": SHALLOW,
-        "BasePostgresSaver": "its queries are LangGraph's: use PostgresSaver",
-        "Conn": CONNECTION,
-    },
-)
+
+__getattr__ = left_out(__name__, {"BasePostgresSaver": "its queries are LangGraph's: use PostgresSaver"})

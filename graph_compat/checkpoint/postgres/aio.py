@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from graph_compat.checkpoint.postgres import CONNECTION, SHALLOW, PostgresSaver
-from graph_compat.left_out import left_out
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
 
-__all__ = ["AsyncPostgresSaver"]
+from graph_compat.checkpoint.postgres import PostgresSaver, ShallowPostgresSaver
+
+__all__ = ["AsyncPostgresSaver", "AsyncShallowPostgresSaver", "Conn"]
+
+Conn: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
+"""What a saver finds its database by; or a URL."""
 
 
 class AsyncPostgresSaver(PostgresSaver):
@@ -32,4 +37,5 @@ class AsyncPostgresSaver(PostgresSaver):
         await self._call(super().setup)
 
 
-__getattr__ = left_out(__name__, {"AsyncShallowPostgresSaver": SHALLOW, "Conn": CONNECTION})
+class AsyncShallowPostgresSaver(AsyncPostgresSaver, ShallowPostgresSaver):  # type: ignore[misc]
+    """`AsyncPostgresSaver` that forgets all checkpoints but the last, as a run ends."""

@@ -1,8 +1,11 @@
 """Savers used by themselves: put, put_writes, get and list (behaviour of sections 6.1 to 6.3)."""
 
+import itertools
 import operator
+import tempfile
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from langgraph.checkpoint.base import (
@@ -14,7 +17,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
     uuid6,
 )
-from langgraph.checkpoint.memory import InMemorySaver, MemorySaver
+from langgraph.checkpoint.memory import InMemorySaver, MemorySaver, PersistentDict
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -154,6 +157,67 @@ async def the_storage_of_memory(t):
     t.note("left", await _ids(t, saver, None))
     held.clear()
     t.note("nothing left", await _ids(t, saver, None))
+
+
+async def a_dict_that_is_kept(t):
+    """It is a defaultdict, and goes to its file when it is told to, when it is closed, and after a `with`."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = {"filename": str(Path(folder, "kept"))}
+        made = PersistentDict(int, {"a": 1}, b=2, **at)
+        made["c"] += 1
+        t.note("made", (dict(made), isinstance(made, dict)))
+        found = PersistentDict(int, **at)
+        t.note("before", [each.name for each in Path(folder).iterdir()])
+        made.sync()
+        found.load()
+        found["d"] += 1
+        found.close()
+        with PersistentDict(int, **at) as again:
+            t.note("not loaded", dict(again))
+            again.load()
+            again["e"] = 5
+        (last := PersistentDict(**at)).load()
+        t.note("last", dict(last))
+        t.note("files", [each.name for each in Path(folder).iterdir()])
+    t.raises(PersistentDict, int)
+
+
+async def threads_in_memory_that_are_kept(t):
+    """Dicts that a program gives a saver have its threads when it is left, and another saver goes on with them."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def saver():
+            numbers = itertools.count()
+
+            class Kept(PersistentDict):
+                def __init__(self, *args):
+                    super().__init__(*args, filename=str(Path(folder, str(next(numbers)))))
+                    if Path(self.filename).exists():
+                        self.load()
+
+            return InMemorySaver(factory=Kept)
+
+        def ask(state):
+            return {"x": [interrupt("which?")]}
+
+        builder = StateGraph(State).add_node("ask", ask).add_edge(START, "ask")
+        for given in ({"x": [1]}, Command(resume=2), {"x": [3]}, Command(resume=4)):
+            with saver() as kept:
+                graph = builder.compile(checkpointer=kept)
+                t.note("found", (await t.call(graph, "get_state", THREAD)).values)
+                t.note("run", await t.call(graph, "invoke", given, THREAD))
+
+
+async def a_saver_with_more_to_close(t):
+    """A saver of the program's own puts what it has to close onto the stack of the one that it extends."""
+
+    class Saver(InMemorySaver):
+        def __init__(self):
+            super().__init__()
+            self.stack.callback(t.note, "closed", True)
+
+    with Saver():
+        t.note("open", True)
 
 
 async def listing_of_everything(t):
