@@ -268,28 +268,27 @@ def test_who_stops_waiting_for_its_place_gives_none_back() -> None:
     assert asyncio.run(wf.ainvoke(config={"max_concurrency": 1})) == 1
 
 
-async def test_sync_tasks_that_async_code_awaits_keep_to_the_limit_of_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_sync_tasks_that_async_code_awaits_keep_to_the_limit_of_threads() -> None:
     """Of many that are awaited at once no more run than of a blocking run; the others follow."""
-    begun: list[Any] = []
+    begun: list[int] = []
     go = threading.Event()
-    run_soon = threads.run_soon
-    monkeypatch.setattr(threads, "run_soon", lambda job: (begun.append(job), run_soon(job)))
 
     @task
     def held(x: int) -> int:
+        begun.append(x)
         go.wait()
         return x
 
     @entrypoint
     async def wf(n: int) -> list[int]:
         waiting = asyncio.gather(*(held(x) for x in range(n)))
+        while len(begun) < threads.MAX_WORKERS:
+            await asyncio.sleep(0)
         for _ in range(10):
             await asyncio.sleep(0)
         counted = len(begun)
         go.set()
-        assert counted <= threads.MAX_WORKERS
+        assert counted == threads.MAX_WORKERS
         return await waiting
 
     assert await wf(80) == list(range(80))
