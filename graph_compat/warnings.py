@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -63,6 +64,17 @@ class LangGraphDeprecatedSinceV11(LangGraphDeprecationWarning):
 def warn(message: str, kind: type[LangGraphDeprecationWarning], *, depth: int = 3) -> None:
     """Warn whoever called the caller."""
     warnings.warn(kind(message), stacklevel=depth)
+
+
+def depth_of_caller() -> int:
+    """How far up from the one who asks the code is that called graph_compat, as `stacklevel` counts."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith(_OURS) and frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+_OURS = ("graph_compat.", "flowfn.")
 
 
 def renamed(

@@ -28,13 +28,14 @@ from graph_compat.graph.configs import full_config
 from graph_compat.graph.nested import Nested
 from graph_compat.graph.node import Step, routing_on_this_loop
 from graph_compat.graph.schema import maker
+from graph_compat.graph.watched import ending_for
 from graph_compat.injection import GIVEN_THREAD
 from graph_compat.langchain.messages import load_classes
 from graph_compat.langchain.runnable import suffixed
 from graph_compat.langchain.runs import graph_run
 from graph_compat.langchain.tokens import listening
 from graph_compat.types import GraphOutput
-from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
+from graph_compat.warnings import LangGraphDeprecatedSinceV10, depth_of_caller, warn
 
 if TYPE_CHECKING:
     from flowfn.context import Frame
@@ -222,12 +223,12 @@ class CompiledGraph(Nested):
     def _blocking(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
-        return super()._blocking(listening(order, shaper, printed), shaper, printed, ending)
+        return super()._blocking(listening(order, shaper, printed), shaper, printed, ending_for(ending))
 
     def _awaiting(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
-        return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending)
+        return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending_for(ending))
 
     def _given(self, given: Any) -> tuple[Sequence[Write], str]:
         """What an input writes; no two inputs of a graph are the same call."""
@@ -291,7 +292,7 @@ class CompiledGraph(Nested):
             warn(
                 "`checkpoint_during` is deprecated and will be removed. Please use `durability` instead.",
                 LangGraphDeprecatedSinceV10,
-                depth=5,
+                depth=depth_of_caller() + 1,
             )
             if durability is not None:
                 raise ValueError(
@@ -300,7 +301,9 @@ class CompiledGraph(Nested):
             durability = "async" if during else "exit"
         if durability is not None and self.checkpointer in (None, False) and current_frame.get() is None:
             warnings.warn(
-                "`durability` has no effect when no checkpointer is present.", UserWarning, stacklevel=4
+                "`durability` has no effect when no checkpointer is present.",
+                UserWarning,
+                stacklevel=depth_of_caller(),
             )
         return durability
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.context import current_frame
 from flowfn.values import MISSING, Command
-from flowfn.workflow import Workflow
 from graph_compat.errors import Arrived, ParentCommand
 from graph_compat.graph.configs import config_within
-from graph_compat.graph.surface import Surface
+from graph_compat.graph.watched import Watched
 from graph_compat.langchain import callbacks_here
 from graph_compat.langchain.invoking import config_here
 from graph_compat.langchain.runs import graph_run, is_heard
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from flowfn.invocation import Ending, Fresh, Hosts, Order, Setup
 
 
-class Nested(Surface):
+class Nested(Watched):
     """What a compiled graph does inside a run: nothing of it is recorded where its `checkpointer` is False."""
 
     checkpointer: Any
@@ -86,8 +85,7 @@ class Nested(Surface):
             or is_heard(frame)
             or state is None
             or isinstance(state, Command)
-            or getattr(self.invoke, "__func__", None) is not Workflow.invoke
-            or getattr(self.ainvoke, "__func__", None) is not Workflow.ainvoke
+            or self._is_watched()
         )
 
     async def _within(self, setup: Setup, frame: Frame, state: Any, hosts: Hosts) -> Ending:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABCMeta
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from flowfn.errors import UnknownThread
 from flowfn.policies import CachePolicy, RetryPolicy
-from flowfn.values import Command, Send, Write
+from flowfn.values import MISSING, Command, Send, Write
 from graph_compat.channels import Topic
 from graph_compat.constants import SENDS
 from graph_compat.errors import translated
@@ -30,7 +30,36 @@ if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 
-class Pregel(CompiledGraph, ABC, Generic[StateT, ContextT, InputT, OutputT]):
+class _OfEveryGraph(ABCMeta):
+    """The class of `Pregel`, which in LangGraph is what all graphs are made of: a method that somebody puts in the
+    place of one that they share, as tools that trace programs do, is put there for all of them."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if not _is_shared(cls, name):
+            super().__setattr__(name, value)
+            return
+        _replaced.setdefault(name, vars(CompiledGraph).get(name, MISSING))
+        setattr(CompiledGraph, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        if not _is_shared(cls, name):
+            super().__delattr__(name)
+        elif (own := _replaced.pop(name, MISSING)) is MISSING:
+            delattr(CompiledGraph, name)
+        else:
+            setattr(CompiledGraph, name, own)
+
+
+_replaced: dict[str, Any] = {}
+"""What `CompiledGraph` itself had in the place of what somebody has put there."""
+
+
+def _is_shared(cls: type, name: str) -> bool:
+    is_pregel = CompiledGraph in cls.__bases__
+    return is_pregel and name[0] != "_" and name not in vars(cls) and hasattr(CompiledGraph, name)
+
+
+class Pregel(CompiledGraph, Generic[StateT, ContextT, InputT, OutputT], metaclass=_OfEveryGraph):
     """A program of channels and nodes that runs in supersteps; `StateGraph` is the comfortable way to one.
 
     Args:
