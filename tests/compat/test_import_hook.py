@@ -121,7 +121,7 @@ def test_a_name_that_is_not_there_is_an_import_error(tmp_path: Path) -> None:
     """Programs that try an import and do without it can: what is left out on purpose is an ImportError too."""
     program = """
 try:
-    from langgraph.checkpoint.memory import PersistentDict
+    from langgraph.runtime import BaseUser
 except ImportError as error:
     print(error)
 try:
@@ -130,7 +130,7 @@ except ImportError as error:
     print(error)
 """
     first, second = installed(program, tmp_path).splitlines()
-    assert first.startswith("graph_compat.checkpoint.memory.PersistentDict is left out")
+    assert first.startswith("graph_compat.runtime.BaseUser is left out")
     assert second.startswith("cannot import name 'absent' from 'graph_compat.graph'")
 
 
