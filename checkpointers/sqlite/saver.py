@@ -215,6 +215,8 @@ class SqliteSaver(CheckpointSaver):
                 raise busy(thread, label(owner))
             if held is not None:
                 self._heads.forget()
+                if held.owner is not None:
+                    sqlite_threads.take_away(db, held.key)
                 sqlite_pruning.forget(db, held.key, places)
 
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:

@@ -20,7 +20,8 @@ from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
 from checkpointers.leases import Holder, is_alive
 from checkpointers.liveness import Owner, start_of
-from flowfn.ports import Busy, Commit, Lease
+from flowfn.errors import LeaseLost
+from flowfn.ports import Busy, Commit, Lease, Versioned
 
 FUTURE, PAST = time.time() + 1e6, time.time() - 1e6
 LASTING, EXPIRED = False, True
@@ -170,6 +171,35 @@ def test_an_expired_lease_of_another_machine_is_claimed(tmp_path: Path) -> None:
             assert row is not None
             assert row.owner == ("process 1 on elsewhere" if expected is Busy else None)
             assert isinstance(saver.claim("t"), expected)
+
+
+def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(tmp_path: Path) -> None:
+    """Its next commit is refused, for values that it shares may be gone; and the thread is free, though it lives."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as late, SqliteSaver(path, serde=PlainSerde()) as saver:
+        lease = claimed(late, "t")
+        rows = [checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a")}), checkpoint("c2")]
+        assert late.commit([Commit("t", lease, rows)]) == [None]
+        connection = sqlite3.connect(path)
+        owner = str(this_process(pid=os.getppid(), start=start_of(os.getppid()), host="elsewhere"))
+        connection.execute("UPDATE thread SET owner = ?, expires = ?", (owner, PAST))
+        connection.commit()
+        saver.forget("t", [("", "c1")])
+        assert connection.execute("SELECT owner FROM thread").fetchone() == (None,)
+        connection.close()
+        (refusal,) = late.commit([Commit("t", lease, [checkpoint("c3", "c1", versions={"a": 1})])])
+        assert isinstance(refusal, LeaseLost)
+
+
+def test_a_holder_that_left_off_may_not_go_on_from_what_was_forgotten() -> None:
+    """In memory, too, where nobody else could hold it."""
+    saver = MemorySaver(serde=PlainSerde())
+    lease = claimed(saver, "t")
+    assert saver.commit([Commit("t", lease, [checkpoint("c1")])]) == [None]
+    saver.abandon()
+    saver.forget("t", [("", "c1")])
+    (refusal,) = saver.commit([Commit("t", lease, [checkpoint("c2", "c1")])])
+    assert isinstance(refusal, LeaseLost)
 
 
 class Renewals:
