@@ -20,7 +20,7 @@ from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
 from checkpointers.leases import Holder, is_alive
 from checkpointers.liveness import Owner, start_of
-from flowfn.errors import LeaseLost
+from flowfn.errors import DatabaseLocked, LeaseLost
 from flowfn.ports import Busy, Commit, Lease, Versioned
 
 FUTURE, PAST = time.time() + 1e6, time.time() - 1e6
@@ -240,6 +240,56 @@ def test_the_heart_beats_while_a_lease_is_held() -> None:
     holder.close()
     await_silence()
     assert heartbeats() == []
+
+
+def test_the_heart_beats_while_a_lease_is_owed() -> None:
+    """One that couldn't be given back: it counts as free here at once, and others have to wait until it is settled."""
+    await_silence()
+    renewals = Renewals()
+    holder = Holder(renewals.renew, ttl=0.03)
+    lease = Lease("t", 1)
+    holder.take(lease)
+    holder.owe(lease)
+    assert not is_alive(holder.owner, *lease[:2], LASTING)
+    assert (holder.leases(), holder.owed()) == ([], [lease])
+    assert renewals.beaten.wait(60)
+    assert len(heartbeats()) == 1
+    holder.settle([lease])
+    await_silence()
+    assert holder.owed() == []
+
+
+def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(tmp_path: Path) -> None:
+    """Else nobody of another process would get the thread, as long as this one lives."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde(), timeout=0.01) as saver:
+        lease = claimed(saver, "t")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseLocked):
+            saver.release(lease)
+        saver._renew()
+        other.execute("ROLLBACK")
+        assert other.execute("SELECT owner FROM thread").fetchone() != (None,)
+        saver._renew()
+        assert other.execute("SELECT owner FROM thread").fetchone() == (None,)
+        assert saver._holder.owed() == []
+        other.close()
+
+
+def test_closing_gives_back_what_could_not_be_given_back(tmp_path: Path) -> None:
+    """With what is still held."""
+    path = tmp_path / "runs.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    with SqliteSaver(path, serde=PlainSerde(), timeout=0.01) as saver:
+        lease = claimed(saver, "t")
+        claimed(saver, "u")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseLocked):
+            saver.release(lease)
+        other.execute("ROLLBACK")
+    assert other.execute("SELECT DISTINCT owner FROM thread").fetchall() == [(None,)]
+    other.close()
 
 
 def test_a_beat_pushes_the_expiry_on(tmp_path: Path) -> None:
