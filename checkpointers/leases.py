@@ -192,7 +192,8 @@ def listed(
     alive = held.live_owner()
     if not used and alive is None:
         return None
-    return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)
+    owner = None if alive is None else label(alive)
+    return ThreadRow(id, workflow, call, status, owner, created_at, updated_at)
 
 
 def listing(read: Callable[[int | None], list[tuple[Any, ...]]], limit: int | None) -> list[ThreadRow]:

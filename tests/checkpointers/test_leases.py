@@ -202,6 +202,22 @@ def test_a_holder_that_left_off_may_not_go_on_from_what_was_forgotten() -> None:
     assert isinstance(refusal, LeaseLost)
 
 
+@pytest.mark.parametrize("owner", ["", "nonsense", "one@2@3@4@5", b"\xff@1"])
+def test_an_owner_that_nobody_can_read_holds_a_thread_until_its_expiry(tmp_path: Path, owner: Any) -> None:
+    """The other threads are listed, and the row is whole again once the thread is taken."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as saver:
+        assert saver.commit([Commit("t", claimed(saver, "t"), [checkpoint("c1")], release=True)]) == [None]
+        for expires, holder in ((FUTURE, "process 0 on an unknown machine"), (PAST, None)):
+            connection = sqlite3.connect(path)
+            connection.execute("UPDATE thread SET owner = ?, expires = ?", (owner, expires))
+            connection.commit()
+            connection.close()
+            assert [row.owner for row in saver.threads()] == [holder]
+            found = saver.claim("t")
+            assert (found.owner if isinstance(found, Busy) else None) == holder
+
+
 class Renewals:
     """Counts what a heartbeat does, and lets a test wait for it."""
 
