@@ -27,9 +27,9 @@ _holders: weakref.WeakValueDictionary[str, Holder] = weakref.WeakValueDictionary
 
 
 class Holder:
-    """The leases that one open saver holds.
+    """The leases that one open saver holds, and those that it owes: what couldn't be given back.
 
-    `renew` is called by a daemon thread every `ttl` / 3 seconds while any lease is held. It is kept
+    `renew` is called by a daemon thread every `ttl` / 3 seconds while there are any of either. It is kept
     weakly: a saver that nobody refers to any more isn't kept open by its heartbeat.
     """
 
@@ -42,6 +42,7 @@ class Holder:
         owner = Owner.new()
         self.owner = str(owner)
         self._held: dict[str, int] = {}
+        self._owed: set[Lease] = set()
         self._taking: Counter[str] = Counter()
         self._inherited = inherited
         self._lock = threading.Lock()
@@ -70,16 +71,37 @@ class Holder:
         with self._lock:
             self._held[lease.thread] = lease.token
             self._inherited.pop(lease.thread, None)
-            if self._renew is not None and self._stop is None:
-                self._stop = threading.Event()
-                beat = (weakref.ref(self), self._renew, self._stop, self.ttl / 3)
-                threading.Thread(target=_beat, args=beat, name="flowfn-lease", daemon=True).start()
+            self._start_beating()
+
+    def _start_beating(self) -> None:
+        if self._renew is not None and self._stop is None:
+            self._stop = threading.Event()
+            beat = (weakref.ref(self), self._renew, self._stop, self.ttl / 3)
+            threading.Thread(target=_beat, args=beat, name="flowfn-lease", daemon=True).start()
 
     def drop(self, lease: Lease) -> None:
         """Count a lease as given back, unless the thread was claimed again since."""
         with self._lock:
             if self.holds(lease.thread, lease.token):
                 del self._held[lease.thread]
+
+    def owe(self, lease: Lease) -> None:
+        """Count a lease as given back whose row still says that this process has it: nobody else would ever get it, as
+        the process lives. The heartbeat gives it back when that can be done."""
+        self.drop(lease)
+        with self._lock:
+            self._owed.add(lease)
+            self._start_beating()
+
+    def owed(self) -> list[Lease]:
+        """The leases that are to be given back."""
+        with self._lock:
+            return [*self._owed]
+
+    def settle(self, leases: Iterable[Lease]) -> None:
+        """Leases that were owed are given back."""
+        with self._lock:
+            self._owed.difference_update(leases)
 
     def drop_all(self, leases: Iterable[Lease]) -> None:
         """Count leases as given back that nobody was told of, as Ctrl-C came: nobody would ever give them back."""
@@ -98,7 +120,8 @@ class Holder:
         return self.holds(thread, token) or thread in self._taking
 
     def refuses(self, lease: Lease) -> bool:
-        """Whether the lease belongs to the process that this one was forked from."""
+        """Whether the lease belongs to the process that this one was forked from: it isn't to be used here, nor to be
+        given back."""
         return bool(self._inherited) and self._inherited.get(lease.thread) == lease.token
 
     def leases(self) -> list[Lease]:
@@ -109,15 +132,17 @@ class Holder:
         """Give up all leases and end the heartbeat."""
         with self._lock:
             self._held.clear()
+            self._owed.clear()
             if self._stop is not None:
                 self._stop.set()
 
     def _idle(self) -> bool:
-        """Whether the heartbeat may end: no lease is held. The next one starts it again."""
+        """Whether the heartbeat may end: no lease is held or owed. The next one starts it again."""
         with self._lock:
-            if not self._held:
+            idle = not (self._held or self._owed)
+            if idle:
                 self._stop = None
-            return not self._held
+            return idle
 
 
 class Held(NamedTuple):
@@ -167,7 +192,8 @@ def listed(
     alive = held.live_owner()
     if not used and alive is None:
         return None
-    return ThreadRow(id, workflow, call, status, alive and label(alive), created_at, updated_at)
+    owner = None if alive is None else label(alive)
+    return ThreadRow(id, workflow, call, status, owner, created_at, updated_at)
 
 
 def listing(read: Callable[[int | None], list[tuple[Any, ...]]], limit: int | None) -> list[ThreadRow]:

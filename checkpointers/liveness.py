@@ -38,9 +38,13 @@ class Owner(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Owner:
-        """The owner that `str()` wrote."""
-        pid, start, opening, machine, host = text.split("@", 4)
-        return cls(int(pid), start, opening, machine, host)
+        """The owner that `str()` wrote. Of what it didn't write, it is somebody elsewhere, whose lease expires: one row
+        that rotted is no reason to list no thread."""
+        try:
+            pid, start, opening, machine, host = text.split("@", 4)
+            return cls(int(pid), start, opening, machine, host)
+        except (ValueError, TypeError, AttributeError):
+            return _UNREADABLE
 
     @classmethod
     def new(cls) -> Owner:
@@ -68,6 +72,9 @@ class Owner(NamedTuple):
         if start and self.start:
             return None if stopped and start == self.start else start == self.start
         return None if _exists(self.pid) else False
+
+
+_UNREADABLE = Owner(0, _NEVER_STARTED, "", "", "an unknown machine")
 
 
 def start_of(pid: int) -> str:

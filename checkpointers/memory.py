@@ -270,6 +270,8 @@ class MemorySaver(CheckpointSaver):
                 return
             if known.owner is not None and known.is_held():
                 raise busy(thread, label(known.owner))
+            if known.owner is not None:  # if its holder isn't dead, it may not go on from what is forgotten
+                known.owner, known.token = None, next(self._ticks)
             for namespace, id in places:
                 known.namespaces.get(namespace, {}).pop(id, None)
             known.namespaces = {name: kept for name, kept in known.namespaces.items() if kept}

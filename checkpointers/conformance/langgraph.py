@@ -70,6 +70,18 @@ class LangGraphContract(Contract):
             assert found is not None
             assert found["channel_values"] == {"a": 1}
 
+    def test_a_checkpoint_that_is_put_twice_is_the_same(self) -> None:
+        """As by who tries again after an error: under no other, or under its own config, and gone on from then."""
+        values, versions = {"long": "word " * 100, "short": 1}, {"long": 1, "short": 1}
+        with self.saver() as saver:
+            config = saver.put(CONFIG, document("c1", values, versions), {}, versions)
+            for at in (CONFIG, config):
+                for named in ({}, {"short": 1}):
+                    saver.put(at, document("c1", values, versions), {}, named)
+                    assert saver.get(CONFIG) == document("c1", values, versions)
+            saver.put(config, document("c2", values, versions), {}, {})
+            assert [one.checkpoint["channel_values"] for one in saver.list(CONFIG)] == [values, values]
+
     def test_pending_writes_are_numbered_once(self) -> None:
         """A repeated batch changes nothing; special channels keep their last write."""
         with self.saver() as saver:

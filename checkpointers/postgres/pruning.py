@@ -41,8 +41,9 @@ _NEEDED = f"""
     SELECT DISTINCT key FROM needed WHERE key / {ROOM} = ANY($2::bigint[])"""
 """The values of forgotten checkpoints that others are read from."""
 
-_TAKE_AWAY = "UPDATE flowfn.thread SET taken = token, token = nextval('flowfn.tick') WHERE id = $1"
-"""A holder that seemed dead, and comes back, may not go on from what is forgotten."""
+_TAKE_AWAY = """
+    UPDATE flowfn.thread SET taken = token, token = nextval('flowfn.tick'), owner = NULL WHERE id = $1"""
+"""A holder that seemed dead, and comes back, may not go on from what is forgotten, and won't give the thread back."""
 
 _FORGET_VALUES = f"""
     DELETE FROM flowfn.value USING unnest($1::bigint[]) AS gone (key)

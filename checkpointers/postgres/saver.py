@@ -135,19 +135,28 @@ class PostgresSaver(CheckpointSaver):
         return self._database.run(lambda db: postgres_leases.next_call(db, workflow, after))
 
     def release(self, lease: Lease) -> None:
+        if self._holder.refuses(lease):
+            return
         try:
             self._database.run(lambda db: postgres_leases.take_back(db, [lease]))
-        finally:
-            self._holder.drop(lease)
+        except BaseException:
+            self._holder.owe(lease)
+            raise
+        self._holder.drop(lease)
 
     def _renew(self) -> None:
-        """Push on the leases that are held; the heartbeat calls it, and tries again if it fails.
+        """Push on the leases that are held, and give back those that are owed; the heartbeat calls it, and tries again
+        if it fails.
 
-        It goes where the commits go: on another connection it could wait for one that waits for it.
+        Renewals go where the commits go: on another connection they could wait for one that waits for them.
         """
         with suppress(SaverError), self._database.lock:
             leases = self._holder.leases()
             self._database.commit(lambda db: postgres_leases.renew(db, leases, self._holder.ttl))
+        if owed := self._holder.owed():
+            with suppress(SaverError):
+                self._database.run(lambda db: postgres_leases.take_back(db, owed))
+                self._holder.settle(owed)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -203,7 +212,7 @@ class PostgresSaver(CheckpointSaver):
     def close(self) -> None:
         if self.closed:
             return
-        if leases := self._holder.leases():
+        if leases := [*self._holder.leases(), *self._holder.owed()]:
             with suppress(SaverError), self._database.lock:
                 self._database.commit(lambda db: postgres_leases.take_back(db, leases))
         self._holder.close()

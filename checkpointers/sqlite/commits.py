@@ -165,8 +165,8 @@ def _look_and_put(db: Cursor, heads: Heads, thread: Thread, row: CheckpointRow) 
         key = _final_place(db, heads, thread.key, row.namespace, row.id)
         head = Head(row.id, key, sqlite_writes.last(db, key))
     parent, shared = _parent(*found, bases=heads.bases)
-    if parent == key:
-        shared = EMPTY
+    if parent == key:  # put again, under no other: it keeps what it had, and its map can't be its own base
+        shared = ChannelMap(shared.whole())
     _put_at(db, heads, thread.key, row, head, parent, shared, again=known is not None)
     heads.stand(thread, row.namespace, head)
 

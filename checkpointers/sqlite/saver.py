@@ -126,12 +126,16 @@ class SqliteSaver(CheckpointSaver):
             return sqlite_threads.next_call(db, workflow, after)
 
     def release(self, lease: Lease) -> None:
+        if self._holder.refuses(lease):
+            return
         try:
             with self._database.writing() as db:
                 self._heads.leave(lease.thread)
                 sqlite_threads.take_back(db, lease)
-        finally:
-            self._holder.drop(lease)
+        except BaseException:
+            self._holder.owe(lease)
+            raise
+        self._holder.drop(lease)
 
     def _left_over(self, db: sqlite3.Cursor, workflow: str, call: str) -> Held | None:
         """The newest thread that waits to be continued and that nobody holds."""
@@ -151,10 +155,16 @@ class SqliteSaver(CheckpointSaver):
         return lease
 
     def _renew(self) -> None:
-        """Push on the leases that are held; the heartbeat calls it, and tries again if it fails."""
-        with suppress(SaverError), self._database.writing() as db:
-            for lease in self._holder.leases():
-                sqlite_threads.renew(db, lease, self._holder.expiry())
+        """Push on the leases that are held, and give back those that are owed; the heartbeat calls it, and tries again
+        if it fails."""
+        owed = self._holder.owed()
+        with suppress(SaverError):
+            with self._database.writing() as db:
+                for lease in self._holder.leases():
+                    sqlite_threads.renew(db, lease, self._holder.expiry())
+                for lease in owed:
+                    sqlite_threads.take_back(db, lease)
+            self._holder.settle(owed)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -215,6 +225,8 @@ class SqliteSaver(CheckpointSaver):
                 raise busy(thread, label(owner))
             if held is not None:
                 self._heads.forget()
+                if held.owner is not None:
+                    sqlite_threads.take_away(db, held.key)
                 sqlite_pruning.forget(db, held.key, places)
 
     def keep_sources(self, sources: Mapping[str, bytes]) -> None:
@@ -230,7 +242,7 @@ class SqliteSaver(CheckpointSaver):
         if self.closed:
             self._holder.close()
             return
-        if leases := self._holder.leases():
+        if leases := [*self._holder.leases(), *self._holder.owed()]:
             with suppress(SaverError), self._database.writing() as db:
                 for lease in leases:
                     sqlite_threads.take_back(db, lease)

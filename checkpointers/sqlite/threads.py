@@ -73,6 +73,11 @@ def take_back(db: Cursor, lease: Lease) -> None:
     db.execute("UPDATE thread SET owner = NULL WHERE id = ? AND token = ?", (lease.thread, lease.token))
 
 
+def take_away(db: Cursor, thread: int) -> None:
+    """Free a thread of a holder that seems dead: if it comes back, it may not go on from what is forgotten."""
+    db.execute("UPDATE thread SET owner = NULL, token = ? WHERE key = ?", (_next_token(db), thread))
+
+
 def renew(db: Cursor, lease: Lease, expires: float) -> None:
     """Push a lease's expiry on, unless it was lost."""
     db.execute(

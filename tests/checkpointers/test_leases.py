@@ -20,7 +20,8 @@ from checkpointers import MemorySaver, SqliteSaver
 from checkpointers.conformance.rows import PlainSerde, checkpoint, claimed
 from checkpointers.leases import Holder, is_alive
 from checkpointers.liveness import Owner, start_of
-from flowfn.ports import Busy, Commit, Lease
+from flowfn.errors import DatabaseLocked, LeaseLost
+from flowfn.ports import Busy, Commit, Lease, Versioned
 
 FUTURE, PAST = time.time() + 1e6, time.time() - 1e6
 LASTING, EXPIRED = False, True
@@ -172,6 +173,51 @@ def test_an_expired_lease_of_another_machine_is_claimed(tmp_path: Path) -> None:
             assert isinstance(saver.claim("t"), expected)
 
 
+def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(tmp_path: Path) -> None:
+    """Its next commit is refused, for values that it shares may be gone; and the thread is free, though it lives."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as late, SqliteSaver(path, serde=PlainSerde()) as saver:
+        lease = claimed(late, "t")
+        rows = [checkpoint("c1", versions={"a": 1}, values={"a": Versioned(1, b"a")}), checkpoint("c2")]
+        assert late.commit([Commit("t", lease, rows)]) == [None]
+        connection = sqlite3.connect(path)
+        owner = str(this_process(pid=os.getppid(), start=start_of(os.getppid()), host="elsewhere"))
+        connection.execute("UPDATE thread SET owner = ?, expires = ?", (owner, PAST))
+        connection.commit()
+        saver.forget("t", [("", "c1")])
+        assert connection.execute("SELECT owner FROM thread").fetchone() == (None,)
+        connection.close()
+        (refusal,) = late.commit([Commit("t", lease, [checkpoint("c3", "c1", versions={"a": 1})])])
+        assert isinstance(refusal, LeaseLost)
+
+
+def test_a_holder_that_left_off_may_not_go_on_from_what_was_forgotten() -> None:
+    """In memory, too, where nobody else could hold it."""
+    saver = MemorySaver(serde=PlainSerde())
+    lease = claimed(saver, "t")
+    assert saver.commit([Commit("t", lease, [checkpoint("c1")])]) == [None]
+    saver.abandon()
+    saver.forget("t", [("", "c1")])
+    (refusal,) = saver.commit([Commit("t", lease, [checkpoint("c2", "c1")])])
+    assert isinstance(refusal, LeaseLost)
+
+
+@pytest.mark.parametrize("owner", ["", "nonsense", "one@2@3@4@5", b"\xff@1"])
+def test_an_owner_that_nobody_can_read_holds_a_thread_until_its_expiry(tmp_path: Path, owner: Any) -> None:
+    """The other threads are listed, and the row is whole again once the thread is taken."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde()) as saver:
+        assert saver.commit([Commit("t", claimed(saver, "t"), [checkpoint("c1")], release=True)]) == [None]
+        for expires, holder in ((FUTURE, "process 0 on an unknown machine"), (PAST, None)):
+            connection = sqlite3.connect(path)
+            connection.execute("UPDATE thread SET owner = ?, expires = ?", (owner, expires))
+            connection.commit()
+            connection.close()
+            assert [row.owner for row in saver.threads()] == [holder]
+            found = saver.claim("t")
+            assert (found.owner if isinstance(found, Busy) else None) == holder
+
+
 class Renewals:
     """Counts what a heartbeat does, and lets a test wait for it."""
 
@@ -210,6 +256,56 @@ def test_the_heart_beats_while_a_lease_is_held() -> None:
     holder.close()
     await_silence()
     assert heartbeats() == []
+
+
+def test_the_heart_beats_while_a_lease_is_owed() -> None:
+    """One that couldn't be given back: it counts as free here at once, and others have to wait until it is settled."""
+    await_silence()
+    renewals = Renewals()
+    holder = Holder(renewals.renew, ttl=0.03)
+    lease = Lease("t", 1)
+    holder.take(lease)
+    holder.owe(lease)
+    assert not is_alive(holder.owner, *lease[:2], LASTING)
+    assert (holder.leases(), holder.owed()) == ([], [lease])
+    assert renewals.beaten.wait(60)
+    assert len(heartbeats()) == 1
+    holder.settle([lease])
+    await_silence()
+    assert holder.owed() == []
+
+
+def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(tmp_path: Path) -> None:
+    """Else nobody of another process would get the thread, as long as this one lives."""
+    path = tmp_path / "runs.db"
+    with SqliteSaver(path, serde=PlainSerde(), timeout=0.01) as saver:
+        lease = claimed(saver, "t")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseLocked):
+            saver.release(lease)
+        saver._renew()
+        other.execute("ROLLBACK")
+        assert other.execute("SELECT owner FROM thread").fetchone() != (None,)
+        saver._renew()
+        assert other.execute("SELECT owner FROM thread").fetchone() == (None,)
+        assert saver._holder.owed() == []
+        other.close()
+
+
+def test_closing_gives_back_what_could_not_be_given_back(tmp_path: Path) -> None:
+    """With what is still held."""
+    path = tmp_path / "runs.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    with SqliteSaver(path, serde=PlainSerde(), timeout=0.01) as saver:
+        lease = claimed(saver, "t")
+        claimed(saver, "u")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseLocked):
+            saver.release(lease)
+        other.execute("ROLLBACK")
+    assert other.execute("SELECT DISTINCT owner FROM thread").fetchall() == [(None,)]
+    other.close()
 
 
 def test_a_beat_pushes_the_expiry_on(tmp_path: Path) -> None:

@@ -406,7 +406,7 @@ def test_what_a_value_would_be_beside_is_gone(postgres_database: Database) -> No
 
 
 def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgres_database: Database) -> None:
-    """Its next commit is refused."""
+    """Its next commit is refused; and the thread is free, though it lives."""
     saver = postgres_database.saver()
     with PostgresSaver(postgres_database.url, serde=saver.serde) as late:
         lease = claimed(late)
@@ -414,6 +414,7 @@ def test_a_holder_that_seemed_dead_may_not_go_on_from_what_was_forgotten(postgre
         elsewhere = "1@0@000000000000@elsewhere@elsewhere"
         postgres_database.execute("UPDATE flowfn.thread SET owner = %s, expires = now()", elsewhere)
         saver.forget(THREAD, [("", "c1")])
+        assert postgres_database.execute("SELECT owner FROM flowfn.thread") == [(None,)]
         (refusal,) = late.commit([Commit(THREAD, lease, items=[checkpoint("c2", "c1")])])
         assert isinstance(refusal, LeaseLost)
 

@@ -675,6 +675,21 @@ def test_a_row_that_another_session_keeps_locked(postgres_url: str) -> None:
         put(saver, checkpoint("c2"), thread="t")
 
 
+def test_what_could_not_be_given_back_is_given_back_by_the_next_beat(postgres_url: str) -> None:
+    """Else nobody of another process of this machine would get the thread, as long as this one lives."""
+    with open_saver(postgres_url, timeout=0.1) as saver:
+        lease = claimed(saver, "t")
+        with contextlib.closing(psycopg.connect(postgres_url)) as other:
+            other.execute("SELECT FROM flowfn.thread FOR UPDATE")
+            with pytest.raises(DatabaseLocked):
+                saver.release(lease)
+            saver._renew()
+            other.rollback()
+            saver._renew()
+            assert other.execute("SELECT owner FROM flowfn.thread").fetchall() == [(None,)]
+            assert saver._holder.owed() == []
+
+
 def test_a_run_that_ends_as_it_is_looked_at_is_not_adopted(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,23 @@ def test_a_forked_child_is_another_owner(target: str) -> None:
     assert printed.splitlines() == ["True LeaseLost Busy", "c1", "c3 c1"]
 
 
+FORK_AND_UNWIND = """
+lease = claimed(saver, "t")
+child = os.fork()
+if child == 0:
+    saver.release(lease)
+    os._exit(0)
+os.waitpid(child, 0)
+print(type(saver.claim("t")).__name__)
+saver.close()
+"""
+
+
+def test_a_forked_child_gives_nothing_back(target: str) -> None:
+    """G4: where the child leaves the code of the run, by sys.exit() say, its parent still holds the thread."""
+    assert finish(start(target, FORK_AND_UNWIND)) == "Busy\n"
+
+
 def finish_sqlite(tmp_path: Path, script: str) -> str:
     """What a process prints that has a new file open."""
     return finish(start(str(tmp_path / "runs.db"), script))
