@@ -239,6 +239,17 @@ class LoopHost:
         finally:
             timer.cancel()
 
+    async def let_stop(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait until the tasks of ours have ended that were cancelled; another cancellation reaches them, too."""
+        tasks = [task for future in futures if (task := self._tasks.get(future)) is not None]
+        while tasks:
+            try:
+                await asyncio.wait(tasks)
+            except asyncio.CancelledError:
+                for task in tasks:
+                    task.cancel()
+            tasks = [task for task in tasks if not task.done()]
+
     def branch(self, frame: Frame) -> int:
         return branch_number(frame, self._tasks.values())
 

@@ -191,8 +191,10 @@ async def _settle(
             await run.host.settle(futures)
         else:
             await run.host.settle_within(deadline.left, futures, late)
-    except BaseException:
+    except BaseException as error:
         _give_up(calls, turns)
+        if not isinstance(error, GeneratorExit):  # what is closed can't wait
+            await run.host.let_stop(futures)
         raise
     if deadline is not None and deadline.missed and run.root.fatal is None:
         raise deadline.error(run.program.name)
