@@ -8,6 +8,7 @@ import pytest
 
 from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.graph import START, StateGraph
+from graph_compat.types import Send
 
 ONE = {"configurable": {"thread_id": "1"}}
 
@@ -75,6 +76,67 @@ async def test_a_stream_that_is_left_waits_for_its_nodes() -> None:
     await nodes.begun.wait()
     await stream.aclose()
     assert nodes.log == ["begins to clean up", "has cleaned up"]
+
+
+class Cleaning:
+    """A node that is sent to thrice; each takes longer to clean up than the one before it."""
+
+    def __init__(self) -> None:
+        self.begun = self.cleaned = 0
+        self.fails = asyncio.Event()
+
+    async def waits(self, state: State) -> State:
+        self.begun += 1
+        turns = 50 * self.begun
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            self.cleaned += 1
+        return {"x": ["waits"]}
+
+    async def broken(self, state: State) -> State:
+        await self.fails.wait()
+        raise ValueError
+
+    def graph(self) -> Any:
+        builder = StateGraph(State).add_node(self.waits).add_node(self.broken).add_edge(START, "broken")
+        return builder.add_conditional_edges(START, lambda _: [Send("waits", {"x": []})] * 3).compile()
+
+    async def begin(self, **options: Any) -> asyncio.Task[Any]:
+        run = asyncio.create_task(self.graph().ainvoke({"x": []}, options))
+        while not self.begun:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return run
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+async def test_no_clean_up_cuts_off_another(limit: int | None) -> None:
+    """A node that has cleaned up, or never began, doesn't cancel those beside it once more."""
+    nodes = Cleaning()
+    run = await nodes.begin(max_concurrency=limit)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert nodes.cleaned == nodes.begun == (limit or 3)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_failure_stops_each_node_once(cancelled: bool) -> None:
+    """What a failure stops cleans up to its end, also where somebody cancels the run meanwhile."""
+    nodes = Cleaning()
+    run = await nodes.begin()
+    nodes.fails.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    if cancelled:
+        run.cancel()
+    with pytest.raises(asyncio.CancelledError if cancelled else ValueError):
+        await run
+    assert nodes.cleaned == 3
 
 
 async def test_a_second_cancellation_reaches_the_nodes() -> None:
