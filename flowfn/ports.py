@@ -359,6 +359,9 @@ class Host(Protocol):
     async def settle_within(self, seconds: float, futures: Any, late: Any) -> None:
         """`settle`, in tasks that can be stopped, and call `late` if it takes longer: while it does, where it can."""
 
+    async def let_stop(self, futures: Any) -> None:
+        """Wait until what was cancelled has ended: its clean-up is not cut off, and does not outlive the run."""
+
     async def join(self, future: Any) -> None:
         """Wait for a future, running its job in place where nobody has taken it."""
 

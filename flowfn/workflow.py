@@ -444,6 +444,10 @@ class Workflow(Stateful, Generic[P, R]):
 
     # -- shared by all of the above -------------------------------------------------------------
 
+    def _self_awaits(self, around: Sequence[Workflow[Any, Any]] = ()) -> bool:
+        """Whether a blocking call can't end: what runs, or a program in it, is a coroutine. `around`: what it is in."""
+        return self._self_setup.is_async
+
     def _most_at_once(self, configs: Sequence[Config | None]) -> int | None:
         return self._config(configs[0], None).max_concurrency if configs else None
 

@@ -212,7 +212,8 @@ class LoopHost:
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; a lone one runs in this very task.
 
-        Of several each runs in a task of its own, so that it can be cancelled by itself.
+        Of several each runs in a task of its own, so that it can be cancelled by itself: by whoever knows whether it
+        has been already, and cleans up.
         """
         futures = list(futures)
         for future in futures:
@@ -223,7 +224,7 @@ class LoopHost:
             elif len(futures) == 1 and (job := future.take()) is not None:
                 await _settle(future, job)
             if not future.done():
-                await self._wait(future)
+                await (self._wait(future) if len(futures) == 1 else self._watch(future))
 
     async def settle_within(
         self, seconds: float, futures: Iterable[Future[Any]], late: Callable[[], None]
@@ -238,6 +239,17 @@ class LoopHost:
             await self.settle(futures)
         finally:
             timer.cancel()
+
+    async def let_stop(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait until the tasks of ours have ended that were cancelled; another cancellation reaches them, too."""
+        tasks = [task for future in futures if (task := self._tasks.get(future)) is not None]
+        while tasks:
+            try:
+                await asyncio.wait(tasks)
+            except asyncio.CancelledError:
+                for task in tasks:
+                    task.cancel()
+            tasks = [task for task in tasks if not task.done()]
 
     def branch(self, frame: Frame) -> int:
         return branch_number(frame, self._tasks.values())

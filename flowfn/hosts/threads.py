@@ -194,6 +194,9 @@ class ThreadHost:
         if self.elapsed() > ends:
             late()
 
+    async def let_stop(self, futures: Iterable[Future[Any]]) -> None:
+        """Nothing to wait for: code on threads can't be stopped."""
+
     def add_worker(self) -> None:
         """Put one more worker on what waits, if the limit allows."""
         with self._count:

@@ -113,13 +113,9 @@ class Job:
         saver = disk.open()
         try:
             with life(saver):
-                return _finished(self._live()) if self._is_async else self._blocking()
+                return _finished(self._live()) if self.workflow._self_awaits() else self._blocking()
         finally:
             saver.abandon()
-
-    @property
-    def _is_async(self) -> bool:
-        return bool(self.workflow._self_setup.is_async)
 
     def _blocking(self) -> Any:
         while (given := self._next()) is not DONE:

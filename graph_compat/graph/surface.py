@@ -200,6 +200,13 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         found = dict(self.get_subgraphs()).get(node)
         return found.get_graph(xray=xray) if isinstance(found, Surface) else None
 
+    def _self_awaits(self, around: Sequence[Workflow[Any, Any]] = ()) -> bool:
+        nodes, here = self._program.nodes, (*around, self)
+        if any(node.run.is_async for node in nodes.values()):  # type: ignore[attr-defined]
+            return True
+        parts = [part for name in nodes if (part := self._graph_in(name)) is not None]
+        return any(part._self_awaits(here) for part in parts if not any(part is each for each in here))
+
     def _graph_in(self, node: str) -> Workflow[Any, Any] | None:
         found = self._program.nodes.get(node)
         step = getattr(getattr(found, "run", None), "function", None)

@@ -124,6 +124,26 @@ def test_a_graph() -> None:
     assert report.answer == {"names": ["first", "yes"]}
 
 
+@EACH
+@pytest.mark.parametrize("checkpointer", [None, False])
+def test_a_graph_of_coroutines(check: Check, checkpointer: bool | None) -> None:
+    """A graph lives on an event loop where one of its nodes, or of those of a graph in it, needs one."""
+
+    class State(TypedDict):
+        names: list[str]
+
+    async def first(state: State) -> State:
+        return {"names": [*state["names"], "first"]}
+
+    def second(state: State) -> State:
+        return {"names": [*state["names"], "second"]}
+
+    nested = StateGraph(State).add_node("first", first).add_edge(START, "first").compile(checkpointer)
+    graph = StateGraph(State).add_sequence([("nested", nested), ("second", second)]).add_edge(START, "nested")
+    found = check(graph.compile(), {"names": []})
+    assert getattr(found, "answer", found) == {"names": ["first", "second"]}
+
+
 def test_a_workflow_made_in_a_function_is_killed() -> None:
     """What no name leads to is shipped to the process that dies."""
     word = "receipt"

@@ -162,6 +162,7 @@ async def _settle(
     for call in calls:
         call.future = _future_of(run, call)
     order: list[NodeCall] = []
+    stopped: set[NodeCall] = set()
     turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
 
     def look(future: Any, call: NodeCall) -> None:
@@ -173,12 +174,12 @@ async def _settle(
             if _is_failure(error) and call.node.on_error is None:
                 if deadline is not None:
                     deadline.fail()
-                run.host.soon(partial(_stop_the_others, calls, turns))
+                run.host.soon(partial(_stop_the_others, calls, turns, stopped))
         turns.next(call)
 
     def late() -> None:
         if deadline is not None and deadline.miss():
-            _give_up(calls, turns, all_that_wait=True)
+            _give_up(calls, turns, stopped, all_that_wait=True)
 
     for call in calls:
         assert call.future is not None
@@ -191,8 +192,10 @@ async def _settle(
             await run.host.settle(futures)
         else:
             await run.host.settle_within(deadline.left, futures, late)
-    except BaseException:
-        _give_up(calls, turns)
+    except BaseException as error:
+        _give_up(calls, turns, stopped)
+        if not isinstance(error, GeneratorExit):  # what is closed can't wait
+            await run.host.let_stop(futures)
         raise
     if deadline is not None and deadline.missed and run.root.fatal is None:
         raise deadline.error(run.program.name)
@@ -258,18 +261,26 @@ def _failed(calls: Sequence[NodeCall], order: Sequence[NodeCall]) -> list[tuple[
     return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 
-def _stop_the_others(calls: Sequence[NodeCall], turns: Turns) -> None:
+def _stop_the_others(calls: Sequence[NodeCall], turns: Turns, stopped: set[NodeCall]) -> None:
     """Stop what a failure leaves in vain; of what has come to an end only the record is under way."""
-    _give_up([call for call in calls if call.writes is None], turns)
+    _give_up([call for call in calls if call.writes is None], turns, stopped)
 
 
-def _give_up(calls: Sequence[NodeCall], turns: Turns, *, all_that_wait: bool = False) -> None:
-    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record."""
+def _give_up(
+    calls: Sequence[NodeCall], turns: Turns, stopped: set[NodeCall], *, all_that_wait: bool = False
+) -> None:
+    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record.
+
+    Each is stopped once, and is among `stopped` then: another time would cut off its clean-up.
+    """
     coroutines = [call for call in calls if call.definition.is_async]
     turns.drop(calls if all_that_wait else coroutines)
     for call in calls if all_that_wait else coroutines:
         assert call.future is not None
-        if not call.future.done() and (call.definition.is_async or call.future.waiting):
+        if call in stopped or call.future.done():
+            continue
+        if call.definition.is_async or call.future.waiting:
+            stopped.add(call)
             call.future.cancel()
 
 

@@ -1,0 +1,153 @@
+"""A run that is cancelled, or left, has ended when its caller goes on: no node's clean-up outlives it."""
+
+import asyncio
+from operator import add
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from graph_compat.checkpoint.memory import InMemorySaver
+from graph_compat.graph import START, StateGraph
+from graph_compat.types import Send
+
+ONE = {"configurable": {"thread_id": "1"}}
+
+
+class State(TypedDict):
+    x: Annotated[list[Any], add]
+
+
+class Nodes:
+    """Two nodes that run side by side: one waits in vain, and takes turns of the loop to clean up."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.begun = asyncio.Event()
+
+    async def waits(self, state: State) -> State:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.log.append("begins to clean up")
+            for _ in range(50):
+                await asyncio.sleep(0)
+            self.log.append("has cleaned up")
+        return {"x": ["waits"]}
+
+    async def ends(self, state: State) -> State:
+        return {"x": ["ends"]}
+
+    def builder(self) -> Any:
+        builder = StateGraph(State).add_node("waits", self.waits).add_node("ends", self.ends)
+        return builder.add_edge(START, "waits").add_edge(START, "ends")
+
+
+def nested(builder: Any) -> Any:
+    return StateGraph(State).add_node("nested", builder.compile()).add_edge(START, "nested")
+
+
+async def read(graph: Any) -> None:
+    async for _ in graph.astream({"x": []}, ONE):
+        pass
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_a_cancelled_run_waits_for_its_nodes(is_nested: bool, streams: bool) -> None:
+    """Whoever cancelled it finds nothing of it under way: what it starts next doesn't run beside what it stopped."""
+    nodes = Nodes()
+    builder = nested(nodes.builder()) if is_nested else nodes.builder()
+    graph = builder.compile(checkpointer=InMemorySaver())
+    run = asyncio.create_task(read(graph) if streams else graph.ainvoke({"x": []}, ONE))
+    await nodes.begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert nodes.log == ["begins to clean up", "has cleaned up"]
+
+
+async def test_a_stream_that_is_left_waits_for_its_nodes() -> None:
+    """So does who closes a stream that hasn't ended."""
+    nodes = Nodes()
+    stream = nodes.builder().compile(checkpointer=InMemorySaver()).astream({"x": []}, ONE)
+    async for _ in stream:  # the other node's update
+        break
+    await nodes.begun.wait()
+    await stream.aclose()
+    assert nodes.log == ["begins to clean up", "has cleaned up"]
+
+
+class Cleaning:
+    """A node that is sent to thrice; each takes longer to clean up than the one before it."""
+
+    def __init__(self) -> None:
+        self.begun = self.cleaned = 0
+        self.fails = asyncio.Event()
+
+    async def waits(self, state: State) -> State:
+        self.begun += 1
+        turns = 50 * self.begun
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            self.cleaned += 1
+        return {"x": ["waits"]}
+
+    async def broken(self, state: State) -> State:
+        await self.fails.wait()
+        raise ValueError
+
+    def graph(self) -> Any:
+        builder = StateGraph(State).add_node(self.waits).add_node(self.broken).add_edge(START, "broken")
+        return builder.add_conditional_edges(START, lambda _: [Send("waits", {"x": []})] * 3).compile()
+
+    async def begin(self, **options: Any) -> asyncio.Task[Any]:
+        run = asyncio.create_task(self.graph().ainvoke({"x": []}, options))
+        while not self.begun:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return run
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+async def test_no_clean_up_cuts_off_another(limit: int | None) -> None:
+    """A node that has cleaned up, or never began, doesn't cancel those beside it once more."""
+    nodes = Cleaning()
+    run = await nodes.begin(max_concurrency=limit)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert nodes.cleaned == nodes.begun == (limit or 3)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_failure_stops_each_node_once(cancelled: bool) -> None:
+    """What a failure stops cleans up to its end, also where somebody cancels the run meanwhile."""
+    nodes = Cleaning()
+    run = await nodes.begin()
+    nodes.fails.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    if cancelled:
+        run.cancel()
+    with pytest.raises(asyncio.CancelledError if cancelled else ValueError):
+        await run
+    assert nodes.cleaned == 3
+
+
+async def test_a_second_cancellation_reaches_the_nodes() -> None:
+    """Who has no patience with what cleans up cancels once more, as a lone node is cancelled twice."""
+    nodes = Nodes()
+    run = asyncio.create_task(nodes.builder().compile().ainvoke({"x": []}))
+    await nodes.begun.wait()
+    run.cancel()
+    while not nodes.log:
+        await asyncio.sleep(0)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert nodes.log == ["begins to clean up"]
