@@ -512,6 +512,47 @@ def test_cancelling_the_callers_task_leaves_the_run_resumable(async_world: World
     assert world.ran == [1]
 
 
+def test_a_cancelled_run_has_ended_with_all_that_it_called(async_world: World) -> None:
+    """Calls that nobody awaited are stopped with it, and clean up before its caller goes on; they run when it does."""
+    import asyncio
+
+    world, cleaned = async_world, []
+    stuck = [True]
+
+    @world.task
+    async def step(x: int) -> int:
+        world.ran.append(x)
+        try:
+            while stuck:
+                await asyncio.sleep(0)
+        finally:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            cleaned.append(x)
+        return x
+
+    @world.entrypoint
+    async def wf(n: int) -> int:
+        for x in range(n):
+            step(x)
+        return n
+
+    async def main() -> None:
+        running = asyncio.create_task(wf.ainvoke(3, thread_id="t"))
+        while len(world.ran) < 3:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert sorted(cleaned) == [0, 1, 2]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    world.call(main)
+    stuck.clear()
+    assert world.invoke(wf, None, thread_id="t") == 3
+    assert sorted(world.ran) == [0, 0, 1, 1, 2, 2]
+
+
 def test_an_error_of_a_run_that_goes_on_says_what_it_went_on_with(world: World) -> None:
     """G9: whoever edits a task and runs the script again reads under the traceback that its old result was kept."""
 

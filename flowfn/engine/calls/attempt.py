@@ -271,7 +271,11 @@ async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
     if not suspending or frame.run.root.fatal is not None:
         frame.closed = True
         _give_up_children(frame, running=not isinstance(error, Exception))
-    await _settle_children(frame, host)
+    try:
+        await _settle_children(frame, host)
+    except BaseException as stopped:
+        await _stop_children(frame, host, stopped)
+        raise
     frame.closed = True
     if not suspending:
         failing.ride_unseen(frame)
@@ -294,6 +298,15 @@ def _give_up_children(frame: Frame, *, running: bool) -> None:
     for future in frame.open_calls():
         if running or future.waiting or future.held:
             future.cancel()
+
+
+async def _stop_children(frame: Frame, host: Host, error: BaseException) -> None:
+    """Let nothing of an attempt go on beyond it that was cancelled while it waited for its calls."""
+    frame.closed = True
+    stopped = frame.open_calls()
+    _give_up_children(frame, running=True)
+    if not isinstance(error, GeneratorExit):  # what is closed can't wait
+        await host.let_stop(stopped)
 
 
 async def _settle_children(frame: Frame, host: Host) -> None:
