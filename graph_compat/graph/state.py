@@ -207,10 +207,13 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             if action is None:
                 raise RuntimeError(f"Node '{node}' has no action: write add_node({node!r}, function)")
             return node, action
+        if action is not None:
+            raise TypeError(
+                f"The name of a node is a string, and {node!r} is none: write add_node('…', {action!r})"
+            )
         name = name_of(node)
-        if name is None or action is not None:
-            if action is None:
-                action_of(node, "?")
+        if name is None:
+            action_of(node, "?")
             raise ValueError("Node name must be provided if action is not a function")
         return name, node
 

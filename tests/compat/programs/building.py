@@ -116,6 +116,15 @@ async def add_node_refuses(t: Trace) -> None:
     t.raises(builder.add_node, 1)
 
 
+async def a_name_that_is_no_string(t: Trace) -> None:
+    """It is told by a TypeError."""
+    for name in (3, ("a", "b")):
+        try:
+            StateGraph(State).add_node(name, first)
+        except TypeError:
+            t.note("refused", name)
+
+
 async def a_node_named_like_a_key(t: Trace) -> None:
     """A node may have the name of a state key."""
     builder = StateGraph(State)
