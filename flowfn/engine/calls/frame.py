@@ -278,9 +278,9 @@ class Frame:
 
     def leave(self) -> None:
         """Give the place back: the code has ended."""
-        if self.slots is not None:
-            self.slots.leave(self)
-        self.slots = None
+        slots, self.slots = self.slots, None
+        if slots is not None:
+            slots.leave(self)
 
     def step_aside(self) -> None:
         """Give the place up while the code waits for calls of its own."""
@@ -290,11 +290,14 @@ class Frame:
                 self.slots.leave(self)
 
     async def step_back(self, host: Host) -> None:
-        """Take a place again: a wait is over."""
-        if self.slots is not None:
+        """Take a place again: a wait is over. Should the code have ended meanwhile, nobody else will give it back."""
+        slots = self.slots
+        if slots is not None:
             self.waits -= 1
             if self.waits == 0:
-                await self.slots.enter(self, host)
+                await slots.enter(self, host)
+                if self.slots is None:
+                    slots.leave(self)
 
     @property
     def waits_unseen(self) -> bool:
