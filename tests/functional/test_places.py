@@ -49,9 +49,41 @@ async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back
     assert (back.done(), third.done()) == (False, False)
     other.leave()
     await back
-    assert not third.done()
-    one.leave()
     await third
+
+
+async def test_a_place_is_for_all_branches_that_queue() -> None:
+    """The second would wait for the end of the first, which can be done without giving anything back."""
+    places = Places(1)
+    one, other = attempt(places), attempt(places)
+    await one.enter(HOST)
+    one.step_aside()
+    await other.enter(HOST)
+    first = await begun(one.step_back(HOST))
+    one.step_aside()
+    second = await begun(one.step_back(HOST))
+    assert (first.done(), second.done()) == (False, False)
+    other.leave()
+    await first
+    await second
+    one.leave()
+    await attempt(places).enter(HOST)
+
+
+async def test_a_branch_that_stops_queueing_leaves_it_to_the_next() -> None:
+    """One queues for all branches, until it is cancelled."""
+    places = Places(1)
+    one, other = attempt(places), attempt(places)
+    await one.enter(HOST)
+    one.step_aside()
+    await other.enter(HOST)
+    first = await begun(one.step_back(HOST))
+    one.step_aside()
+    second = await begun(one.step_back(HOST))
+    first.cancel()
+    await asyncio.wait({first})
+    other.leave()
+    await second
 
 
 async def test_a_place_that_comes_after_the_code_has_ended_goes_to_others() -> None:

@@ -290,14 +290,16 @@ class Frame:
                 self.slots.leave(self)
 
     async def step_back(self, host: Host) -> None:
-        """Take a place again: a wait is over. Should the code have ended meanwhile, nobody else will give it back."""
-        slots = self.slots
-        if slots is not None:
+        """Take a place again: a wait is over."""
+        if self.slots is not None:
             self.waits -= 1
             if self.waits == 0:
-                await slots.enter(self, host)
-                if self.slots is None:
-                    slots.leave(self)
+                await self.slots.enter(self, host)
+
+    @property
+    def wants_place(self) -> bool:
+        """Whether its code goes on, and none of its branches waits for calls."""
+        return self.slots is not None and self.waits == 0
 
     @property
     def waits_unseen(self) -> bool:

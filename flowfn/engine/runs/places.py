@@ -8,9 +8,11 @@ have called something that they, or others for them, wait for, they are taken to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.slots import Slots
+from flowfn.futures import Future
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame
@@ -27,26 +29,41 @@ class Places(Slots):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self._holders: dict[Frame, object] = {}
+        self._holders: dict[Frame, bool] = {}
         """Who holds a place: whoever takes a frame out gives its place back, and nobody else does."""
+        self._entering: dict[Frame, Future[None]] = {}
+        """Who queues for one: what tells the other branches of its code that want to go on when that is over."""
         self._taken = 0
         """How many places have been taken, more or less: threads that count at once may lose one."""
         self._seen = 0
         self._looks = 0
 
     async def enter(self, frame: Frame, host: Host) -> None:
-        """Wait for a place for an attempt; of its branches that do so at once, one gets it for all."""
-        if frame in self._holders:
-            return
-        await self.take(host)
-        self._taken += 1
-        mine = object()
-        if self._holders.setdefault(frame, mine) is not mine:
-            self.give_back()
+        """Wait for a place for an attempt that wants one; of its branches that do so at once, one queues for all.
+
+        Where it has come to wait or has ended meanwhile, it doesn't keep the place.
+        """
+        while frame.wants_place and frame not in self._holders:
+            mine: Future[None] = Future()
+            first = self._entering.setdefault(frame, mine)
+            if first is not mine:
+                first.add_done_callback(partial(_pass_on, mine))
+                await host.wait(mine)
+                continue
+            try:
+                if frame not in self._holders:
+                    await self.take(host)
+                    self._taken += 1
+                    self._holders[frame] = True
+            finally:
+                del self._entering[frame]
+                mine.set_result(None)
+        if not frame.wants_place:
+            self.leave(frame)
 
     def leave(self, frame: Frame) -> None:
         """Give back the place of an attempt, if it holds one."""
-        if self._holders.pop(frame, None) is not None:
+        if self._holders.pop(frame, False):
             self.give_back()
 
     def queued(self, host: Host) -> None:
@@ -65,3 +82,8 @@ class Places(Slots):
                 for frame in holders:
                     self.leave(frame)
         return True
+
+
+def _pass_on(waiting: Future[None], _: Any) -> None:
+    if waiting.set_running_or_notify_cancel():
+        waiting.set_result(None)
