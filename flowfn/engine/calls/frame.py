@@ -297,11 +297,6 @@ class Frame:
                 await self.slots.enter(self, host)
 
     @property
-    def wants_place(self) -> bool:
-        """Whether its code goes on, and none of its branches waits for calls."""
-        return self.slots is not None and self.waits == 0
-
-    @property
     def waits_unseen(self) -> bool:
         """Whether somebody waits for a call of its: its code, in a way that isn't seen, if it does nothing else.
 

@@ -29,7 +29,7 @@ class Places(Slots):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self._holders: dict[Frame, bool] = {}
+        self._holders: dict[Frame, list[Frame]] = {}
         """Who holds a place: whoever takes a frame out gives its place back, and nobody else does."""
         self._entering: dict[Frame, Future[None]] = {}
         """Who queues for one: what tells the other branches of its code that want to go on when that is over."""
@@ -43,7 +43,30 @@ class Places(Slots):
 
         Where it has come to wait or has ended meanwhile, it doesn't keep the place.
         """
-        while frame.wants_place and frame not in self._holders:
+        if self._queue or not self._enter_now(frame):
+            await self._queue_up(frame, host)
+        if frame.waits or frame.slots is None:
+            self.leave(frame)
+
+    def _enter_now(self, frame: Frame) -> bool:
+        """Take a place for an attempt, if there is one and it has none: most find one."""
+        if frame in self._holders:
+            return True
+        if not self.take_now():
+            return False
+        self._hold(frame)
+        return True
+
+    def _hold(self, frame: Frame) -> None:
+        """The place that was just taken is that of an attempt, unless a branch of it on another thread was faster."""
+        self._taken += 1
+        mine = [frame]
+        if self._holders.setdefault(frame, mine) is not mine:
+            self.give_back()
+
+    async def _queue_up(self, frame: Frame, host: Host) -> None:
+        """Have one branch queue for a place, and the others wait for what comes of that."""
+        while frame.slots is not None and not frame.waits and frame not in self._holders:
             mine: Future[None] = Future()
             first = self._entering.setdefault(frame, mine)
             if first is not mine:
@@ -53,17 +76,14 @@ class Places(Slots):
             try:
                 if frame not in self._holders:
                     await self.take(host)
-                    self._taken += 1
-                    self._holders[frame] = True
+                    self._hold(frame)
             finally:
                 del self._entering[frame]
                 mine.set_result(None)
-        if not frame.wants_place:
-            self.leave(frame)
 
     def leave(self, frame: Frame) -> None:
         """Give back the place of an attempt, if it holds one."""
-        if self._holders.pop(frame, False):
+        if self._holders.pop(frame, None) is not None:
             self.give_back()
 
     def queued(self, host: Host) -> None:
