@@ -410,6 +410,9 @@ class Host(Protocol):
     async def wait(self, future: Any) -> None:
         """Wait for a future that has no job."""
 
+    def look_after(self, stalling: Any) -> None:
+        """Call `stalling.wake` from time to time, from now on until it returns False."""
+
     def background(self, function: Any) -> None:
         """Run something, which must not raise, beside the run."""
 

@@ -79,6 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.described",
         "flowfn.executors",
         "flowfn.logs",
+        "flowfn.python.inbox",
         "flowfn.python.recent",
         "flowfn.runtime",
         "flowfn.validation",

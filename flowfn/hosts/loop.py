@@ -29,6 +29,7 @@ from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.moment import MOMENT, ending, stand_still
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
+from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.workers import run_soon
 from flowfn.python.cached_property import cached_property
 from flowfn.python.event_loop import needed_loop
@@ -353,6 +354,10 @@ class LoopHost:
         """Suspend until a future that has no job is done."""
         if not future.done():
             await self._wait(future)
+
+    def look_after(self, stalling: Looked) -> None:
+        """See `Waker`."""
+        WAKER.watch(stalling)
 
     def background(self, function: Callable[[], None]) -> None:
         """Run `function`, which must not raise, beside the run."""

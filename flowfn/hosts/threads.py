@@ -26,7 +26,7 @@ from flowfn.hosts.ids import new_id
 from flowfn.hosts.pace import Pace
 from flowfn.hosts.pipelining import LastCommit, Pipeline
 from flowfn.hosts.settling import settle, settle_all, wait_until_done
-from flowfn.hosts.waker import WAKER
+from flowfn.hosts.waker import WAKER, Looked
 from flowfn.hosts.watch import Watch
 from flowfn.hosts.workers import run_soon
 
@@ -56,6 +56,8 @@ class ThreadHost:
 
     `eager` says whether a second task wakes a worker at once; unless it does, the first commit decides that.
     """
+
+    urgent = True
 
     def __init__(
         self,
@@ -391,6 +393,10 @@ class ThreadHost:
     async def wait(self, future: Future[Any]) -> None:
         """Block until a future that has no job is done."""
         wait_until_done(future)
+
+    def look_after(self, stalling: Looked) -> None:
+        """See `Waker`."""
+        WAKER.watch(stalling)
 
     def background(self, function: Callable[[], None]) -> None:
         """Run `function`, which must not raise, beside the run."""

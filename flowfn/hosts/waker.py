@@ -1,4 +1,4 @@
-"""Who wakes workers for tasks that were called and left waiting: one thread for all runs of the process.
+"""Who wakes workers for tasks that were called and left waiting, and whoever else may stall: one thread for all runs.
 
 Rule: it looks every few milliseconds, and never for sequential code, which waits for its calls at once. Between a look
 that finds nothing and a call that is made at that moment no call is missed: one of the two sees the other.
@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from flowfn.hosts.pace import Processor
 from flowfn.python.forking import after_fork
 
-if TYPE_CHECKING:
-    from flowfn.hosts.threads import ThreadHost
+__all__ = ["WAKER", "Looked", "Waker"]
 
-__all__ = ["WAKER", "Waker"]
+
+class Looked(Protocol):
+    """What is looked after."""
+
+    urgent: bool
+    """Whether, while there is something to see to, each moment until the next look is lost."""
+
+    def wake(self, share: float) -> bool:
+        """See to what has been left waiting; whether anything was. `share`: see `ThreadHost.wake`."""
 
 
 class Waker:
@@ -31,7 +38,7 @@ class Waker:
 
     def renew(self) -> None:
         """Begin anew, with nobody to look after and no thread: a forked child has none of its parent's."""
-        self._hosts: set[ThreadHost] = set()
+        self._hosts: set[Looked] = set()
         self._awake = False
         self._fresh = False
         self._lock = threading.Lock()
@@ -40,17 +47,17 @@ class Waker:
         self._stir.acquire()
         self._thread: threading.Thread | None = None
 
-    def watch(self, host: ThreadHost) -> None:
+    def watch(self, host: Looked) -> None:
         """Look after `host` until its tasks have been taken."""
         self._fresh = True
         if not self._awake or host not in self._hosts:
             self._rouse(host)
 
-    def forget(self, host: ThreadHost) -> None:
+    def forget(self, host: Looked) -> None:
         """Look after `host` no more, and hold nothing of its run: many may end from one look to the next."""
         self._hosts.discard(host)
 
-    def _rouse(self, host: ThreadHost) -> None:
+    def _rouse(self, host: Looked) -> None:
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._loop, daemon=True, name="flowfn waker")
@@ -73,9 +80,10 @@ class Waker:
                 share = processor.share()
                 left = [host for host in self._hosts.copy() if self._look_after(host, share)]
                 quiet = 0 if left or self._fresh else quiet + 1
-                tick = self.TICK if left else min(2 * tick, self.LONGEST_TICK)
+                urgent = any(host.urgent for host in left)
+                tick = self.TICK if urgent else min(2 * tick, self.LONGEST_TICK)
 
-    def _look_after(self, host: ThreadHost, share: float) -> bool:
+    def _look_after(self, host: Looked, share: float) -> bool:
         """Wake workers for what a host has left waiting; whether anything was. If not, the host is forgotten until it
         calls a task again: where some run is always calling tasks, hosts of runs that have ended would pile up.
 

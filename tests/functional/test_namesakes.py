@@ -819,3 +819,60 @@ def test_what_nothing_tells_apart_is_reported(locks: int, inside: bool) -> None:
     weak = [each.cause for each in thread.report if each.kind == "weak"]
     assert bool(weak) == (locks == 2)
     assert all("another function of its name captured another thread.lock" in cause for cause in weak)
+
+
+class Compared:
+    """An object that defines equality, and of which nothing is known that it was given."""
+
+    def __init__(self, names: str) -> None:
+        self.names = names.split()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Compared) and self.names == other.names
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass
+class Declared:
+    """The same, as the row of the report advises."""
+
+    names: list[str]
+
+
+@pytest.mark.parametrize(
+    ("objects", "advice"),
+    [
+        ([Compared("a"), Compared("b")], "make its class a dataclass"),
+        ([Declared(["a"]), Declared(["b"])], None),
+    ],
+    ids=["compared", "declared"],
+)
+def test_what_a_weak_row_advises_for_what_was_captured_helps(objects: list[Any], advice: str | None) -> None:
+    """G2: an `__eq__` alone doesn't tell what a function captured from another object; declared fields do."""
+
+    def greet(names: Any) -> Any:
+        @task
+        def hello() -> str:
+            return ", ".join(names.names)
+
+        return hello
+
+    tasks = [greet(each) for each in objects]
+    left = [True]
+
+    @entrypoint(checkpointer=MemorySaver())
+    def wf() -> list[str]:
+        found = [each().result() for each in tasks]
+        if left:
+            left.pop()
+            raise ConnectionError("killed here")
+        return found
+
+    thread = wf.thread("t")
+    with pytest.raises(ConnectionError):
+        thread.invoke()
+    assert thread.resume() == ["a", "b"]
+    weak = [each.cause for each in thread.report if each.kind == "weak"]
+    assert bool(weak) == (advice is not None)
+    assert all(advice is not None and advice in cause for cause in weak)

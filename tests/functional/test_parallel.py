@@ -25,6 +25,12 @@ def timeouts(calls: Any) -> None:
         call.result(60)
 
 
+def pool(calls: Any) -> None:
+    """Wait for calls on threads that are no part of the run."""
+    with futures.ThreadPoolExecutor() as threads:
+        list(threads.map(lambda call: call.result(), calls))
+
+
 def in_turn(calls: Any) -> None:
     """Wait for calls as they end."""
     for _ in as_completed(calls):
@@ -158,6 +164,83 @@ def test_workflows_called_in_tasks_end_under_any_limit(world: World, way: str) -
         return await world.value(gather(outer(x) for x in range(4)))
 
     assert world.invoke(wf, config={"max_concurrency": 1}) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("wait", [futures.wait, timeouts, callbacks, pool], ids=lambda wait: wait.__name__)
+def test_calls_that_wait_unseen_end_under_any_limit(
+    sync_world: World, wait: Callable[[Any], Any], limit: int
+) -> None:
+    """A call that waits for its own in a way that flowfn doesn't see gives up its place as well."""
+    world = sync_world
+
+    @world.task
+    async def inner(x: int) -> int:
+        return x
+
+    @world.task
+    async def outer(x: int) -> int:
+        calls = [inner(10 * x + y) for y in range(3)]
+        wait(calls)
+        return sum(call.result() for call in calls)
+
+    @world.entrypoint
+    async def wf() -> list[int]:
+        return await world.value(gather(outer(x) for x in range(4)))
+
+    assert world.invoke(wf, config={"max_concurrency": limit}) == [3, 33, 63, 93]
+
+
+async def test_coroutines_that_wait_unseen_end_under_any_limit() -> None:
+    """So does one that awaits what asyncio made of a future, or a thread that waits for it."""
+
+    @task
+    async def inner(x: int) -> int:
+        return x
+
+    @task
+    async def outer(x: int) -> int:
+        first, second = inner(x), inner(x + 1)
+        await asyncio.wrap_future(first)
+        await asyncio.to_thread(futures.wait, [second])
+        return await first + await second
+
+    @entrypoint
+    async def wf() -> list[int]:
+        return await gather(outer(x) for x in range(4))
+
+    assert await wf.ainvoke(config={"max_concurrency": 1}) == [1, 3, 5, 7]
+
+
+def test_the_place_of_who_waits_unseen_is_given_back_once() -> None:
+    """Who was taken to wait goes on without a place, and the limit holds after that."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    @task
+    def inner(x: int) -> int:
+        return x
+
+    @task
+    def outer(x: int) -> None:
+        call = inner(x)
+        futures.wait([call])
+        call.result()
+        inner(-x).result()
+
+    @task
+    def work(x: int) -> None:
+        inside.append(x)
+        most.append(len(inside))
+        inside.remove(x)
+
+    @entrypoint
+    def wf() -> int:
+        gather(outer(x) for x in range(1, 4)).result()
+        gather(work(x) for x in range(40)).result()
+        return max(most)
+
+    assert wf.invoke(config={"max_concurrency": 1}) == 1
 
 
 def test_many_nested_calls_end(world: World) -> None:

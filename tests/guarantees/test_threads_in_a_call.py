@@ -182,6 +182,27 @@ def test_outcomes_that_are_written_later_are_written_in_their_order(durability: 
     assert [head.checkpoint.id for head in heads if head is not None] == ["199"] * THREADS
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_outcomes_are_seen_in_the_order_in_which_they_are_written(durability: Durability) -> None:
+    """G2: `as_completed` gives the next attempt the order that this one saw, whichever threads ended at once."""
+    saver = MemorySaver()
+    journal = Journal(saver, cast("Lease", saver.claim("t")), durability)
+    host, seen = ThreadHost(), []
+
+    def write(thread: int) -> None:
+        for number in range(200):
+            task = f"task {thread} {number}"
+            item = Writes("", "root", [WriteRow(task, 0, RETURN, b"")])
+            drive(journal.write(host, [item], written=lambda task=task: seen.append(task)))  # type: ignore[misc]
+
+    drive(journal.write(host, [CheckpointRow("", "root", None, -1, "input", "", b"", b"", {}, {})]))
+    on_threads(write)
+    drive(journal.write(host, [], status="done", release=True))
+    loaded = saver.load("t")
+    assert loaded is not None
+    assert [row.task for row in loaded.writes] == seen
+
+
 class Ordered(MemorySaver):
     """It notes which tasks' rows are written, and how often a commit comes while another one is under way."""
 

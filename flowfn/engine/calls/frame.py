@@ -274,28 +274,33 @@ class Frame:
     async def enter(self, host: Host) -> None:
         """Take a place to execute in."""
         if self.slots is not None:
-            await self.slots.take(host)
+            await self.slots.enter(self, host)
 
     def leave(self) -> None:
         """Give the place back: the code has ended."""
-        if self.slots is not None and self.waits == 0:
-            self.slots.give_back()
-        self.slots = None
+        slots, self.slots = self.slots, None
+        if slots is not None:
+            slots.leave(self)
 
     def step_aside(self) -> None:
         """Give the place up while the code waits for calls of its own."""
         if self.slots is not None:
             self.waits += 1
             if self.waits == 1:
-                self.slots.give_back()
+                self.slots.leave(self)
 
     async def step_back(self, host: Host) -> None:
-        """Take a place again: a wait is over. Should that be cancelled, there is none to give back."""
+        """Take a place again: a wait is over."""
         if self.slots is not None:
             self.waits -= 1
             if self.waits == 0:
-                try:
-                    await self.slots.take(host)
-                except BaseException:
-                    self.waits += 1
-                    raise
+                await self.slots.enter(self, host)
+
+    @property
+    def waits_unseen(self) -> bool:
+        """Whether somebody waits for a call of its: its code, in a way that isn't seen, if it does nothing else.
+
+        Somebody does also where a thread has taken the call to run it in place.
+        """
+        calls = self.open_calls()
+        return any((call.watched or call.taker is not None) and not call.done() for call in calls)

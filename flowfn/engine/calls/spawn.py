@@ -298,7 +298,7 @@ def _report_weak(call: Call, reused: Record | None) -> None:
     elif call.definition.made_with and len(call.definition.made) != 1 and (kind := _untold(call)):
         why = (
             f"another function of its name captured another {kind}, and that counts by its type alone: "
-            "give the class an __eq__, as @dataclass does, or each function a name of its own, task(name=…)"
+            "make its class a dataclass, or give each function a name of its own, task(name=…)"
         )
     else:
         return

@@ -7,12 +7,12 @@ nobody: it may be the thread of the event loop whose coroutine is writing.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from flowfn.engine.runs.slots import Slots
 from flowfn.ports import CheckpointRow, Status, Writes
+from flowfn.python.inbox import Inbox
 
 if TYPE_CHECKING:
     from flowfn.config import Durability
@@ -37,7 +37,7 @@ class Backlog:
         self._at_exit = durability == "exit"
         self._commit = commit
         self._commit_here = commit_here
-        self._items: deque[Item] = deque()
+        self._items: Inbox[Item] = Inbox()
         """What came, in its order; any thread may add to it."""
         self._kept: list[Item] = []
         """With "exit" what came before that, for whoever has the turn: of each namespace only the last checkpoint."""
@@ -45,9 +45,12 @@ class Backlog:
         """Whose turn it is to write."""
         self._error: Exception | None = None
 
-    async def add(self, host: Host, items: Sequence[Item]) -> None:
-        """Have rows committed later."""
-        self._items.extend(items)
+    async def add(self, host: Host, items: Sequence[Item], added: Callable[[], None] | None = None) -> None:
+        """Have rows committed later; of several threads' rows `added` is called in the order that they will have."""
+        if added is None:
+            self._items.extend(items)
+        else:
+            self._items.add(items, added)
         if not self._at_exit:
             self._raise_error()
             await self._go_on(host)

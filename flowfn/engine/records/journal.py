@@ -309,11 +309,9 @@ class Journal:
             some = [*closed, *(item.namespace for item in items)]
             items = [*self._released([*self._held] if status is not None else some), *items]
         if self._backlog is not None:
-            now = status is not None or release
-            writing = (
-                self._backlog.write(host, items, status, release) if now else self._backlog.add(host, items)
-            )
-            return _and_then(writing, written)
+            if status is None and not release:
+                return self._backlog.add(host, items, written)
+            return _and_then(self._backlog.write(host, items, status, release), written)
         if self.owed:
             owed = self.owed.copy()
             writing = self._commit(host, [*owed.values(), *items], status, release, written)

@@ -3,5 +3,5 @@
 - `leasing` takes the thread, `lead` takes it to its status: `entering` begins, `superstep` goes step by step.
 - `run` is what the tasks of a program share; `root` what a run shares with those that are nested in it, which `nesting`
   begins.
-- `turns`, `slots`: who waits for a place. `deadline`: how long a step may take.
+- `turns`, `slots`, `places`: who waits for a place. `deadline`: how long a step may take.
 """

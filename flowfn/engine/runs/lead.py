@@ -13,8 +13,8 @@ from flowfn.engine.records.record import ERROR, RUN_TASK, one_row
 from flowfn.engine.replay.failing import failed_rows
 from flowfn.engine.runs.entering import Fresh, Resume, enter
 from flowfn.engine.runs.leasing import on_saver
+from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
-from flowfn.engine.runs.slots import Slots
 from flowfn.engine.runs.superstep import go_on
 from flowfn.errors import Cancelled, Drained, LeaseLost, NoCheckpointer, SaverError, Signal, Suspended
 from flowfn.events import RunSuspended
@@ -45,7 +45,7 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
         Exception: a task's own; the thread can be resumed.
     """
     if run.config.max_concurrency is not None:
-        run.root.slots = Slots(run.config.max_concurrency)
+        run.root.slots = Places(run.config.max_concurrency)
     if run.journal is None:
         return await _lead_unrecorded(run, given)
     journal = run.journal

@@ -16,7 +16,7 @@ from flowfn.runtime import RunControl
 if TYPE_CHECKING:
     from flowfn.engine.questions.answers import Offer, Pending
     from flowfn.engine.replay.rehearsal import Rehearsal
-    from flowfn.engine.runs.slots import Slots
+    from flowfn.engine.runs.places import Places
     from flowfn.ports import Host
 
 
@@ -68,7 +68,7 @@ class Root:
         self.ran = Tally()
         self.reused = Tally()
         self.control = RunControl()
-        self.slots: Slots | None = None
+        self.slots: Places | None = None
         self.fatal: BaseException | None = None
         """What ends the run, whatever user code makes of that."""
         self.rejected: Exception | None = None

@@ -1,8 +1,4 @@
-"""`max_concurrency`: how many calls of a run execute at the same time.
-
-Guarantee: a call that waits for calls of its own gives its place up meanwhile, so that no limit,
-however small, makes nested calls wait for each other for ever.
-"""
+"""Places of which there are a few, and a queue for them; whose turn it is, where there is one."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """Places to execute in; whoever finds none queues, first come, first served."""
+    """Places to do something in; whoever finds none queues, first come, first served."""
 
     def __init__(self, number: int) -> None:
         self._free = [None] * number
@@ -28,12 +24,21 @@ class Slots:
         self._queue.append(place)
         self._hand_out()
         if not place.done():
+            self.queued(host)
             try:
                 await host.wait(place)
             except BaseException:
                 if not place.cancel():
                     self.give_back()
                 raise
+
+    def queued(self, host: Host) -> None:
+        """Somebody queues."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody queues."""
+        return bool(self._queue)
 
     def take_now(self) -> bool:
         """Take a place if there is one."""
