@@ -4,6 +4,8 @@ Guarantee: a call that waits for calls of its own gives its place up meanwhile, 
 nested calls wait for each other for ever. One that waits in a way that flowfn doesn't see, such as
 `concurrent.futures.wait` or a callback, is found out: where for some time nobody gets a place, and all who hold one
 have called something that they, or others for them, wait for, they are taken to wait, and their places go to others.
+The price: code that computes for a tenth of a second while somebody else waits for its calls is taken to wait as well,
+and then goes on beside one more than the limit.
 """
 
 from __future__ import annotations
