@@ -15,7 +15,7 @@ from typing import Any
 from flowfn.errors import NonDeterminismError
 from flowfn.report import Difference
 from flowfn.testing.lives import Job
-from flowfn.testing.onlooker import Execution, Onlooker
+from flowfn.testing.onlooker import Execution, Onlooker, same_labels
 from flowfn.testing.processes import Crash, Disk, Fate, When, at, never
 from flowfn.testing.witness import Evidence, WatchedJob
 
@@ -50,7 +50,9 @@ def everywhere(
     with explained(job, live, disk, allow_effects):
         answer, calm = _calmly(job, live, disk())
         second, again = _calmly(job, live, disk())
-        steady, comparable = calm.counts() == again.counts(), alike(answer, second)
+        same_calls = same_labels(calm, again)
+        steady = calm.counts(same_calls) == again.counts(same_calls)
+        comparable = alike(answer, second)
         for number, when in ((number, when) for number in count(1) for when in WHEN):
             where = f"after a crash {when} write {number}"
             found, onlooker, died = _after_crash(job, live, disk(), at(number, when), where)
@@ -145,15 +147,17 @@ def assert_no_trace(job: Job, onlooker: Onlooker, alike: Same, where: str) -> No
 
 def _assert_counts(job: Job, calm: Onlooker, onlooker: Onlooker, where: str) -> None:
     """Each call ran as often as without a crash; one under way when the process died may have run more often."""
-    wanted, found = calm.counts(), onlooker.counts()
+    same = same_labels(calm, onlooker)
+    wanted, found = calm.counts(same), onlooker.counts(same)
+    under_way = {execution.among(same) for execution in onlooker.cut_off}
     wrong = {
         alike: (found[alike], wanted[alike])
         for alike in wanted.keys() | found.keys()
-        if found[alike] < wanted[alike] or (found[alike] > wanted[alike] and alike not in onlooker.cut_off)
+        if found[alike] < wanted[alike] or (found[alike] > wanted[alike] and alike not in under_way)
     }
     if wrong:
         rows = "\n".join(
-            f"  {calm.place(alike) or onlooker.place(alike)}: ran {ran} times, without a crash {calmly}"
+            f"  {calm.place(alike, same) or onlooker.place(alike, same)}: ran {ran} times, without a crash {calmly}"
             for alike, (ran, calmly) in sorted(wrong.items())
         )
         raise AssertionError(f"{job}: {where} calls ran another number of times:\n{rows}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import instance_id
@@ -28,6 +29,14 @@ class Execution(NamedTuple):
     def __str__(self) -> str:
         return f"{self.label} at {self.site}" if self.site else self.label
 
+    def among(self, same: Set[str]) -> str:
+        """What it has in common with the same call of another life, where these labels are of calls of both.
+
+        A time before the run, such as a file's, is one of the run's own to a life that begins soon after it, and to a
+        later one it isn't: but it is the same.
+        """
+        return self.label if self.label in same else self.alike
+
 
 class Onlooker:
     """Watches the lives of one job. All that it is told of is told it in order."""
@@ -40,8 +49,8 @@ class Onlooker:
         self.returned: list[Any] = []
         """What the body returned, life by life, as it comes back from where it is stored."""
         self.reports: list[Report] = []
-        self.cut_off: set[str] = set()
-        """What the calls were like that were under way when the process died."""
+        self.cut_off: list[Execution] = []
+        """The calls that were under way when the process died."""
 
     def runs(self, execution: Execution) -> None:
         """A function is about to be called."""
@@ -61,9 +70,9 @@ class Onlooker:
         """The body begins; the report will say how it differs from the record."""
         self.reports.append(report)
 
-    def counts(self) -> Counter[str]:
-        """How often each call ran, by what is alike in all lives."""
-        return Counter(execution.alike for execution in self.executions)
+    def counts(self, same: Set[str]) -> Counter[str]:
+        """How often each call ran, by what is alike in lives that have these labels both."""
+        return Counter(execution.among(same) for execution in self.executions)
 
     def labels(self) -> Counter[str]:
         """How often each call ran, by what people call it."""
@@ -72,11 +81,16 @@ class Onlooker:
     def cut(self) -> None:
         """The process has died: what has no record was under way, and what it had yet to ask for is no orphan."""
         del self.reports[-1:]
-        self.cut_off = {e.alike for e in self.executions if e.key not in self.recorded}
+        self.cut_off = [e for e in self.executions if e.key not in self.recorded]
 
-    def place(self, alike: str) -> str:
+    def place(self, alike: str, same: Set[str]) -> str:
         """What people call a call, and where it was called; "" where it never ran."""
-        return next((str(execution) for execution in self.executions if execution.alike == alike), "")
+        return next((str(execution) for execution in self.executions if execution.among(same) == alike), "")
+
+
+def same_labels(one: Onlooker, other: Onlooker) -> Set[str]:
+    """What people call the calls that ran in the lives of both."""
+    return one.labels().keys() & other.labels().keys()
 
 
 def execution_of(call: Call) -> Execution:

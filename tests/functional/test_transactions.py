@@ -546,8 +546,8 @@ def book_on(customer):
 threads = [threading.Thread(target=book_on, args=(str(number),)) for number in range(2)]
 for thread in threads:
     thread.start()
+os.register_at_fork(after_in_parent=stop.set)  # else the child may wait longer than SQLite does
 in_a_child(lambda: told(lambda: book("bob").result()))
-stop.set()
 for thread in threads:
     thread.join()
 """

@@ -18,7 +18,7 @@ from checkpointers import MemorySaver
 from flowfn import InvalidInput, RetryPolicy, current, entrypoint, interrupt, now, sleep, task
 from flowfn.context import current_frame
 from flowfn.testing import always_replay, crash_everywhere
-from flowfn.testing.onlooker import execution_of
+from flowfn.testing.onlooker import Execution, Onlooker, execution_of, same_labels
 from graph_compat.graph import END, START, StateGraph
 
 from . import shop
@@ -225,6 +225,16 @@ def test_a_call_is_like_that_of_another_life_but_for_the_clock() -> None:
     assert before.label != after.label
     assert before.alike == after.alike
     assert one.alike != other.alike
+
+
+def test_a_time_from_before_a_life_is_the_same_in_a_later_one() -> None:
+    """That of a file, say: to a life that begins soon after, it is a time of its own, and to a later one it isn't."""
+    soon, late = Onlooker(), Onlooker()
+    soon.runs(Execution("1", "read(modified=1.5)", "", "read but for the clock"))
+    late.runs(Execution("2", "read(modified=1.5)", "", "read(modified=1.5)"))
+    late.runs(Execution("3", "read(modified=2.5)", "", "read(modified=2.5)"))
+    same = same_labels(soon, late)
+    assert late.counts(same) - soon.counts(same) == {"read(modified=2.5)": 1}
 
 
 # -- planted bugs -----------------------------------------------------------------------------------
