@@ -150,10 +150,8 @@ def test_a_mapping_for_a_lone_parameter_is_told(world: World) -> None:
         with pytest.raises(ValidationError) as refused:
             world.invoke(world.entrypoint(one), given)
         notes.append(getattr(refused.value, "__notes__", []))
-    assert notes == [
-        ["'one' has one parameter, so its input is the value itself: write invoke(value), not invoke({'items': value})"],
-        [],
-    ]
+    said = "'one' has one parameter, so its input is the value itself: write invoke(value), not "
+    assert notes == [[said + "invoke({'items': value})"], []]
 
 
 def test_an_input_of_what_takes_none_is_refused(world: World) -> None:

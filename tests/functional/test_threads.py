@@ -634,5 +634,7 @@ def test_a_config_names_no_other_thread(world: World, method: str) -> None:
 
 def test_a_config_that_is_none_is_refused(world: World) -> None:
     """A thread's id in its place is somebody's slip."""
-    with pytest.raises(InvalidInput, match=r"config is 'other', which is no mapping: .* invoke\({'name': value"):
+    with pytest.raises(
+        InvalidInput, match=r"config is 'other', which is no mapping: .* invoke\({'name': value"
+    ):
         world.do(adding(world).thread("t"), "invoke", 3, "other")
