@@ -148,7 +148,8 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     if not isinstance(config, Mapping):
         raise InvalidInput(
             f"config is {config!r}, which is no mapping: pass thread_id='…', or "
-            "config={'configurable': {'thread_id': '…'}}"
+            "config={'configurable': {'thread_id': '…'}}; several arguments of the function are one input: "
+            "invoke({'name': value, …})"
         )
     given = dict(config)
     configurable = given.pop("configurable", None) or {}

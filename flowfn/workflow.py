@@ -63,8 +63,9 @@ class Workflow(Stateful, Generic[P, R]):
         """Run and return the result, or `{"__interrupt__": [...]}` where the run waits for answers.
 
         Args:
-            input: the value for a workflow of one parameter, a mapping for several; None goes on where the
-                thread stopped; `Command(resume=answer)` answers it and goes on.
+            input: the value for a workflow of one parameter, a mapping for several: a new run, also where the
+                thread's last one is unfinished. None goes on where the thread stopped; `Command(resume=answer)`
+                answers it and goes on. A direct call, or `thread(id)(…)`, goes on with the same call by itself.
             config: LangGraph's `RunnableConfig`; `configurable.checkpoint_id` goes on from an older checkpoint.
             thread_id: the same as `config["configurable"]["thread_id"]`. Without one a new thread is started.
             context: what the running code sees as `runtime.context`.

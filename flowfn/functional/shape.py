@@ -75,7 +75,7 @@ class Shape:
         if given is MISSING:
             return self.checked(self.definition.bind((), {}))
         if lone:
-            return self.checked({cast(str, self.lone): given})
+            return self._checked_lone(cast(str, self.lone), given)
         if not isinstance(given, Mapping):
             if not self.parameters:
                 raise InvalidInput(
@@ -84,9 +84,21 @@ class Shape:
             names = ", ".join(p.name for p in self.parameters)
             raise InvalidInput(
                 f"{self.definition.name!r} takes {len(self.parameters)} parameters ({names}), so its input is a "
-                f"mapping of them, not {given!r}"
+                f"mapping of them, not {given!r}: write invoke({{{self.parameters[0].name!r}: …}}), or call it with "
+                "arguments as the function, which thread(…) does as well"
             )
         return self.checked(self.definition.bind(*self.spread(given)))
+
+    def _checked_lone(self, name: str, given: Any) -> dict[str, Any]:
+        try:
+            return self.checked({name: given})
+        except ValueError as error:
+            if isinstance(given, Mapping) and [*given] == [name]:
+                error.add_note(
+                    f"{self.definition.name!r} has one parameter, so its input is the value itself: write "
+                    f"invoke(value), not invoke({{{name!r}: value}})"
+                )
+            raise
 
     def spread(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A mapping of parameters as arguments."""

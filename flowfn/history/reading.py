@@ -96,7 +96,7 @@ class ThreadView:
 
 def open_questions(saver: Saver, row: ThreadRow) -> tuple[Interrupt, ...] | Unreadable:
     """What a thread waits to be told."""
-    if row.status != "interrupted":
+    if row.standing not in ("interrupted", "killed"):
         return ()
     head = saver.load(row.id)
     return () if head is None else or_unreadable(partial(_questions, saver.serde, head))

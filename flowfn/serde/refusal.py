@@ -107,7 +107,11 @@ def unfindable(cls: type) -> str:
             f"{cls.__name__} to the top of its module, or register it: flowfn.serde.allow({cls.__name__})"
         )
     if cls.__module__ not in sys.modules:
-        return f"the module of its class, {cls.__module__}, is not imported. Import it, or register the class"
+        return (
+            f"the module of its class, {cls.__module__}, is not in sys.modules, where it is looked for. Import it, "
+            f"or say sys.modules[{cls.__module__!r}] = module before exec_module(module), or register the class: "
+            f"flowfn.serde.allow({cls.__name__})"
+        )
     return (
         f"{name_of(cls)} is not this class but another, or nothing. Store an instance of the class of that "
         f"name, or register this one: flowfn.serde.allow({cls.__name__})"

@@ -132,10 +132,26 @@ def test_what_does_not_fit_is_told_by_function_and_parameter(world: World, name:
 
 def test_a_refusal_shows_function_and_value(world: World) -> None:
     """The message names the function, its parameters and the value that was passed."""
-    with pytest.raises(InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3"):
+    with pytest.raises(
+        InvalidInput, match=r"'two' takes 2 parameters \(x, y\).*mapping.*not 3: write invoke\({'x': …}\)"
+    ):
         world.invoke(world.entrypoint(two), 3)
     with pytest.raises(InvalidInput, match=r"two\(x: ?'?int'?, .* can't be called with \(y='b'\): missing"):
         world.invoke(world.entrypoint(two), {"y": "b"})
+
+
+def test_a_mapping_for_a_lone_parameter_is_told(world: World) -> None:
+    """An input that names the only parameter is refused with what to write; another mapping is just a wrong value."""
+
+    async def one(items: list[int]) -> None: ...
+
+    notes = []
+    for given in ({"items": [1]}, {"things": [1]}):
+        with pytest.raises(ValidationError) as refused:
+            world.invoke(world.entrypoint(one), given)
+        notes.append(getattr(refused.value, "__notes__", []))
+    said = "'one' has one parameter, so its input is the value itself: write invoke(value), not "
+    assert notes == [[said + "invoke({'items': value})"], []]
 
 
 def test_an_input_of_what_takes_none_is_refused(world: World) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import (
+    Command,
     Interrupted,
     InvalidInput,
     LeaseLost,
@@ -17,6 +18,7 @@ from flowfn import (
     gather,
     interrupt,
 )
+from flowfn.history.reading import open_questions
 from flowfn.ports import Commit, Lease
 from graph_compat.graph import START, StateGraph
 
@@ -186,6 +188,93 @@ def test_what_was_killed_is_gone_on_with(world: World) -> None:
     for thread in world.do(wf, "threads", status="killed"):
         assert asked(world.do(thread, "resume")) == ["sure?"]
     assert (wf.thread("t").status, world.ran) == ("interrupted", [1])
+
+
+class PowerCut(BaseException):
+    """Stands for the death of the process."""
+
+
+def cut_off(world: World) -> Any:
+    """The thread of a run that asked twice at once, and whose process died after the first answer."""
+    seen: list[str | None] = []
+
+    @world.task
+    async def ask(key: str) -> bool:
+        agreed: bool = interrupt(f"{key}?", key=key)
+        return agreed
+
+    @world.task
+    async def charge() -> str:
+        seen.append(wf.thread("t").status)
+        if len(seen) == 1:
+            raise PowerCut
+        return "charged"
+
+    @world.entrypoint
+    async def wf(x: int) -> list[Any]:
+        first, second = ask("first"), ask("second")
+        await world.value(first)
+        return [await world.value(charge()), await world.value(second)]
+
+    thread = wf.thread("t")
+    world.do(thread, "invoke", 1)
+    with pytest.raises(PowerCut):
+        world.do(thread, "resume", {"first": True})
+    assert seen == ["running"]
+    return thread
+
+
+def test_a_run_that_was_answered_is_under_way(world: World) -> None:
+    """A run that goes on after an answer is running, and was killed when its process dies."""
+    thread = cut_off(world)
+    assert thread.status == "killed"
+    assert [each.id for each in world.do(thread.workflow, "threads", status="killed")] == ["t"]
+
+
+def test_a_run_that_was_killed_may_be_answered_on(world: World) -> None:
+    """What else a killed run had asked is still asked, and takes an answer."""
+    thread = cut_off(world)
+    (row,) = world.saver.threads()
+    (question,) = open_questions(world.saver, row)  # type: ignore[misc]
+    assert question.key == "second"
+    assert world.do(thread, "resume", {"second": False}) == ["charged", False]
+    assert thread.status == "done"
+
+
+def test_a_failed_run_that_goes_on_was_killed(world: World) -> None:
+    """A run that failed and was resumed was killed when its process dies after it has recorded more."""
+    errors: list[BaseException] = [ConnectionError(), PowerCut()]
+
+    @world.task
+    async def step(number: int) -> int:
+        if errors and (len(errors) == 2 or number):
+            raise errors.pop(0)
+        return number
+
+    @world.entrypoint
+    async def wf(x: int) -> int:
+        return await world.value(step(0)) + await world.value(step(1))
+
+    thread = wf.thread("t")
+    with pytest.raises(ConnectionError):
+        world.do(thread, "invoke", 1)
+    assert thread.status == "failed"
+    with pytest.raises(PowerCut):
+        world.do(thread, "resume")
+    assert thread.status == "killed"
+    assert world.do(thread, "resume") == 1
+
+
+def test_what_has_ended_stays_done() -> None:
+    """A command that only changes the state of a graph that has ended leaves it so."""
+    graph = StateGraph(Annotated[list[int], add])
+    graph.add_node("one", lambda state: [1]).add_edge(START, "one")
+    thread = graph.compile(checkpointer=MemorySaver()).thread("t")
+    thread.invoke([0])
+    thread.invoke(Command(update=[2]))
+    assert thread.status == "done"
+    assert thread.invoke(None) == [0, 1, 2]
+    assert thread.status == "done"
 
 
 def test_a_graph_knows_its_threads(world: World) -> None:
@@ -545,5 +634,7 @@ def test_a_config_names_no_other_thread(world: World, method: str) -> None:
 
 def test_a_config_that_is_none_is_refused(world: World) -> None:
     """A thread's id in its place is somebody's slip."""
-    with pytest.raises(InvalidInput, match="config is 'other', which is no mapping"):
+    with pytest.raises(
+        InvalidInput, match=r"config is 'other', which is no mapping: .* invoke\({'name': value"
+    ):
         world.do(adding(world).thread("t"), "invoke", 3, "other")

@@ -5,6 +5,7 @@ import io
 import re
 import socket
 import threading
+import types
 from argparse import Namespace
 from array import array
 from collections import defaultdict
@@ -152,6 +153,16 @@ def test_a_member_of_a_local_enumeration_is_named_itself() -> None:
     error = _refused([Enum("Local", ["A"], qualname="test.<locals>.Local").A])
     assert error.path == "[0]"
     assert "its class is made inside a function" in str(error)
+
+
+def test_a_class_whose_module_is_nowhere() -> None:
+    """A plugin that was loaded by its file is told where to put its module."""
+    module = types.ModuleType("plugin_of_nobody")
+    exec("import enum\nclass Color(enum.Enum):\n    RED = 1", vars(module))
+    error = _refused(module.Color.RED)
+    assert "plugin_of_nobody, is not in sys.modules" in str(error)
+    assert "sys.modules['plugin_of_nobody'] = module before exec_module(module)" in str(error)
+    assert "flowfn.serde.allow(Color)" in str(error)
 
 
 def test_a_coroutine_is_refused() -> None:

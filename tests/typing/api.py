@@ -6,7 +6,7 @@ that a promise of an error that no longer comes fails too. pyright counts the sa
 
 import asyncio
 import concurrent.futures
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, assert_type
 
@@ -61,6 +61,11 @@ async def aget(url: str, client: object) -> list[str]:
     return [url]
 
 
+@task(timeout=3)
+def later(url: str) -> Awaitable[bytes]:
+    return fetch(url)
+
+
 @task
 def count(n: int) -> Iterator[int]:
     yield from range(n)
@@ -79,6 +84,7 @@ assert_type(double(1).exception(), BaseException | None)
 assert_type(fetch("u"), Future[bytes])
 assert_type(get("u"), Future[dict[str, int]])
 assert_type(aget("u", object()), Future[list[str]])
+assert_type(later("u"), Future[bytes])
 assert_type(count(3).result(), list[int])
 assert_type(acount(3).result(), list[int])
 assert_type(double.map([1, 2]), list[Future[int]])

@@ -69,7 +69,9 @@ class Journal:
         self._held: dict[str, list[Item]] = {}
         """By namespace what goes with the next commit there, with that of the call that it closes, or with the end of
         the run: nobody's work is lost without it."""
-        self._begin: Begin | None = None
+        self._opening: tuple[Begin | None, Status | None] | None = None
+        """What the next commit says of the thread: which run it carries, or that the one that had stopped goes on."""
+        self._goes_on = False
         self._thinning = Thinning(lease.thread)
         self._keeps_deltas = saver.keeps_deltas
         self.ends: Callable[[Exception], None] = _nobody
@@ -284,7 +286,17 @@ class Journal:
 
     def begin(self, begin: Begin) -> None:
         """Name the run; goes with the next commit."""
-        self._begin = begin
+        self._opening = begin, None
+
+    def go_on(self) -> None:
+        """Have the next commit say that the run that had stopped is under way: its process may die, and not say so."""
+        self._opening = None, "running"
+        self._goes_on = True
+
+    @property
+    def owes_status(self) -> bool:
+        """Whether the thread was said to be under way, and so has to be told what became of it."""
+        return self._goes_on and self._opening is None
 
     def write(
         self,
@@ -359,7 +371,10 @@ class Journal:
         release: bool = False,
         written: Callable[[], None] | None = None,
     ) -> Commit:
-        begin, self._begin = self._begin, None
+        begin = None
+        if self._opening is not None:
+            (begin, opened), self._opening = self._opening, None
+            status = status or opened
         return Commit(self.thread, self.lease, self._thinned(items), begin, status, release, written)
 
     def _failed(self, error: BaseException) -> None:

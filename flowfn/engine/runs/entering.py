@@ -93,6 +93,7 @@ def _is_of_its_run(given: Fresh | Resume, checkpoint: Checkpoint) -> bool:
 async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of_head: Ledger | None) -> None:
     """Go on from a checkpoint: with what is recorded where the thread stopped, or back to where it was before."""
     writes = _commanded(given)
+    journal.go_on()
     await run.settle_edits(loaded, commanded=bool(writes))
     run.root.waiting = read_asked(journal.serde, loaded.writes)
     if of_head is not None and (not run.config.replays or run.begins_a_branch):

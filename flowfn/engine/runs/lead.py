@@ -55,6 +55,8 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
             value = await go_on(run)
             if not journal.released:  # no superstep was due, whose commit would have been the last
                 await journal.write_the_rest(run.host)
+                if journal.owes_status:
+                    await journal.write(run.host, [], status="done", release=True)
             return _ended(run, value)
         except Suspended:
             return await _suspend(run, journal)
