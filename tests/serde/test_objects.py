@@ -11,6 +11,7 @@ import attrs
 import pydantic
 import pytest
 
+from flowfn.identity.digest import exact
 from flowfn.serde import DEFAULT, Serde, SerializationError, TypeChangedError, UntrustedTypeError, allow
 
 CALLS: list[str] = []
@@ -113,6 +114,14 @@ class Pair(NamedTuple):
 
 
 Old = namedtuple("Old", "a b")
+
+
+class Rows(pydantic.RootModel[list[int]]):
+    pass
+
+
+class Kept(pydantic.RootModel[list[int]]):
+    _secret: int = pydantic.PrivateAttr(default=7)
 
 
 class Inner(pydantic.BaseModel):
@@ -241,6 +250,14 @@ def test_all_of_a_models_state_is_kept() -> None:
     assert type(actual.inner) is Wider
     assert actual.model_fields_set == {"inner", "more"}
     assert (actual.__pydantic_extra__, actual._secret) == ({"more": [1]}, 7)
+
+
+@pytest.mark.parametrize("model", [Rows([1]), Kept([1])], ids=lambda model: type(model).__name__)
+def test_a_root_model_comes_back_with_the_attributes_that_it_had(model: Any) -> None:
+    """G1, G2: what is restored counts as the same argument, so that the call that was given it isn't run again."""
+    actual = DEFAULT.loads(DEFAULT.dumps(model))
+    assert (actual, vars(actual)) == (model, vars(model))
+    assert exact({"rows": actual}) == exact({"rows": model})
 
 
 def test_the_order_in_which_a_model_got_its_fields_is_none_of_its_value() -> None:
