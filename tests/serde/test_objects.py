@@ -201,6 +201,10 @@ class Outer:
         Outer.Nested(1),
         Inner(n=2),
         Model(inner=Wider(n=3), more=[1]),
+        pydantic.SecretStr("key"),
+        pydantic.SecretBytes(b"key"),
+        pydantic.Secret[list[int]]([1]),
+        pydantic.ByteSize(1024),
     ],
     ids=lambda value: type(value).__name__,
 )
