@@ -15,8 +15,23 @@ from flowfn.errors import UntrustedTypeError
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 
+_URLS = (
+    *("AnyHttpUrl", "AnyUrl", "AnyWebsocketUrl", "FileUrl", "FtpUrl", "HttpUrl", "WebsocketUrl"),
+    *(
+        "AmqpDsn",
+        "ClickHouseDsn",
+        "CockroachDsn",
+        "KafkaDsn",
+        "MariaDBDsn",
+        "MongoDsn",
+        "MySQLDsn",
+        "NatsDsn",
+    ),
+    *("PostgresDsn", "RedisDsn", "SnowflakeDsn"),
+)
 _TRUSTED = frozenset(
     {
+        *(f"pydantic.networks:{name}" for name in _URLS),
         "langchain_core.messages.base:TextAccessor",
         *(f"pydantic.types:{name}" for name in ("ByteSize", "Secret", "SecretBytes", "SecretStr")),
     }

@@ -205,6 +205,9 @@ class Outer:
         pydantic.SecretBytes(b"key"),
         pydantic.Secret[list[int]]([1]),
         pydantic.ByteSize(1024),
+        pydantic.HttpUrl("https://ü.example/a b?x=1#f"),
+        pydantic.AnyUrl("mailto:a@b.example"),
+        pydantic.PostgresDsn("postgresql://u:p@one:1,two:2/db"),
     ],
     ids=lambda value: type(value).__name__,
 )
