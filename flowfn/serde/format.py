@@ -65,6 +65,7 @@ class Leaf(IntEnum):
     MARK = 15
     NDARRAY = 16
     NUMPY_SCALAR = 17
+    URL = 18
 
 
 @unique

@@ -15,9 +15,29 @@ from flowfn.errors import UntrustedTypeError
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 
-_TRUSTED = frozenset({"langchain_core.messages.base:TextAccessor"})
-"""Classes of other libraries that need no registration: a basic value with methods, and nothing else.
-This one is what `message.text` is."""
+_URLS = (
+    *("AnyHttpUrl", "AnyUrl", "AnyWebsocketUrl", "FileUrl", "FtpUrl", "HttpUrl", "WebsocketUrl"),
+    *(
+        "AmqpDsn",
+        "ClickHouseDsn",
+        "CockroachDsn",
+        "KafkaDsn",
+        "MariaDBDsn",
+        "MongoDsn",
+        "MySQLDsn",
+        "NatsDsn",
+    ),
+    *("PostgresDsn", "RedisDsn", "SnowflakeDsn"),
+)
+_TRUSTED = frozenset(
+    {
+        *(f"pydantic.networks:{name}" for name in _URLS),
+        "langchain_core.messages.base:TextAccessor",
+        *(f"pydantic.types:{name}" for name in ("ByteSize", "Secret", "SecretBytes", "SecretStr")),
+    }
+)
+"""Classes of other libraries that need no registration: a value with methods, and nothing else.
+The first is what `message.text` is."""
 
 
 class Receiver(NamedTuple):
@@ -140,14 +160,20 @@ class Names:
         return (self.allowed(name) or lookup(name)) if isinstance(name, str) else None
 
 
+def made_by_code(cls: type) -> bool:
+    """Whether it exists once code has run: made inside a function, or a pydantic model that was given its types."""
+    parametrised = getattr(cls, "__pydantic_generic_metadata__", None)
+    return "<locals>" in cls.__qualname__ or bool(parametrised and parametrised["origin"])
+
+
 class NamesOfThisProcess(Names):
-    """The types of a serializer whose bytes never leave this process: local classes register themselves.
+    """The types of a serializer whose bytes never leave this process: classes that code makes register themselves.
 
     A second class of the same name is refused while the first is registered: bytes couldn't say which they mean.
     """
 
     def knows(self, cls: type) -> bool:
-        if "<locals>" in cls.__qualname__ and self.allowed(reference(cls)) is None:
+        if made_by_code(cls) and self.allowed(reference(cls)) is None:
             self.allow(cls)
         return super().knows(cls)
 

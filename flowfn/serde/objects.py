@@ -373,8 +373,10 @@ def _build_model(items: list[Any], names: Names) -> Any:
     value = object.__new__(cls)
     _set(value, "__dict__", stored)
     _set(value, "__pydantic_fields_set__", set(fields_set))
-    _set(value, "__pydantic_extra__", extra)
-    _set(value, "__pydantic_private__", private)
+    # A RootModel has None in the place of these slots: to set one would make an attribute of it.
+    for key, held in (("__pydantic_extra__", extra), ("__pydantic_private__", private)):
+        if held is not getattr(cls, key):
+            _set(value, key, held)
     return value
 
 

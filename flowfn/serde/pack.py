@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ormsgpack import Fragment, packb, unpackb
 
 from flowfn.python.unicode import is_unicode
-from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects, urls
 from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
@@ -126,7 +126,9 @@ class Packer:
     def _learn(self, cls: type) -> Encoder:
         if issubclass(cls, BaseException):
             return self._exception
-        found = arrays.encoder_of(cls) or frames.encoder_of(cls) or self._learn_named(cls)
+        found = (
+            arrays.encoder_of(cls) or frames.encoder_of(cls) or urls.encoder_of(cls) or self._learn_named(cls)
+        )
         if found is None:
             raise Refused(remedy(cls))
         return found

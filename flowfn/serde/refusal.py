@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from flowfn.python.project import is_own
 from flowfn.serde import frames
+from flowfn.serde.names import made_by_code
 from flowfn.serde.objects import is_plain, not_plain, state_of
 
 _FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
@@ -91,6 +92,8 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     if not is_plain(cls):
         return not_plain(cls)
     register = f"flowfn.serde.allow({cls.__qualname__.rpartition('.')[2]})"
+    if _is_old_model(cls):
+        return f"it is a model of pydantic.v1. Derive its class from pydantic.BaseModel, or register it: {register}"
     if not is_own(cls):
         return f"flowfn does not know how to restore it. Register it, if its attributes are all of it: {register}"
     return (
@@ -99,12 +102,22 @@ def remedy(cls: type, *, holds_more: bool = False) -> str:
     )
 
 
+def _is_old_model(cls: type) -> bool:
+    base = getattr(sys.modules.get("pydantic.v1.main"), "BaseModel", None)
+    return base is not None and issubclass(cls, base)
+
+
 def unfindable(cls: type) -> str:
     """Why a class that could be stored would not be found again."""
     if "<locals>" in cls.__qualname__:
         return (
             "its class is made inside a function, and another process would not find it. Move "
             f"{cls.__name__} to the top of its module, or register it: flowfn.serde.allow({cls.__name__})"
+        )
+    if made_by_code(cls):
+        return (
+            f"{cls.__name__} is made by whoever asks for it, and another process would not find it. Give it a name of "
+            f"its own, as in class Named({cls.__name__}): ..., or register it: flowfn.serde.allow({cls.__name__})"
         )
     if cls.__module__ not in sys.modules:
         return (

@@ -252,10 +252,11 @@ class Database:
     def _disconnect(self) -> None:
         """Close the connections; the caller holds the locks."""
         if self._connections is not None:
-            if self._connections.log is not None and not self._connections.are_cut_off():
-                self._connections.log.checkpoint(self._connections.writer)
-            self._finalizer.detach()
-            self._connections.close()
+            if self._finalizer.alive:  # else they were closed, as the interpreter ends
+                if self._connections.log is not None and not self._connections.are_cut_off():
+                    self._connections.log.checkpoint(self._connections.writer)
+                self._finalizer.detach()
+                self._connections.close()
             self._connections = None
 
     # -- forks ------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Configurations put together."""
 
-from graph_compat.utils.config import ensure_config, patch_configurable
+from graph_compat.utils.config import ensure_config, merge_configs, patch_configurable
 
-__all__ = ["ensure_config", "patch_configurable"]
+__all__ = ["ensure_config", "merge_configs", "patch_configurable"]

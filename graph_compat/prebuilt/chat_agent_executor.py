@@ -60,6 +60,9 @@ StateSchema = TypeVar("StateSchema")
 StateSchemaType = type[Any]
 """The class of a state."""
 
+StructuredResponse = Any
+"""A dict of a JSON schema, or an instance of a pydantic model."""
+
 StructuredResponseSchema = dict[str, Any] | type[Any]
 """A JSON schema, or a pydantic model."""
 

@@ -10,7 +10,7 @@ from flowfn.context import current_frame
 from graph_compat.config import get_config, get_store
 from graph_compat.graph.configs import merged_config, with_own_keys
 
-__all__ = ["ensure_config", "get_config", "get_store", "patch_configurable"]
+__all__ = ["ensure_config", "get_config", "get_store", "merge_configs", "patch_configurable"]
 
 
 def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -29,6 +29,14 @@ def ensure_config(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     for config in (ambient, *configs):
         found = merged_config(found, with_own_keys(config))
     return found
+
+
+def merge_configs(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One configuration of several, the last first."""
+    found: dict[str, Any] = {}
+    for config in configs:
+        found = merged_config(found, config)
+    return {"configurable": {}, **found}
 
 
 def patch_configurable(config: Mapping[str, Any] | None, patch: Mapping[str, Any]) -> dict[str, Any]:

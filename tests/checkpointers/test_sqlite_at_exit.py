@@ -37,6 +37,15 @@ def test_a_file_that_nobody_uses_is_closed(tmp_path: Path) -> None:
     assert not saver._database.lock.locked()
 
 
+def test_a_saver_is_closed_after_its_file(tmp_path: Path) -> None:
+    """Also by an object or a generator that the interpreter drops last: a file is closed once."""
+    saver = SqliteSaver(tmp_path / "runs.db")
+    list(saver.list(None))
+    finalized(saver)
+    saver.close()
+    assert saver.closed
+
+
 def test_a_file_that_a_thread_uses_stays_open(tmp_path: Path, monkeypatch: Any) -> None:
     """To close it under a heartbeat's transaction was a segmentation fault, and what was printed was lost."""
     monkeypatch.setattr(module, "_LAST_WAIT", 0.01)

@@ -16,7 +16,8 @@ PUBLIC = {
     "create_error_message UnknownInterruptError is_invalid_resume",
     "config": "get_config get_store get_stream_writer",
     "runtime": "Runtime DEFAULT_RUNTIME get_runtime ExecutionInfo ServerInfo RunControl BaseUser",
-    "constants": "START END TAG_HIDDEN TAG_NOSTREAM CONF TASKS CONFIG_KEY_CHECKPOINTER Send Interrupt",
+    "constants": "START END TAG_HIDDEN TAG_NOSTREAM CONF TASKS CONFIG_KEY_CHECKPOINTER Send Interrupt ERROR INTERRUPT "
+    "RESUME NS_END NS_SEP PULL PUSH CONFIG_KEY_CHECKPOINT_NS",
     "callbacks": "GraphCallbackHandler GraphInterruptEvent GraphResumeEvent GraphLifecycleEvent GraphLifecycleStatus "
     "get_async_graph_callback_manager_for_config get_sync_graph_callback_manager_for_config",
     "managed": "IsLastStep RemainingSteps",
@@ -25,7 +26,7 @@ PUBLIC = {
     "warnings": "LangGraphDeprecationWarning LangGraphDeprecatedSinceV05 LangGraphDeprecatedSinceV10 "
     "LangGraphDeprecatedSinceV11",
     "version": "__version__",
-    "_internal._config": "ensure_config patch_configurable",
+    "_internal._config": "ensure_config merge_configs patch_configurable",
     "_internal._constants": "CONF CONFIG_KEY_CHECKPOINTER CONFIG_KEY_CHECKPOINT_ID CONFIG_KEY_CHECKPOINT_MAP "
     "CONFIG_KEY_CHECKPOINT_NS CONFIG_KEY_READ CONFIG_KEY_RUNTIME CONFIG_KEY_SEND CONFIG_KEY_THREAD_ID ERROR INTERRUPT "
     "NS_END NS_SEP PREVIOUS PULL PUSH RESUME TASKS",
@@ -66,6 +67,7 @@ PUBLIC = {
     "checkpoint.sqlite": "SqliteSaver",
     "checkpoint.sqlite.aio": "AsyncSqliteSaver",
     "checkpoint.postgres": "BasePostgresSaver Conn PostgresSaver ShallowPostgresSaver",
+    "checkpoint.postgres.base": "BasePostgresSaver",
     "checkpoint.postgres.aio": "AsyncPostgresSaver AsyncShallowPostgresSaver Conn",
     "checkpoint.serde.base": "SerializerProtocol UntypedSerializerProtocol CipherProtocol SerializerCompat "
     "maybe_add_typed_methods",
@@ -93,7 +95,8 @@ PUBLIC = {
     "prebuilt.tool_node": "ToolNode tools_condition InjectedState InjectedStore ToolRuntime ToolCallRequest "
     "ToolCallWithContext ToolInvocationError ToolCallWrapper AsyncToolCallWrapper msg_content_output",
     "prebuilt.chat_agent_executor": "create_react_agent create_tool_calling_executor AgentState AgentStatePydantic "
-    "AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic StateSchema",
+    "AgentStateWithStructuredResponse AgentStateWithStructuredResponsePydantic StateSchema "
+    "StructuredResponse",
     "prebuilt.interrupt": "HumanInterrupt HumanInterruptConfig ActionRequest HumanResponse",
     "prebuilt.tool_validator": "ValidationNode",
     "stream": "GraphRunStream AsyncGraphRunStream SubgraphRunStream AsyncSubgraphRunStream StreamChannel "
@@ -106,6 +109,7 @@ SERVER = "the hosted server is not supported"
 OWN = {  # names of which graph_compat has its own value, or whose shape LangGraph hides or has of LangChain's types
     "version.__version__",
     "prebuilt.ValidationNode",
+    "prebuilt.chat_agent_executor.StructuredResponse",
     "prebuilt.tool_node.AsyncToolCallWrapper",
     "prebuilt.tool_node.ToolCallWrapper",
     "prebuilt.tool_validator.ValidationNode",
@@ -147,6 +151,7 @@ LEFT_OUT = {
     "pregel.remote.RemoteException": SERVER,
     "runtime.BaseUser": SERVER,
     "checkpoint.postgres.BasePostgresSaver": QUERIES,
+    "checkpoint.postgres.base.BasePostgresSaver": QUERIES,
 }
 
 CHANNEL = "update get is_available consume finish checkpoint from_checkpoint copy"
@@ -184,7 +189,7 @@ METHODS = {
     "checkpoint.sqlite.aio.AsyncSqliteSaver": f"{SAVER} from_conn_string setup",
     "checkpoint.postgres.PostgresSaver": f"{SAVER} from_conn_string setup",
     "checkpoint.postgres.aio.AsyncPostgresSaver": f"{SAVER} from_conn_string setup",
-    "checkpoint.serde.jsonplus.JsonPlusSerializer": "dumps_typed loads_typed",
+    "checkpoint.serde.jsonplus.JsonPlusSerializer": "dumps_typed loads_typed with_msgpack_allowlist",
     "checkpoint.serde.encrypted.EncryptedSerializer": "dumps_typed loads_typed from_pycryptodome_aes",
     "store.base.BaseStore": STORE,
     "store.memory.InMemoryStore": STORE,

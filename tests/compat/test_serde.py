@@ -81,6 +81,16 @@ def test_allowed_types_of_langgraph_are_read(name: str, allowed: Any) -> None:
     assert serde.loads_typed(values.stored(name)) == values.NAMED[name]
 
 
+def test_a_serializer_that_allows_more_is_another_one() -> None:
+    """What its original refuses is still refused there."""
+    name = next(iter(values.NAMED))
+    strict = JsonPlusSerializer()
+    wider = strict.with_msgpack_allowlist([type(values.NAMED[name])])
+    assert wider.loads_typed(values.stored(name)) == values.NAMED[name]
+    with pytest.raises(UntrustedTypeError):
+        strict.loads_typed(values.stored(name))
+
+
 @pytest.mark.parametrize("name", values.NAMED)
 @pytest.mark.parametrize(
     "options", [{}, {"allowed_msgpack_modules": None}, {"allowed_msgpack_modules": []}], ids=str

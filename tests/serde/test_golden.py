@@ -21,13 +21,16 @@ import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, RemoveMessage, ToolMessage
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, HttpUrl, MongoDsn, ValidationError
 
 from flowfn.serde import DEFAULT
 from flowfn.values import MISSING, Command, Interrupt, Send, Write
 
 FOLDERS = {name: Path(__file__).parent / "golden" / name for name in ("v1", "v2")}
 FOLDER = FOLDERS["v2"]
+NEWER = {FOLDERS["v1"] / "urls.bin"}
+"""What no earlier format had."""
+
 GOLDEN: dict[str, Any] = {
     "plain": {"none": None, "bool": True, "ints": [0, -1, 2**63], "float": -0.5, "str": "ä", "bytes": b"\0"},
     "numbers": [2**80, -(2**80), 1 + 2j, Decimal("-1.50"), Fraction(-1, 3)],
@@ -44,6 +47,7 @@ GOLDEN: dict[str, Any] = {
     "addresses": [UUID(int=5), PurePosixPath("a/b"), ip_network("10.0.0.0/8"), ZoneInfo("UTC")],
     "containers": [(1, ()), {1, "a", frozenset({(2,)})}, {1: {"a": 2}, (3,): 4}, range(3), slice(1, 2)],
     "collections": [deque([1], 2), defaultdict(list, {1: [2]}), OrderedDict(a=1), Counter("aab")],
+    "urls": [HttpUrl("https://ä.example/b?c=1"), MongoDsn("mongodb://one:1,two:2/db")],
     "values": [MISSING, Interrupt(1, "id", "key"), Send("node", (1,)), Command(resume=1), Write("c", 2)],
 }
 TABLES: dict[str, Any] = {
@@ -89,7 +93,9 @@ def folder(request: pytest.FixtureRequest) -> Path:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_golden_file_loads_to_the_value_that_was_stored(same: Any, name: str, folder: Path) -> None:
     """Section 5: every format that was ever written is read."""
-    assert same(DEFAULT.loads((folder / f"{name}.bin").read_bytes()), GOLDEN[name])
+    if (file := folder / f"{name}.bin") in NEWER:
+        pytest.skip("the format that stores it is newer")
+    assert same(DEFAULT.loads(file.read_bytes()), GOLDEN[name])
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -11,6 +11,7 @@ import attrs
 import pydantic
 import pytest
 
+from flowfn.identity.digest import exact
 from flowfn.serde import DEFAULT, Serde, SerializationError, TypeChangedError, UntrustedTypeError, allow
 
 CALLS: list[str] = []
@@ -115,6 +116,14 @@ class Pair(NamedTuple):
 Old = namedtuple("Old", "a b")
 
 
+class Rows(pydantic.RootModel[list[int]]):
+    pass
+
+
+class Kept(pydantic.RootModel[list[int]]):
+    _secret: int = pydantic.PrivateAttr(default=7)
+
+
 class Inner(pydantic.BaseModel):
     n: int = 1
 
@@ -192,6 +201,13 @@ class Outer:
         Outer.Nested(1),
         Inner(n=2),
         Model(inner=Wider(n=3), more=[1]),
+        pydantic.SecretStr("key"),
+        pydantic.SecretBytes(b"key"),
+        pydantic.Secret[list[int]]([1]),
+        pydantic.ByteSize(1024),
+        pydantic.HttpUrl("https://ü.example/a b?x=1#f"),
+        pydantic.AnyUrl("mailto:a@b.example"),
+        pydantic.PostgresDsn("postgresql://u:p@one:1,two:2/db"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -241,6 +257,14 @@ def test_all_of_a_models_state_is_kept() -> None:
     assert type(actual.inner) is Wider
     assert actual.model_fields_set == {"inner", "more"}
     assert (actual.__pydantic_extra__, actual._secret) == ({"more": [1]}, 7)
+
+
+@pytest.mark.parametrize("model", [Rows([1]), Kept([1])], ids=lambda model: type(model).__name__)
+def test_a_root_model_comes_back_with_the_attributes_that_it_had(model: Any) -> None:
+    """G1, G2: what is restored counts as the same argument, so that the call that was given it isn't run again."""
+    actual = DEFAULT.loads(DEFAULT.dumps(model))
+    assert (actual, vars(actual)) == (model, vars(model))
+    assert exact({"rows": actual}) == exact({"rows": model})
 
 
 def test_the_order_in_which_a_model_got_its_fields_is_none_of_its_value() -> None:

@@ -15,11 +15,24 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import Enum
 from functools import partial
-from typing import Annotated, Any, Literal, NewType, Optional, Protocol, TextIO, TypedDict, TypeVar, Union
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NewType,
+    Optional,
+    Protocol,
+    TextIO,
+    TypedDict,
+    TypeVar,
+    Union,
+)
 from unittest.mock import MagicMock
 from zipfile import ZipFile
 
 import pydantic
+import pydantic.v1
 import pytest
 
 from flowfn.serde import DEFAULT, Serde, SerializationError
@@ -57,6 +70,19 @@ class Holder(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
     thing: Any = None
     _client: Any = None
+
+
+class Page(pydantic.BaseModel, Generic[T]):
+    items: list[T]
+
+
+def page() -> pydantic.BaseModel:
+    """Of a class that pydantic makes here; what it makes at the top of a module can be found there."""
+    return Page[int](items=[])
+
+
+class OldModel(pydantic.v1.BaseModel):
+    pass
 
 
 class Foreign(tzinfo):
@@ -132,6 +158,14 @@ def test_private_state_of_a_model_is_named_too() -> None:
         (memoryview(b"x"), r"Store bytes\(view\)"),
         (MagicMock(), "Set return_value= to what the real one returns"),
         (Bare(), r"dataclass or a pydantic model, or register it: flowfn\.serde\.allow\(Bare\)"),
+        (
+            page(),
+            r"class Named\(Page\[int\]\): ..., or register it: flowfn\.serde\.allow\(Page\[int\]\)",
+        ),
+        (
+            OldModel(),
+            r"Derive its class from pydantic.BaseModel, or register it: flowfn\.serde\.allow\(OldModel\)",
+        ),
         (defaultdict(lambda: 1), "Use a builtin type such as list"),
         (datetime(2024, 1, 1, tzinfo=Foreign()), "Use zoneinfo.ZoneInfo"),
         (

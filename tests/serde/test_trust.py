@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import ormsgpack
+import pydantic
 import pytest
 
 from flowfn.serde import DEFAULT, Serde, SerializationError, UntrustedTypeError
@@ -21,6 +22,13 @@ def forged(kind: Kind, *parts: Any) -> bytes:
     """The bytes of a composite that `dumps` would never write."""
     opening = ormsgpack.Ext(int(Leaf.MARK), bytes([kind]))
     return b"\x01" + ormsgpack.packb([opening, *parts])
+
+
+T = TypeVar("T")
+
+
+class Page(pydantic.BaseModel, Generic[T]):
+    items: list[T]
 
 
 @dataclass
@@ -167,6 +175,14 @@ def test_bytes_that_stay_here_may_be_of_a_local_class() -> None:
 
     serde = Serde(stays_here=True)
     assert serde.loads(serde.dumps([Point(1)])) == [Point(1)]
+
+
+def test_bytes_that_stay_here_may_be_of_a_model_that_was_given_its_types() -> None:
+    """Elsewhere the class would not be found: pydantic makes it when code asks for it."""
+    serde = Serde(stays_here=True)
+    page = Page[int](items=[1])
+    actual = serde.loads(serde.dumps(page))
+    assert (type(actual), actual) == (Page[int], page)
 
 
 def test_two_local_classes_of_a_name_are_told_apart() -> None:

@@ -7,7 +7,8 @@ zones keep theirs, exceptions are exceptions. Unknown types raise; they never co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from copy import copy
+from typing import Any, Literal, Self
 
 from flowfn.errors import CorruptDataError
 from flowfn.serde import PickleSerde, Serde
@@ -47,17 +48,30 @@ class JsonPlusSerializer:
         allowed_msgpack_modules: Iterable[Named] | Literal[True] | None = _UNSET,
         __unpack_ext_hook__: Callable[[int, bytes], Any] | None = None,
     ) -> None:
-        named = None if allowed_msgpack_modules is _UNSET else allowed_msgpack_modules
-        if named is not None and named is not True:
-            named = tuple(named)
-        self._trusted = Trusted(named)
         self._json: Any = (
             allowed_json_modules if allowed_json_modules is True else set(allowed_json_modules or ())
         )
         self._hook = __unpack_ext_hook__
         self._serde = Serde()
-        classes = [each for each in named if isinstance(each, type)] if isinstance(named, tuple) else []
-        self._pickle = PickleSerde(classes, inner=self._serde) if pickle_fallback else None
+        self._falls_back = pickle_fallback
+        self._allow(None if allowed_msgpack_modules is _UNSET else allowed_msgpack_modules)
+
+    def _allow(self, named: Iterable[Named] | Literal[True] | None) -> None:
+        self._allowed = named if named is None or named is True else tuple(named)
+        self._trusted = Trusted(self._allowed)
+        classes = (
+            [each for each in self._allowed if isinstance(each, type)]
+            if isinstance(self._allowed, tuple)
+            else []
+        )
+        self._pickle = PickleSerde(classes, inner=self._serde) if self._falls_back else None
+
+    def with_msgpack_allowlist(self, extra_allowlist: Iterable[Named]) -> Self:
+        """A copy that allows more classes in what LangGraph wrote."""
+        other = copy(self)
+        if self._allowed is not True:
+            other._allow((*(self._allowed or ()), *extra_allowlist))
+        return other
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """The tag and the bytes of a value: "null", "bytes", "bytearray", "msgpack", or "pickle".

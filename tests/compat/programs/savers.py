@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -23,15 +23,36 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
+from pydantic.v1 import BaseModel as OldModel
 
 from ..trace import differs
 
 THREAD = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
 
 
+Item = TypeVar("Item")
+
+
 class State(TypedDict):
     x: Annotated[list, operator.add]
+
+
+class Page(BaseModel, Generic[Item]):
+    items: list[Item]
+
+
+class Rows(RootModel[list[int]]):
+    pass
+
+
+class Login(BaseModel):
+    key: SecretStr
+    token: SecretBytes
+
+
+class Old(OldModel):
+    a: int
 
 
 def config(thread="1", namespace="", id=None):
@@ -546,6 +567,58 @@ async def classes_made_inside_functions(t):
     graph = builder.compile(checkpointer=InMemorySaver())
     await t.invoke(graph, {"values": []}, THREAD)
     await t.invoke(graph, Command(resume="go"), THREAD)
+
+
+def _pair_of_nodes(t, make):
+    """A graph whose second node asks, and once it is answered tells what the first one wrote."""
+
+    class Kept(TypedDict):
+        values: list
+
+    def look(state):
+        interrupt("?")
+        t.note("seen", [(type(value).__name__, value) for value in state["values"]])
+
+    builder = StateGraph(Kept)
+    builder.add_node("write", t.node(lambda state: {"values": make()}))
+    builder.add_node("look", t.node(look))
+    return builder.add_edge(START, "write").add_edge("write", "look")
+
+
+@differs("a pydantic model that was given its types")
+async def models_that_were_given_their_types(t):
+    """Instances of `Page[int]` may be in a state that memory keeps."""
+    graph = _pair_of_nodes(t, lambda: [Page[int](items=[1])]).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"values": []}, THREAD)
+    await t.invoke(graph, Command(resume="go"), THREAD)
+
+
+@differs("a root model stays one")
+async def root_models(t):
+    """A model that is one value may be in a state."""
+    graph = _pair_of_nodes(t, lambda: [Rows([1])]).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"values": []}, THREAD)
+    await t.invoke(graph, Command(resume="go"), THREAD)
+
+
+@differs("a model of pydantic.v1 is registered first")
+async def models_of_pydantic_v1(t):
+    """A state may hold a model of the old pydantic, where the class is known to the serializer."""
+    graph = _pair_of_nodes(t, lambda: [Old(a=1)]).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"values": []}, THREAD)
+
+
+async def secrets_in_a_state(t):
+    """Models with secrets, and secrets themselves, come back from storage with what they hold."""
+
+    def make():
+        return [Login(key="a", token=b"b"), SecretStr("c"), SecretBytes(b"d")]
+
+    graph = _pair_of_nodes(t, make).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"values": []}, THREAD)
+    found = await t.invoke(graph, Command(resume="go"), THREAD)
+    login, *others = found["values"]
+    t.note("told", [each.get_secret_value() for each in (login.key, login.token, *others)])
 
 
 async def what_a_savers_method_raises(t):

@@ -170,7 +170,13 @@ def foreign_seeds() -> Iterator[bytes]:
 
 def load_libraries() -> None:
     """Import what documents may hold values of, and what those libraries import at first use."""
-    for name in ("numpy", "pandas", "langchain_core.messages", "langchain_core.documents"):
+    for name in (
+        "numpy",
+        "pandas",
+        "pydantic.networks",
+        "langchain_core.messages",
+        "langchain_core.documents",
+    ):
         module = importlib.import_module(name)
         for lazy in module.__all__ if name.startswith("langchain_core") else ():
             getattr(module, lazy)
