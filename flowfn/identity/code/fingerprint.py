@@ -16,6 +16,7 @@ from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleTy
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from flowfn.identity.code.classes import methods_of_body
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -252,20 +253,15 @@ class _Walk:
             for member in list(members.values()):
                 self.follow(member)
             return
-        for member in list(members.values()):
-            if not _is_opaque(member):
-                self._brought(cls, member)
+        for name, function in methods_of_body(cls):
+            is_in_text = function.__code__.co_qualname.startswith(f"{cls.__qualname__}.")
+            if not (
+                is_in_text or _is_opaque(members[name])
+            ):  # a decorator of the project's made it, or another place
+                self.add(function)
         module = namespace_of(cls.__module__)
         for chain in unit.names:
             self.follow(_resolve(module.get(chain[0]), chain[1:]))
-
-    def _brought(self, cls: type, member: Any) -> None:
-        """Note the functions of a member that the text of its class doesn't have, as a decorator's of the project's."""
-        for function in functions_of(member):
-            code = function.__code__
-            is_generated = code.co_filename.startswith("<")
-            if not (is_generated or code.co_qualname.startswith(f"{cls.__qualname__}.")):
-                self.follow(function)
 
     def _methods(self, cls: type) -> Iterator[FunctionType]:
         """The project's own methods of a class, inherited ones too."""
