@@ -7,7 +7,9 @@ from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import partial
+from operator import attrgetter, itemgetter, methodcaller
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
@@ -16,7 +18,8 @@ __all__ = ["is_constant"]
 
 _CONSTANTS = (
     *(type(None), bool, int, float, complex, str, bytes, range, date, time, timedelta, tzinfo),
-    *(Decimal, UUID, Enum, PurePath, re.Pattern),
+    *(Decimal, Fraction, UUID, Enum, PurePath, re.Pattern),
+    *(itemgetter, attrgetter, methodcaller),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, learn_from, namespace_of, script_name
 
-__all__ = ["named", "qualified_name"]
+__all__ = ["has_its_name", "named", "qualified_name"]
 
 _INLINED = re.compile(r"<(?:list|set|dict)comp>\.")
 """What Python before 3.12 has in the names of functions made in a comprehension: a run outlives an upgrade."""
@@ -47,3 +47,9 @@ def named(module: str, qualname: str) -> Any:
     for name in rest:
         found = vars(found).get(name) if isinstance(found, type) else None
     return found
+
+
+def has_its_name(value: Any) -> bool:
+    """Whether the name that a value says it has leads to it, as those of numpy's functions and typing's forms do."""
+    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    return isinstance(name, str) and isinstance(module, str) and named(module, name) is value

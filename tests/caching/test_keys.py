@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -158,6 +158,28 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         sys.modules.pop(name, None)
 
 
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Makes a module of a source, as a process would that imports it."""
+    versions = count()
+
+    def imported(source: str) -> Any:
+        folder = tmp_path / str(next(versions))
+        folder.mkdir()
+        file = folder / "ledger.py"
+        file.write_text(source)
+        spec = importlib.util.spec_from_file_location("ledger", file)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "ledger", made)
+        spec.loader.exec_module(made)
+        _key(made.post, 5)  # while the module has the name
+        return made
+
+    return imported
+
+
 @pytest.mark.parametrize(
     ("old", "new", "busted"),
     [
@@ -191,6 +213,75 @@ def test_what_an_edit_busts(project: Project, old: str, new: str, busted: set[st
     """Comments, moved lines, counters and what may change in place don't count; code, defaults and constants do."""
     before, after = project.keys(), project.keys((old, new))
     assert {name for name in before if before[name] != after[name]} == busted
+
+
+LEDGER = """
+from fractions import Fraction
+from functools import singledispatch
+from math import floor as rounded
+from operator import itemgetter
+
+from flowfn import CachePolicy, task
+
+def doubled(method):
+    return lambda self, x: method(self, x) * 2
+
+def limited(cls):
+    cls.limit = 40
+    return cls
+
+@singledispatch
+def size(x):
+    return 0
+
+@size.register
+def size_of_number(x: int):
+    return x + 11
+
+class Handler:
+    def sent(self, x):
+        return x * 21
+
+HANDLERS = {"all": [Handler()]}
+BASE = 30
+SHARE = Fraction(1, 2)
+first = itemgetter(0)
+
+@limited
+class Rates:
+    base = BASE + 1
+
+    @doubled
+    def of(self, x):
+        return x
+
+rates = Rates()
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    sent = HANDLERS["all"][0].sent(x)
+    return rounded(size(x) * SHARE) + sent + rates.of(x) + rates.base + rates.limit + first([x, 0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x + 11", "x + 12"),
+        ("x * 21", "x * 22"),
+        ("BASE = 30", "BASE = 31"),
+        ("(self, x) * 2", "(self, x) * 3"),
+        ("limit = 40", "limit = 41"),
+        ("Fraction(1, 2)", "Fraction(1, 3)"),
+        ("itemgetter(0)", "itemgetter(1)"),
+        ("import floor as", "import ceil as"),
+    ],
+)
+def test_an_edit_behind_a_name_busts(module: Any, old: str, new: str) -> None:
+    """What a name leads to counts, though the text that has the name is the same: what `singledispatch` knows, objects
+    in containers, a decorator of a helper's method or class, what a class's body was made of, what was imported."""
+    before, after = module(LEDGER), module(LEDGER.replace(old, new))
+    assert _key(module(LEDGER).post, 5) == _key(before.post, 5) != _key(after.post, 5)
 
 
 def test_a_reassigned_constant_counts_at_once(project: Project) -> None:

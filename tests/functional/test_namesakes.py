@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import time
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
@@ -557,6 +558,37 @@ def test_versions_that_are_made_together_are_versions() -> None:
         broken.invoke(thread_id="t")
     assert fixed.invoke(None, thread_id="t") == [0, 1, 2, 3]
     assert ran == [0, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("reads_clock", [False, True])
+def test_an_edited_one_gets_no_record_where_another_one_has_gone(reads_clock: bool) -> None:
+    """G2: two of one name have records, and one is left, with other code: nothing tells which of the two it was, so it
+    runs, or is refused where its record may differ in the clock alone."""
+    given, left = time.time() if reads_clock else 7, [True]
+
+    def workflow(*functions: Any) -> Entrypoint[Any, Any]:
+        tasks = [*map(task, functions)]
+
+        @entrypoint(checkpointer=saver, name="wf")
+        def wf() -> list[Any]:
+            found = [each(given).result() for each in tasks]
+            if left:
+                left.pop()
+                raise ConnectionError("killed here")
+            return found
+
+        return wf
+
+    saver = MemorySaver()
+    with pytest.raises(ConnectionError):
+        workflow(lambda x: "a", lambda x: "b").invoke(thread_id="t")
+    edited = workflow(lambda x: "b, edited")
+    if reads_clock:
+        given = time.time()
+        with pytest.raises(NonDeterminismError):
+            edited.invoke(None, thread_id="t")
+    else:
+        assert edited.invoke(None, thread_id="t") == ["b, edited"]
 
 
 def test_what_is_done_to_a_captured_container_changes_nothing() -> None:

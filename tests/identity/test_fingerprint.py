@@ -288,6 +288,20 @@ class TestHelpers:
         assert len(digests | {digest_of(project, text)}) == 5
         assert digest_of(project, text.replace("An order.", "One order.")) == digest_of(project, text)
 
+    def test_a_class_counts_with_the_decorators_of_its_methods(self, project: Project) -> None:
+        """Those of the project's, as of a function; what a library makes for a class, which may be other code under
+        another Python, does not."""
+        text = (
+            "from dataclasses import dataclass\n"
+            "def doubled(method):\n    return lambda self: method(self) * 2\n"
+            "@dataclass\nclass Order:\n    number: int = 1\n"
+            "    @doubled\n    def total(self): return self.number\n"
+            "def work(): return Order(3)\n"
+        )
+        assert digest_of(project, text) != digest_of(project, text.replace("* 2", "* 3"))
+        found = fingerprint(project(text).work).helpers
+        assert found == ("app.Order", "app.Order.total", "app.doubled.<locals>.<lambda>")
+
     @pytest.mark.parametrize("named", ["service.price(x)", "Holder.service.price(x)", "price(x)"])
     def test_the_class_of_a_named_object_counts(self, project: Project, named: str) -> None:
         """What it calls by an object is code of the project; what the object holds is not, nor what a list does."""

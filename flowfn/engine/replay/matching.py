@@ -73,7 +73,8 @@ def judge(
     if record is not None and not record.claimed:
         return Same(record)
     rivals = ledger.rivals(scope, name)
-    if rivals and (claimant := claiming()) is not None:
+    claimant = claiming() if rivals else None
+    if claimant is not None:
         rivals = [record for record in rivals if claimant.fits(record)]
     if not rivals:
         return NEW
@@ -82,6 +83,8 @@ def judge(
         similar = [r for r in alike if r.info is not None and r.info.skeleton == digest.skeleton]
         for rival in similar:
             if not _only_the_clock_differs(rival, digest):
+                continue
+            if claimant is not None and not claimant.is_sure(rival, similar):
                 continue
             if not differs_in_a_day(rival, digest):
                 return Same(rival, "clock")

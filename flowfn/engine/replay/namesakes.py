@@ -2,11 +2,12 @@
 
 Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
 function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
-one known has them; with others it was, if no other one is known at all. Known are those that were made together with
-it and that the calling code names as well, as far as it names it by itself or in a container; and those that the same
-code has called in this attempt. One that is made inside the run is a part of the calling
-code: while that is the same, it was not edited. Functions that nothing tells apart share their records, in the order
-of their calls.
+one known has them; with others it was, if no other one is known at all. Neither holds where the records that are
+left are of several codes, as those of functions of which one has gone: then nothing tells whose it is. Known are those
+that were made together with it and that the calling code names as well, as far as it names it by itself or in a
+container; and those that the same code has called in this attempt. One that is made inside the run is a part of the
+calling code: while that is the same, it was not edited. Functions that nothing tells apart share their records, in the
+order of their calls.
 """
 
 from __future__ import annotations
@@ -127,8 +128,23 @@ class Claimant:
         if own is not None:
             return own
         groups = [group for group in alike if self._may_be(group[1], group[2])]
+        left = {group[1] for group in groups if any(not record.claimed for record in tuple(alike[group]))}
+        groups = [group for group in groups if self._is_sure(group[1], left)]
         found = (_next(alike[group]) for group in sorted(groups, key=self._distance))
         return next((record for record in found if record is not None), None)
+
+    def is_sure(self, record: Record, similar: list[Record]) -> bool:
+        """Whether a recorded call that may be its own isn't as well another function's than one of the others is."""
+        made = [
+            Maker(each.code or "", each.info.captured if each.info else b"") for each in (record, *similar)
+        ]
+        return self._is_sure(made[0], set(made))
+
+    def _is_sure(self, maker: Maker, among: set[Maker]) -> bool:
+        if maker == self._maker:
+            return True
+        rivals = {each for each in among - {maker, self._maker} if each.code != maker.code}
+        return all(maker.captured == self._maker.captured != each.captured for each in rivals)
 
     def _distance(self, group: Group) -> tuple[bool, bool, int]:
         branch, maker, _ = group

@@ -1,7 +1,8 @@
 """What a function's result depends on beside its arguments, so that a kept result is known to be stale.
 
 Rule: its code, that of the project's functions, tasks and classes that it names, be it by an object of the class or
-in a container, and the constants that all of these name: values of closures and globals that cannot change in place.
+in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
+change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
 A value that can (a list, a connection) doesn't count itself, and neither does a name that the code itself assigns: a
 counter is no input. They `hold` as long as the names mean the same objects; until then nothing need be read again.
 """
@@ -14,12 +15,14 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
+from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import steps_of
 from flowfn.identity.code.fingerprint import read
 from flowfn.identity.code.functions import default_values
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
-from flowfn.identity.names import qualified_name
+from flowfn.identity.names import has_its_name, qualified_name
+from flowfn.python.project import is_own, is_own_module
 
 __all__ = ["Dependencies"]
 
@@ -51,7 +54,11 @@ class Dependencies:
         scopes = [*walk.scopes, *walk.methods]
         assigned = _assigned(scopes)
         self._look(function, walk.scopes, assigned, _stored(walk.scopes))
-        self._look(function, walk.methods, assigned, _stored(scopes))
+        stored = _stored(scopes)
+        self._look(function, walk.methods, assigned, stored)
+        for each in walk.units:
+            if isinstance(each, type):
+                self._count_members(each, stored)
         self._places = list(self._at.values())
         self._seen = list(_contents(self._places))
         text = b"\0".join([code.encode(), *sorted(self._digests)])
@@ -92,6 +99,16 @@ class Dependencies:
         for name, value in default_values(function):
             self._count(f"{qualified_name(function)}({name})", value, False)
 
+    def _count_members(self, cls: type, stored: set[str]) -> None:
+        """Count what a class's body, a decorator or others set: its text has only the names of what it was made of."""
+        of = qualified_name(cls)
+        for name, value in members_of(cls):
+            if name not in stored:
+                self._at[id(cls), name] = (vars(cls), name)
+                self._count(f"{of}.{name}", value, False)
+        for name, value in fields_of(cls):
+            self._count(f"{of}.{name}", value, False)
+
     def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> None:
         """Note what a name stands for, if that is a constant; `of` says in whose code, as each has names of its own."""
         if is_constant(value):
@@ -100,8 +117,18 @@ class Dependencies:
             self.constants[name] = render({name: value}).partition("=")[2]
             found = exact({name: value})
             self._digests.add(f"{of}:{name}".encode() + found.exact)
+        elif _is_of_a_library(value):
+            self.constants[name] = qualified_name(value)
+            self._digests.add(f"{of}:{name} is {qualified_name(value)}".encode())
         elif is_root and not (isinstance(value, FunctionType | type | ModuleType) or callable(value)):
             self.ignored.append(name)
+
+
+def _is_of_a_library(value: Any) -> bool:
+    """Whether it is a module, function or class of a library's, which stays what it is under its name."""
+    if isinstance(value, ModuleType):
+        return not is_own_module(value.__name__)
+    return callable(value) and has_its_name(value) and not is_own(value)
 
 
 def _assigned(scopes: list[_Named]) -> set[tuple[int, str]]:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from threading import RLock
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from flowfn.identity.code.classes import methods_of_body
 from flowfn.identity.code.unwrapping import (
     attribute,
     definition_of,
@@ -131,6 +132,10 @@ def _compute(root: Any) -> Fingerprint:
     return Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
 
 
+_MAPPINGS = dict | MappingProxyType
+_CONTAINERS = _MAPPINGS | list | tuple | set | frozenset
+
+
 class _Walk:
     """Collects the units of a function and of all that it names; `opens`: those of tasks and workflows too."""
 
@@ -171,6 +176,7 @@ class _Walk:
         elif _is_opaque(value) and not self._enters(value):
             self.opaque.add(qualified_name(value))
         elif _may_define(value):
+            self._look_into_registry(value)
             definition = definition_of(value)
             if is_definition(definition) and is_own(definition):
                 self.add(definition)
@@ -179,16 +185,25 @@ class _Walk:
 
     def _look_into(self, value: Any) -> None:
         """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
-        functions holds: what is in one may change at any time, and changes no code."""
-        if isinstance(value, dict | list | tuple | set | frozenset):
-            if not self._opens:
-                return
-            found = value.values() if isinstance(value, dict) else value
-            if len(value) <= _MAX_HELD:
-                for each in tuple(found):
-                    self.follow(each)
-        elif not _may_define(value) and not isinstance(value, ModuleType) and not _is_opaque(value):
-            self.follow(type(value))
+        functions and instances holds: what is in one may change at any time, and changes no code."""
+        waiting, left = [value], _MAX_HELD
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, _CONTAINERS):
+                if self._opens and len(each) <= left:
+                    left -= len(each)
+                    held = tuple(each.values() if isinstance(each, _MAPPINGS) else each)
+                    waiting.extend(held)
+                    for one in held:
+                        self.follow(one)
+            elif not (_may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
+                self.follow(type(each))
+
+    def _look_into_registry(self, value: Any) -> None:
+        """Where all code counts, note what a function of `singledispatch` may lead to."""
+        registry = attribute(value, "registry") if self._opens else None
+        if type(registry) is MappingProxyType:
+            self._look_into(registry)
 
     def _enters(self, value: Any) -> bool:
         """Whether a task's or workflow's own code counts: not if its author gave it a version."""
@@ -238,6 +253,12 @@ class _Walk:
             for member in list(members.values()):
                 self.follow(member)
             return
+        for name, function in methods_of_body(cls):
+            is_in_text = function.__code__.co_qualname.startswith(f"{cls.__qualname__}.")
+            if not (
+                is_in_text or _is_opaque(members[name])
+            ):  # a decorator of the project's made it, or another place
+                self.add(function)
         module = namespace_of(cls.__module__)
         for chain in unit.names:
             self.follow(_resolve(module.get(chain[0]), chain[1:]))

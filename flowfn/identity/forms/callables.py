@@ -15,7 +15,7 @@ from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.made_with.captured import class_made_with
-from flowfn.identity.names import named, qualified_name
+from flowfn.identity.names import has_its_name, qualified_name
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
@@ -109,12 +109,7 @@ def wrapper_form(walk: Walk, value: Any) -> Any:
 def called_form(walk: Walk, value: Any) -> Any:
     """What is no function and can be called: by the name under which its module has it, as numpy's functions and
     typing's forms. What can't, or has no such name, by its type."""
-    return by_name(walk, value) if callable(value) and _is_found(value) else walk.by_type(value)
-
-
-def _is_found(value: Any) -> bool:
-    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
-    return isinstance(name, str) and isinstance(module, str) and named(module, name) is value
+    return by_name(walk, value) if callable(value) and has_its_name(value) else walk.by_type(value)
 
 
 CALLABLES: dict[type, Form] = {
