@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flowfn.errors import UntrustedTypeError
+from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 
@@ -194,10 +195,17 @@ class Found(Names):
 
 
 def _untrusted(name: Any) -> str:
-    module, _, qualname = str(name)[:200].partition(":")
+    shown = str(name)[:200]
+    module, _, qualname = shown.partition(":")
     cls = qualname.rpartition(".")[2] or "TheType"
+    if any(_candidates(module)) and is_own_module(module) and "<" not in qualname and lookup(shown) is None:
+        return (
+            f"Stored data names the type {shown!r}, which is not allowed here: {module} is imported, and has no such "
+            "class. Put it back, if only for reading what was stored. "
+            f"If it was renamed or moved: flowfn.serde.allow(TheClass, as_={shown!r})"
+        )
     return (
-        f"Stored data names the type {str(name)[:200]!r}, which is not allowed here; nothing was imported. "
+        f"Stored data names the type {shown!r}, which is not allowed here; nothing was imported. "
         f"If you trust it, import {module} before loading, or register it: flowfn.serde.allow({cls}). "
-        f"If it was renamed: flowfn.serde.allow(NewName, as_={str(name)[:200]!r})"
+        f"If it was renamed: flowfn.serde.allow(NewName, as_={shown!r})"
     )

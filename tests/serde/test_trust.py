@@ -113,6 +113,13 @@ def test_a_renamed_class_is_restored_under_its_old_name() -> None:
     assert Serde().allow(Known, as_="old.module:OldName").loads(data) == Known(1)
 
 
+def test_a_class_that_its_module_no_longer_has_is_said_to_be_gone() -> None:
+    """The module is imported already, so that importing it is no way out: the class went, or has another name."""
+    stored = Serde().dumps(Known(1)).replace(b":Known", b":Knowm")
+    with pytest.raises(UntrustedTypeError, match=r"is imported, and has no such class\. Put it back"):
+        Serde().loads(stored)
+
+
 def test_a_refused_type_inside_a_value_is_not_turned_into_a_dict() -> None:
     """G5: an unknown type raises, wherever it is."""
     data = DEFAULT.dumps({"rows": [Known(1)]}).replace(b":Known", b":Knowm")

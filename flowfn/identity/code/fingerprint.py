@@ -132,8 +132,8 @@ def _compute(root: Any) -> Fingerprint:
     return Fingerprint(walk.digest(layers), source, names, walk.texts(layers))
 
 
-_MAPPINGS = dict | MappingProxyType
-_CONTAINERS = _MAPPINGS | list | tuple | set | frozenset
+_MAPPINGS = (dict, MappingProxyType)
+_CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset)
 
 
 class _Walk:
