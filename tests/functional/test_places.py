@@ -36,13 +36,19 @@ async def begun(coroutine: Any) -> asyncio.Task[None]:
     return task
 
 
-async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back() -> None:
-    """The code has no place then: it had let one more than the limit run."""
+async def one_waits() -> tuple[Places, Frame, Frame]:
+    """The only place, whose attempt waits for a call of its own, and the attempt that has it meanwhile."""
     places = Places(1)
     one, other = attempt(places), attempt(places)
     await one.enter(HOST)
     one.step_aside()
     await other.enter(HOST)
+    return places, one, other
+
+
+async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back() -> None:
+    """The code has no place then: it had let one more than the limit run."""
+    places, one, other = await one_waits()
     back = await begun(one.step_back(HOST))
     one.step_aside()
     third = await begun(attempt(places).enter(HOST))
@@ -54,11 +60,7 @@ async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back
 
 async def test_a_place_is_for_all_branches_that_queue() -> None:
     """The second would wait for the end of the first, which can be done without giving anything back."""
-    places = Places(1)
-    one, other = attempt(places), attempt(places)
-    await one.enter(HOST)
-    one.step_aside()
-    await other.enter(HOST)
+    places, one, other = await one_waits()
     first = await begun(one.step_back(HOST))
     one.step_aside()
     second = await begun(one.step_back(HOST))
@@ -72,11 +74,7 @@ async def test_a_place_is_for_all_branches_that_queue() -> None:
 
 async def test_a_branch_that_stops_queueing_leaves_it_to_the_next() -> None:
     """One queues for all branches, until it is cancelled."""
-    places = Places(1)
-    one, other = attempt(places), attempt(places)
-    await one.enter(HOST)
-    one.step_aside()
-    await other.enter(HOST)
+    _, one, other = await one_waits()
     first = await begun(one.step_back(HOST))
     one.step_aside()
     second = await begun(one.step_back(HOST))
@@ -88,11 +86,7 @@ async def test_a_branch_that_stops_queueing_leaves_it_to_the_next() -> None:
 
 async def test_a_place_that_comes_after_the_code_has_ended_goes_to_others() -> None:
     """A branch that the code left behind queued for it."""
-    places = Places(1)
-    one, other = attempt(places), attempt(places)
-    await one.enter(HOST)
-    one.step_aside()
-    await other.enter(HOST)
+    places, one, other = await one_waits()
     back = await begun(one.step_back(HOST))
     one.leave()
     other.leave()
