@@ -16,29 +16,19 @@ from flowfn.python.project import is_own_module
 from flowfn.python.published import published
 from flowfn.python.script import MAIN, namespace_of, script_name
 
-_URLS = (
-    *("AnyHttpUrl", "AnyUrl", "AnyWebsocketUrl", "FileUrl", "FtpUrl", "HttpUrl", "WebsocketUrl"),
-    *(
-        "AmqpDsn",
-        "ClickHouseDsn",
-        "CockroachDsn",
-        "KafkaDsn",
-        "MariaDBDsn",
-        "MongoDsn",
-        "MySQLDsn",
-        "NatsDsn",
-    ),
-    *("PostgresDsn", "RedisDsn", "SnowflakeDsn"),
-)
+_OF_PYDANTIC = {
+    "pydantic.networks": "AmqpDsn AnyHttpUrl AnyUrl AnyWebsocketUrl ClickHouseDsn CockroachDsn FileUrl FtpUrl HttpUrl "
+    "KafkaDsn MariaDBDsn MongoDsn MySQLDsn NatsDsn PostgresDsn RedisDsn SnowflakeDsn WebsocketUrl",
+    "pydantic.types": "ByteSize Secret SecretBytes SecretStr",
+}
+
 _TRUSTED = frozenset(
     {
-        *(f"pydantic.networks:{name}" for name in _URLS),
-        "langchain_core.messages.base:TextAccessor",
-        *(f"pydantic.types:{name}" for name in ("ByteSize", "Secret", "SecretBytes", "SecretStr")),
+        *(f"{module}:{name}" for module, names in _OF_PYDANTIC.items() for name in names.split()),
+        "langchain_core.messages.base:TextAccessor",  # what `message.text` is
     }
 )
-"""Classes of other libraries that need no registration: a value with methods, and nothing else.
-The first is what `message.text` is."""
+"""Classes of other libraries that need no registration: a value with methods, and nothing else."""
 
 
 class Receiver(NamedTuple):

@@ -255,9 +255,7 @@ class _Walk:
             return
         for name, function in methods_of_body(cls):
             is_in_text = function.__code__.co_qualname.startswith(f"{cls.__qualname__}.")
-            if not (
-                is_in_text or _is_opaque(members[name])
-            ):  # a decorator of the project's made it, or another place
+            if not is_in_text and not _is_opaque(members[name]):  # a decorator of the project's made it
                 self.add(function)
         module = namespace_of(cls.__module__)
         for chain in unit.names:
