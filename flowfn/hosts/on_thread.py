@@ -80,9 +80,8 @@ class _Call:
         except BaseException as error:
             self.error = error
         self.over.release()
-        waiter = (
-            self._waiter
-        )  # looked at after `over` is released, as `ended` looks at `over` after it is set
+        # Looked at after `over` is released, as `ended` looks at `over` after it is set.
+        waiter = self._waiter
         if waiter is not None:
             with suppress(RuntimeError):  # a loop that has ended: nobody waits
                 self._loop.call_soon_threadsafe(_tell, waiter)

@@ -45,8 +45,9 @@ class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str
         self.stack.callback(self._put_into, kept)
 
     def _put_into(self, kept: MutableMapping[str, bytes]) -> None:
+        runs = {row.id: export_thread(self, row.id) for row in self.threads()}  # before any is forgotten: it may fail
         kept.clear()
-        kept.update((row.id, export_thread(self, row.id)) for row in self.threads())
+        kept.update(runs)
 
     def close(self) -> None:
         """Put threads where they are kept, if anywhere, and forget them."""
