@@ -45,7 +45,8 @@ class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str
         self.stack.callback(self._put_into, kept)
 
     def _put_into(self, kept: MutableMapping[str, bytes]) -> None:
-        runs = {row.id: export_thread(self, row.id) for row in self.threads()}  # before any is forgotten: it may fail
+        # All are exported before any is forgotten: an export may fail.
+        runs = {row.id: export_thread(self, row.id) for row in self.threads()}
         kept.clear()
         kept.update(runs)
 
