@@ -591,6 +591,55 @@ def test_an_edited_one_gets_no_record_where_another_one_has_gone(reads_clock: bo
         assert edited.invoke(None, thread_id="t") == ["b, edited"]
 
 
+def test_one_that_captured_something_else_gets_no_record_of_two_that_have_gone() -> None:
+    """G2: two of one factory have records, and a third one is left alone: nothing tells which of the two it was."""
+    saver = MemorySaver()
+
+    def workflow(*numbers: int, crash: bool = False) -> Entrypoint[Any, Any]:
+        tasks = [task(times(n)) for n in numbers]
+
+        @entrypoint(checkpointer=saver, name="wf")
+        def wf() -> list[Any]:
+            found = [each(7).result() for each in tasks]
+            if crash:
+                raise ConnectionError("killed here")
+            return found
+
+        return wf
+
+    with pytest.raises(ConnectionError):
+        workflow(1, 2, crash=True).invoke(thread_id="t")
+    assert workflow(3).invoke(None, thread_id="t") == [21]
+
+
+EDITED = """
+@entrypoint(checkpointer=saver, name="wf")
+def wf():
+    @task
+    def step(x):
+        return x {sign} next(numbers)
+
+    found = [step(7).result() for _ in range(next(calls))]
+    if next(dies):
+        raise ConnectionError("killed here")
+    return found
+"""
+
+
+@pytest.mark.parametrize("versions", ["++++", "+-++", "+--+", "++--", "+++-"])
+def test_equal_calls_keep_their_order_across_edits(versions: str) -> None:
+    """G1, G2: a function inside a workflow, edited between attempts of which each calls it once more, is one."""
+    names: dict[str, Any] = {"entrypoint": entrypoint, "task": task, "saver": MemorySaver()}
+    names |= {"numbers": count(1), "calls": iter([1, 2, 3, 3]), "dies": iter([True, True, True, False])}
+    for sign in versions[:-1]:
+        exec(EDITED.format(sign=sign), names)
+        with pytest.raises(ConnectionError):
+            names["wf"].thread("t")()
+    exec(EDITED.format(sign=versions[-1]), names)
+    signed = [number if sign == "+" else -number for number, sign in enumerate(versions[:-1], 1)]
+    assert names["wf"].invoke(None, thread_id="t") == [7 + number for number in signed]
+
+
 def test_what_is_done_to_a_captured_container_changes_nothing() -> None:
     """G1: a list that a task appends to, and another one reads, was empty when they were made."""
     seen: list[int] = []

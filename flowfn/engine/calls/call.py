@@ -181,6 +181,7 @@ class Call:
             digested.form,
             self.branch,
             definition.captured,
+            frame.is_alone(definition),
         )
 
     @property

@@ -215,11 +215,11 @@ class Frame:
             if first is not None and not first.claimed and claimant.made(first, branch):
                 return task, 0, branch  # as almost always, and for less
             alike[key] = ledger.calls_alike(self.scope, name, digest)
-        is_alone = claimant.is_alone(alike[key], branch)
-        record = None if is_alone else claimant.take(alike[key], branch)
+        is_only = claimant.is_only(alike[key], branch)
+        record = None if is_only else claimant.take(alike[key], branch)
         if record is not None:
             return record.task, record.info.occurrence if record.info else 0, branch
-        is_taken: Callable[[str], bool] = ledger.is_claimed if is_alone else ledger.records.__contains__
+        is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
         while is_taken(task := call_id(self.scope, name, digest, number := self._occurrence(key))):
             pass
         return task, number, branch
@@ -233,11 +233,16 @@ class Frame:
 
     def claimant(self, definition: Definition) -> Claimant | None:
         """Who looks for a record, where functions of its name have to be told apart."""
-        if not (definition.shares_name and self.run.ledger.records):
+        if not definition.shares_name:
             return None
         if self.caller is None:
             self.caller = Caller(self.call.definition)
-        return self.caller.claimant(definition)
+        self.caller.calls(definition)
+        return self.caller.claimant(definition) if self.run.ledger.records else None
+
+    def is_alone(self, definition: Definition) -> bool:
+        """Whether nobody is known to share a function's name that its code has called."""
+        return self.caller is None or not definition.shares_name or self.caller.is_alone(definition)
 
     def _branch(self) -> int:
         definition = self.call.definition

@@ -13,7 +13,7 @@ from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
-from flowfn.engine.replay.namesakes import Alike, Maker
+from flowfn.engine.replay.namesakes import Alike, Group, Maker
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
@@ -126,12 +126,14 @@ class Ledger:
 
     def calls_alike(self, scope: str, name: str, digest: bytes) -> Alike:
         """The same, also by the function that was called, and with those that came after one which left no record."""
-        found: Alike = {}
+        found = Alike()
         for number in self._indexed.occurrences.get((scope, name), ()):
             record = self.records.get(call_id(scope, name, digest, number))
             if record is not None and (info := record.info) is not None:
                 maker = Maker(record.code or "", info.captured)
-                found.setdefault((info.branch, maker, info.scope_code), deque()).append(record)
+                found.setdefault(Group(info.branch, maker, info.scope_code, info.alone), deque()).append(
+                    record
+                )
         return found
 
     def is_claimed(self, task: str) -> bool:

@@ -85,6 +85,8 @@ class CallInfo(NamedTuple):
     """Which branch of its scope's code made it, in the order in which the branches were made."""
     captured: bytes = b""
     """What its function was made with, where others may have its name; see `captured`."""
+    alone: bool = False
+    """Whether its caller knew no other function of its name; not where that wasn't recorded."""
 
     @property
     def summary(self) -> CallSummary:

@@ -2,19 +2,22 @@
 
 Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
 function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
-one known has them; with others it was, if no other one is known at all. Neither holds where the records that are
-left are of several codes, as those of functions of which one has gone: then nothing tells whose it is. Known are those
-that were made together with it and that the calling code names as well, as far as it names it by itself or in a
-container; and those that the same code has called in this attempt. One that is made inside the run is a part of the
-calling code: while that is the same, it was not edited. Functions that nothing tells apart share their records, in the
-order of their calls.
+one known has them; with others it was, if no other one is known at all. Known are those that were made together with it
+and that the calling code names as well, as far as it names it by itself or in a container; and those that the same code
+has called in this attempt. One that is made inside the run is a part of the calling code: while that is the same, it
+was not edited. Functions that nothing tells apart share their records, in the order of their calls.
+
+A record says whether its function was alone, with no other one known. Equal calls of functions that all were alone are
+of versions of one, in the order of their calls. Where one of them wasn't, some may be of a function that has gone: one
+that captured something else is then nobody's, nor is one that captured the same, if another such record is left.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.identity.code.fingerprint import reached
@@ -36,11 +39,22 @@ class Maker(NamedTuple):
     captured: bytes
 
 
-Group = tuple[int, Maker, str]
-"""Of a recorded call: the branch and the code that made it, around the function that it called."""
+class Group(NamedTuple):
+    """Of a recorded call: the branch and the code that made it, around the function that it called."""
 
-Alike = dict[Group, deque["Record"]]
-"""Recorded calls that only their occurrence tells apart, in its order, by their branch and function."""
+    branch: int
+    maker: Maker
+    caller: str
+    alone: bool
+
+
+class Alike(dict[Group, deque["Record"]]):
+    """Recorded calls that only their occurrence tells apart, in its order, by their branch and function."""
+
+    @cached_property
+    def were_alone(self) -> bool:
+        """Whether nobody who made one knew another function of the name."""
+        return all(group.alone for group in self)
 
 
 class Caller:
@@ -55,6 +69,17 @@ class Caller:
         self._definition = definition
         self._claimants: dict[Definition, Claimant] = {}
         self._first: dict[tuple[str, str, bytes], Any] = {}
+
+    def calls(self, definition: Definition) -> None:
+        """A function is called."""
+        called = self.called.setdefault(definition.qualified, set())
+        called.add(Maker(definition.code, definition.captured))
+
+    def is_alone(self, definition: Definition) -> bool:
+        """Whether it knows no other function of the name of one that it has called."""
+        if len(self.called[definition.qualified]) > 1:
+            return False
+        return len(definition.made) <= 1 or self.claimant(definition).is_alone
 
     def claimant(self, definition: Definition) -> Claimant:
         """A function that it calls, looking for its records."""
@@ -81,8 +106,12 @@ class Claimant:
         self._definition = definition
         self.caller = caller
         self._maker = Maker(definition.code, definition.captured)
-        self._called = caller.called.setdefault(definition.qualified, set())
-        self._called.add(self._maker)
+        self._called = caller.called[definition.qualified]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other function of its name is known."""
+        return next(self._others(), None) is None
 
     @cached_property
     def untold(self) -> str:
@@ -117,38 +146,49 @@ class Claimant:
             and record.code == self._maker.code
         )
 
-    def is_alone(self, alike: Alike, branch: int) -> bool:
+    def is_only(self, alike: Alike, branch: int) -> bool:
         """Whether no other function of its name was, or is, called so: then occurrences count its calls, of which one
         that left no record uses up its own."""
-        return len(self._called) == 1 and alike.keys() <= {(branch, self._maker, self.caller.code)}
+        own = self._own(branch)
+        return len(self._called) == 1 and len(alike) <= len(own) and alike.keys() <= set(own)
 
     def take(self, alike: Alike, branch: int) -> Record | None:
         """The next of the recorded calls with equal arguments that is its own and nobody's yet, its branch's first."""
-        own = _next(alike.get((branch, self._maker, self.caller.code)))
+        if alike.were_alone and self.is_alone:
+            versions = self._possible(alike)
+            return _take(alike, sorted(versions, key=lambda group: (group.branch != branch, versions[group])))
+        own = _take(alike, self._own(branch))
         if own is not None:
             return own
-        groups = [group for group in alike if self._may_be(group[1], group[2])]
-        left = {group[1] for group in groups if any(not record.claimed for record in tuple(alike[group]))}
-        groups = [group for group in groups if self._is_sure(group[1], left)]
-        found = (_next(alike[group]) for group in sorted(groups, key=self._distance))
-        return next((record for record in found if record is not None), None)
+        left = self._possible(alike)
+        makers, alone = {group.maker for group in left}, all(group.alone for group in left)
+        sure = [group for group in left if self._is_sure(group.maker, makers, alone=alone)]
+        return _take(alike, sorted(sure, key=self._distance))
 
     def is_sure(self, record: Record, similar: list[Record]) -> bool:
         """Whether a recorded call that may be its own isn't as well another function's than one of the others is."""
-        made = [
-            Maker(each.code or "", each.info.captured if each.info else b"") for each in (record, *similar)
-        ]
-        return self._is_sure(made[0], set(made))
+        infos = [(each.code or "", each.info) for each in (record, *similar) if each.info is not None]
+        makers = [Maker(code, info.captured) for code, info in infos]
+        return self._is_sure(makers[0], set(makers), alone=all(info.alone for _, info in infos))
 
-    def _is_sure(self, maker: Maker, among: set[Maker]) -> bool:
-        if maker == self._maker:
+    def _is_sure(self, maker: Maker, among: set[Maker], *, alone: bool) -> bool:
+        if alone or maker == self._maker:
             return True
-        rivals = {each for each in among - {maker, self._maker} if each.code != maker.code}
-        return all(maker.captured == self._maker.captured != each.captured for each in rivals)
+        rivals = among - {maker, self._maker}
+        return maker.captured == self._maker.captured not in {each.captured for each in rivals}
+
+    def _own(self, branch: int) -> tuple[Group, Group]:
+        maker, code = self._maker, self.caller.code
+        return Group(branch, maker, code, alone=True), Group(branch, maker, code, alone=False)
+
+    def _possible(self, alike: Alike) -> dict[Group, int]:
+        """The groups of which it may be a version, and which occurrence is the next that nobody has claimed."""
+        fitting = [group for group in alike if self._may_be(group.maker, group.caller)]
+        heads = ((group, _head(alike[group])) for group in fitting)
+        return {group: head.info.occurrence for group, head in heads if head is not None and head.info}
 
     def _distance(self, group: Group) -> tuple[bool, bool, int]:
-        branch, maker, _ = group
-        return maker != self._maker, maker.captured != self._maker.captured, branch
+        return group.maker != self._maker, group.maker.captured != self._maker.captured, group.branch
 
     def _may_be(self, recorded: Maker, caller: str) -> bool:
         if recorded == self._maker:
@@ -157,7 +197,7 @@ class Claimant:
             return False
         if recorded.captured == self._maker.captured:
             return all(other.captured != recorded.captured for other in self._others())
-        return next(self._others(), None) is None
+        return self.is_alone
 
     def _others(self) -> Iterator[Maker]:
         """The other functions that are known, but for those that nothing tells from it: such share their records."""
@@ -171,6 +211,11 @@ class Claimant:
                 yield each
 
 
+def _take(alike: Alike, groups: Iterable[Group]) -> Record | None:
+    """The first record of those groups that nobody has claimed."""
+    return next(filter(None, (_next(alike.get(group)) for group in groups)), None)
+
+
 def _next(records: deque[Record] | None) -> Record | None:
     """The first of them that nobody has claimed; those before it are dropped."""
     while records:
@@ -180,4 +225,11 @@ def _next(records: deque[Record] | None) -> Record | None:
             break
         if not record.claimed:
             return record
+    return None
+
+
+def _head(records: deque[Record]) -> Record | None:
+    """The same, and it stays where it is."""
+    with suppress(IndexError):
+        return next(record for at in count() if not (record := records[at]).claimed)
     return None
