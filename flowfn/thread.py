@@ -46,6 +46,19 @@ class Thread(Generic[P, R]):
         result: R = self.workflow._call_on(self.id, args, kwargs)
         return result
 
+    def once(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of this call, which runs on this thread once: begun, gone on with, or given as it was recorded.
+
+        So a request that comes twice, under an id of its own, is served once: whoever comes meanwhile waits, and gets
+        the first one's result. A run that failed or was cancelled goes on where it stopped.
+
+        Raises:
+            InvalidInput: the thread's last run is of another call, of other arguments say.
+            Interrupted: the run waits for answers.
+        """
+        result: R = self.workflow._call_on(self.id, args, kwargs, once=True)
+        return result
+
     def invoke(self, input: Any = MISSING, config: Mapping[str, Any] | None = None, **options: Any) -> Any:
         """`workflow.invoke` on this thread.
 

@@ -34,7 +34,9 @@ class Workflow(Stateful, Generic[P, R]):
 
     __slots__ = ()
 
-    def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _call_on(
+        self, thread: str, args: Sequence[Any], kwargs: dict[str, Any], *, once: bool = False
+    ) -> Any:
         """A direct call on a thread."""
         raise TypeError(f"a graph isn't called like a function: write thread({thread!r}).invoke(input)")
 

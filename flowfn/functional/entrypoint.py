@@ -69,8 +69,10 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         result: R = self._self_lowering.call(args, kwargs, sys._getframe().f_back)
         return result
 
-    def _call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        return self._self_lowering.call_on(thread, args, kwargs)
+    def _call_on(
+        self, thread: str, args: Sequence[Any], kwargs: dict[str, Any], *, once: bool = False
+    ) -> Any:
+        return self._self_lowering.call_on(thread, args, kwargs, once=once)
 
     def with_checkpointer(self, checkpointer: Any) -> Entrypoint[P, R]:
         """The same workflow, keeping its runs elsewhere: in a saver, a path, a URL, or (None) nowhere."""

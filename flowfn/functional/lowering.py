@@ -102,10 +102,10 @@ class Lowered:
         order = await self._adopted(given, hosts)
         return _unwrapped(await run_awaiting(self.setup, order, hosts), order)
 
-    def call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def call_on(self, thread: str, args: Sequence[Any], kwargs: dict[str, Any], *, once: bool) -> Any:
         """A direct call on a thread that the caller names."""
         given = self.shape.fresh(args, kwargs, self.setup.name)
-        order = Order(given, RunConfig(thread), goes_on=True)
+        order = Order(given, RunConfig(thread), goes_on=True, once=once)
         if self.definition.is_async:
             return self._await_on(order)
         return _unwrapped(run_blocking(self.setup, order), order)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.leasing import on_saver
+from flowfn.errors import InvalidInput
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.values import MISSING, Command
@@ -45,13 +46,28 @@ def _commanded(setup: Setup, command: Command[Any]) -> Resume:
     return Resume(command, setup.commands, _fresh(setup, command))
 
 
-async def continued(saver: Saver, lease: Lease, given: Fresh | Resume, host: Host) -> Fresh | Resume:
-    """What a call makes of the thread that it has just taken; before that, another call could still change it."""
+_ANOTHER_CALLS = (
+    "thread {id!r} has a run of another call of {its}, of other arguments or of an object that was made with others, "
+    "and once() gives each id one call's result: give this call of {own} an id of its own, or write "
+    "thread({id!r})(…) to begin another run on this thread"
+)
+
+
+async def continued(
+    saver: Saver, lease: Lease, given: Fresh | Resume, host: Host, *, once: bool
+) -> Fresh | Resume:
+    """What a call makes of the thread that it has just taken; before that, another call could still change it.
+
+    Raises:
+        InvalidInput: the thread's run is of another call, and it has `once` to be of this one.
+    """
     row = await on_saver(saver, host, saver.thread, lease.thread)
-    if row is None or row.status not in UNFINISHED or not isinstance(given, Fresh):
+    if row is None or not isinstance(given, Fresh) or not (row.status in UNFINISHED or (once and row.call)):
         return given
     if Begin(row.workflow, row.call).on_thread() == given.begin.on_thread():
         return Resume(None)
+    if once:
+        raise InvalidInput(_ANOTHER_CALLS.format(id=lease.thread, its=row.workflow, own=given.begin.workflow))
     logger.info(
         "a new run of %s begins on thread %s, whose unfinished one is of another call: of other arguments, or of an "
         "object or a factory's function that was made with others. resume() would have gone on with that",

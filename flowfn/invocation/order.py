@@ -25,7 +25,8 @@ Names = Collection[str] | None
 class Order:
     """The arguments of a call, read; `lease` where the thread is held already.
 
-    `goes_on`: where the thread's unfinished run is of this very call, it is resumed.
+    `goes_on`: where the thread's unfinished run is of this very call, it is resumed; with `once`, whatever its run has
+    come to, and another call is refused.
     """
 
     input: Any
@@ -40,6 +41,7 @@ class Order:
     interrupt_after: Names = None
     control: RunControl | None = None
     goes_on: bool = False
+    once: bool = False
     started: Started | None = None
     """Of a call that is streamed."""
 

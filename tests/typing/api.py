@@ -188,6 +188,7 @@ assert_type(kept.get_state_history(thread_id="t"), Iterator[StateSnapshot])
 assert_type(kept.thread("t").state, StateSnapshot)
 assert_type(kept.thread("t").report, Report)
 assert_type(kept.thread("t")(1), str)
+assert_type(kept.thread("t").once(1), str)
 assert_type(saving.thread("t")(1), str)
 assert_type(interrupt("sure?"), Any)
 function: Callable[[int], str] = kept
@@ -213,6 +214,7 @@ plain()  # type: ignore[call-arg]
 plain(1, 2)  # type: ignore[arg-type]
 plain(1, flag="yes")  # type: ignore[arg-type]
 kept.thread("t")("one")  # type: ignore[arg-type]
+kept.thread("t").once("one")  # type: ignore[arg-type]
 entrypoint(checkpointer="runs.db", durability="never")  # type: ignore[call-overload]
 entrypoint(on_busy="shrug")  # type: ignore[call-overload]
 
@@ -221,6 +223,7 @@ async def awaits_workflows() -> None:
     assert_type(await awaited(1), str)
     assert_type(await asaving(1), str)
     assert_type(await awaited.thread("t")(1), str)
+    assert_type(await awaited.thread("t").once(1), str)
     assert_type(await Desk().aopens(1), str)
     assert_type(await kept.aget_state(thread_id="t"), StateSnapshot)
     await awaited("one")  # type: ignore[arg-type]
