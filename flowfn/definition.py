@@ -21,7 +21,7 @@ from flowfn.identity.made_with.captured import (
     class_made_with,
     kept_attributes,
 )
-from flowfn.identity.made_with.together import Namesake, told_by
+from flowfn.identity.made_with.together import Maker, Namesake, told_by
 from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -232,6 +232,11 @@ class Definition:
         """What tells it from others of its name with the same code: there may be some later. Empty of one that was made
         inside a run, where it is `held`."""
         return self.told if self.made else b""
+
+    @cached_property
+    def maker(self) -> Maker:
+        """What tells it from others of its name."""
+        return Maker(self.code, self.captured)
 
     @property
     def shares_name(self) -> bool:

@@ -14,6 +14,10 @@ import pytest
 
 import flowfn
 from checkpointers import SqliteSaver
+from flowfn.engine.records.ledger import Ledger
+from flowfn.engine.records.record import CALL, CallInfo
+from flowfn.ports import WriteRow
+from flowfn.serde import DEFAULT
 
 from . import record
 
@@ -81,3 +85,10 @@ def test_no_file_tells_of_a_machine() -> None:
         with closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as connection:
             owners = {owner for (owner,) in connection.execute("SELECT owner FROM thread") if owner}
         assert owners == {"1@0@000000000000@golden@golden"}
+
+
+def test_what_a_later_release_says_of_a_call_is_left_out() -> None:
+    """While a fleet is upgraded, one that isn't yet may meet a record with a field more than it knows."""
+    info = CallInfo("f", "f", "scope", None, [], False, 0, 0, 0.0, "", "", "", "")
+    rows = [WriteRow("id", 0, CALL, DEFAULT.dumps([*info, "later"]))]
+    assert [record.info for record in Ledger(rows, DEFAULT).unclaimed()] == [info]

@@ -13,7 +13,8 @@ from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
-from flowfn.engine.replay.namesakes import Alike, Group, Maker
+from flowfn.engine.replay.namesakes import Alike, Group
+from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary

@@ -101,8 +101,8 @@ _FIELDS = len(CallInfo._fields)
 
 
 def _info_of(values: Sequence[Any]) -> CallInfo:
-    """What was recorded of a call; a record of before has fewer fields."""
-    return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values)
+    """What was recorded of a call; a record of before has fewer fields, one of a later flowfn may have more."""
+    return tuple.__new__(CallInfo, values) if len(values) == _FIELDS else CallInfo(*values[:_FIELDS])
 
 
 class Timing(NamedTuple):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.functions import function_of
 from flowfn.identity.made_with.captured import untold
+from flowfn.identity.made_with.together import Maker
 from flowfn.identity.names import qualified_name
 from flowfn.python.cached_property import cached_property
 
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.records.record import Record
     from flowfn.identity.made_with.together import Namesake
-
-
-class Maker(NamedTuple):
-    """What tells one function from its namesakes: its code, and what it was made with."""
-
-    code: str
-    captured: bytes
 
 
 class Group(NamedTuple):
@@ -72,8 +66,7 @@ class Caller:
 
     def calls(self, definition: Definition) -> None:
         """A function is called."""
-        called = self.called.setdefault(definition.qualified, set())
-        called.add(Maker(definition.code, definition.captured))
+        self.called.setdefault(definition.qualified, set()).add(definition.maker)
 
     def is_alone(self, definition: Definition) -> bool:
         """Whether it knows no other function of the name of one that it has called."""
@@ -105,7 +98,7 @@ class Claimant:
     def __init__(self, definition: Definition, caller: Caller) -> None:
         self._definition = definition
         self.caller = caller
-        self._maker = Maker(definition.code, definition.captured)
+        self._maker = definition.maker
         self._called = caller.called[definition.qualified]
 
     @property
@@ -122,7 +115,7 @@ class Claimant:
         others += [
             each.function
             for each in self._made_together()
-            if each.parts == (definition.code, definition.told)
+            if each.maker == (definition.code, definition.told)
         ]
         own = untold(function)
         found = (
@@ -201,7 +194,7 @@ class Claimant:
 
     def _others(self) -> Iterator[Maker]:
         """The other functions that are known, but for those that nothing tells from it: such share their records."""
-        known = chain(tuple(self._called), (Maker(*each.parts) for each in self._made_together()))
+        known = chain(tuple(self._called), (each.maker for each in self._made_together()))
         return (maker for maker in known if maker != self._maker)
 
     def _made_together(self) -> Iterator[Namesake]:

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
 from flowfn.python.cached_property import cached_property
 
-__all__ = ["Namesake", "Namesakes", "join", "part", "told_by"]
+__all__ = ["Maker", "Namesake", "Namesakes", "join", "part", "told_by"]
+
+
+class Maker(NamedTuple):
+    """What tells one function from its namesakes: its code, and what it was made with."""
+
+    code: str
+    captured: bytes
 
 
 def told_by(function: Any, made_with: Mapping[str, Any]) -> bytes:
@@ -54,13 +61,13 @@ class Namesake:
         return self._function() in named or function_of(function) not in named
 
     @cached_property
-    def parts(self) -> tuple[str, bytes]:
-        """The fingerprint of its code, and the digest of what it was made with."""
+    def maker(self) -> Maker:
+        """What tells it from the others."""
         from flowfn.identity.code.fingerprint import fingerprint
 
         function = self._function()
         code = "" if function is None else fingerprint(function).digest[:16]
-        return code, told_by(function, self._made_with)
+        return Maker(code, told_by(function, self._made_with))
 
 
 class Namesakes(list[Namesake]):
