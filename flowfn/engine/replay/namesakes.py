@@ -2,9 +2,9 @@
 
 Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
 function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
-one known has them; with others it was, if no other one is known at all. Known are those that were made together with it
-and that the calling code names as well, as far as it names it by itself or in a container; and those that the same code
-has called in this attempt. One that is made inside the run is a part of the calling code: while that is the same, it
+one known has them; with others it was, if no other one is known at all. Known are those that the calling code names, by
+themselves or in a container; those that it has called in this attempt; and, where it doesn't name this one, those that
+were made together with it. One that is made inside the run is a part of the calling code: while that is the same, it
 was not edited. Functions that nothing tells apart share their records, in the order of their calls.
 
 A record says whether its function was alone, with no other one known. Equal calls of functions that all were alone are
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.identity.code.fingerprint import reached
 from flowfn.identity.code.functions import function_of
 from flowfn.identity.made_with.captured import untold
-from flowfn.identity.made_with.together import Maker
+from flowfn.identity.made_with.together import Maker, named_like
 from flowfn.identity.names import qualified_name
 from flowfn.python.cached_property import cached_property
 
@@ -72,7 +72,7 @@ class Caller:
         """Whether it knows no other function of the name of one that it has called."""
         if len(self.called[definition.qualified]) > 1:
             return False
-        return len(definition.made) <= 1 or self.claimant(definition).is_alone
+        return len(definition.made) <= 1 or self.claimant(definition).was_alone
 
     def claimant(self, definition: Definition) -> Claimant:
         """A function that it calls, looking for its records."""
@@ -107,15 +107,18 @@ class Claimant:
         return next(self._others(), None) is None
 
     @cached_property
+    def was_alone(self) -> bool:
+        """The same, when it was first asked; it is asked of each call that is recorded."""
+        return self.is_alone
+
+    @cached_property
     def untold(self) -> str:
         """The class of what it captured by which alone it differs from another function that is known; else empty."""
         definition = self._definition
         function = function_of(definition.author_function)
         others = [self.caller.first_like(definition)]
         others += [
-            each.function
-            for each in self._made_together()
-            if each.maker == (definition.code, definition.told)
+            each.function for each in self._made_beside() if each.maker == (definition.code, definition.told)
         ]
         own = untold(function)
         found = (
@@ -154,8 +157,8 @@ class Claimant:
         if own is not None:
             return own
         left = self._possible(alike)
-        makers, alone = {group.maker for group in left}, all(group.alone for group in left)
-        sure = [group for group in left if self._is_sure(group.maker, makers, alone=alone)]
+        makers = {group.maker for group in left}
+        sure = [group for group in left if self._is_sure(group.maker, makers, alone=alike.were_alone)]
         return _take(alike, sorted(sure, key=self._distance))
 
     def is_sure(self, record: Record, similar: list[Record]) -> bool:
@@ -194,14 +197,18 @@ class Claimant:
 
     def _others(self) -> Iterator[Maker]:
         """The other functions that are known, but for those that nothing tells from it: such share their records."""
-        known = chain(tuple(self._called), (each.maker for each in self._made_together()))
+        known = chain(tuple(self._called), (each.maker for each in self._made_beside()))
         return (maker for maker in known if maker != self._maker)
 
-    def _made_together(self) -> Iterator[Namesake]:
-        function = self._definition.author_function
-        for each in self._definition.made:
-            if each.is_other(function) and each.is_known(function, self.caller.named):
-                yield each
+    def _made_beside(self) -> Iterator[Namesake]:
+        """Those that are known of the functions that were made before the run, as it was."""
+        if not self._definition.made:
+            return iter(())
+        function, named = self._definition.author_function, self.caller.named
+        known = named_like(self._definition.qualified, named)
+        if function_of(function) not in named:
+            known = chain(self._definition.made, known)
+        return (each for each in known if each.is_other(function))
 
 
 def _take(alike: Alike, groups: Iterable[Group]) -> Record | None:

@@ -1,21 +1,22 @@
 """The functions of one name that were made together: without a run in between, by one thread.
 
 Rule: of two that were made apart, one may be an edited version of the other; of two that were made together, neither
-is.
+is. Nor is of two that one code names, whenever they were made.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType
 from typing import Any, NamedTuple
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from flowfn.identity.code.functions import function_of, is_local
 from flowfn.identity.made_with.captured import kept_attributes
 from flowfn.python.cached_property import cached_property
 
-__all__ = ["Maker", "Namesake", "Namesakes", "join", "part", "told_by"]
+__all__ = ["Maker", "Namesake", "Namesakes", "join", "named_like", "part", "told_by"]
 
 
 class Maker(NamedTuple):
@@ -55,10 +56,6 @@ class Namesake:
         if own is None or target is None or own is target or own is _nothing:
             return False
         return is_local(own) or own.__code__ == target.__code__
-
-    def is_known(self, function: Any, named: frozenset[Any]) -> bool:
-        """Whether code that calls `function` may call it too: not if it names `function` and doesn't name this one."""
-        return self._function() in named or function_of(function) not in named
 
     @cached_property
     def maker(self) -> Maker:
@@ -102,8 +99,24 @@ def join(name: str, function: Any, made_with: Mapping[str, Any]) -> Namesakes:
     made = _together.made.setdefault(name, Namesakes())
     if len(made) >= made.room:
         made.forget()
-    made.append(Namesake(function, made_with))
+    namesake = Namesake(function, made_with)
+    made.append(namesake)
+    if (own := function_of(function)) is not None:
+        _known.setdefault(own, {})[name] = ref(namesake)
     return made
+
+
+_known: WeakKeyDictionary[Any, dict[str, ref[Namesake]]] = WeakKeyDictionary()
+"""Each function that has joined those of a name, by the name. It holds none: what one captured may hold it."""
+
+
+def named_like(name: str, functions: Iterable[Any]) -> Iterator[Namesake]:
+    """Those of these functions that have joined the ones of a name."""
+    for function in functions:
+        known = _known.get(function, {}).get(name) if type(function) is FunctionType else None
+        namesake = None if known is None else known()
+        if namesake is not None:
+            yield namesake
 
 
 def part() -> None:
