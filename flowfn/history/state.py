@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from flowfn.invocation import Setup
 
 
+@dataclass(init=False, repr=False, eq=False)
 class RecordedCall:
-    """A recorded call, as `get_state` lists it under its task; values are decoded when they are read."""
+    """A recorded call, as `get_state` lists it under its task; values are decoded when they are read.
+
+    Its fields are those that JSON has, so that a web application can answer with a state: a result may be anything.
+    """
 
     __slots__ = (
         "_record",
@@ -52,6 +56,28 @@ class RecordedCall:
         "status",
     )
 
+    id: str
+    name: str
+    arguments: str
+    site: str
+    status: str
+    answered_by: str | None
+    """Of a question, who answered it: as they said, or "deadline" for its default."""
+    answered_at: datetime | None
+    decision: str
+    """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
+    started: float | None
+    """When its first attempt began, in seconds since the epoch."""
+    seconds: float | None
+    """How long it took, retries included; None for what hasn't ended, and for questions."""
+    attempts: int
+    """How many attempts it took."""
+    born: int
+    """How many outcomes the run had when it was called."""
+    order: int | None
+    """Which of them is its own."""
+    calls: tuple[RecordedCall, ...]
+
     def __init__(self, record: Record, calls: tuple[RecordedCall, ...]) -> None:
         info = record.info
         self.id = record.task
@@ -59,24 +85,17 @@ class RecordedCall:
         self.arguments = info.arguments if info is not None else ""
         self.site = info.site if info is not None else ""
         self.status = _status(record)
-        self.answered_by: str | None = record.answered.get("by")
-        """Of a question, who answered it: as they said, or "deadline" for its default."""
-        self.answered_at: datetime | None = record.answered.get("at")
+        self.answered_by = record.answered.get("by")
+        self.answered_at = record.answered.get("at")
         self.decision = record.decision
-        """What was said of it, and by whom, when it was in doubt; empty if nothing was."""
         timing = record.timing
-        self.started: float | None = None if info is None else timing.started if timing else info.at
-        """When its first attempt began, in seconds since the epoch."""
-        self.seconds: float | None = None
-        """How long it took, retries included; None for what hasn't ended, and for questions."""
+        self.started = None if info is None else timing.started if timing else info.at
+        self.seconds = None
         if self.status in ("done", "failed"):
             self.seconds = timing.ended - timing.started if timing else 0.0
-        self.attempts: int = timing.attempts if timing else 1
-        """How many attempts it took."""
-        self.born: int = info.born if info is not None else 0
-        """How many outcomes the run had when it was called."""
-        self.order: int | None = record.index if record.finished else None
-        """Which of them is its own."""
+        self.attempts = timing.attempts if timing else 1
+        self.born = info.born if info is not None else 0
+        self.order = record.index if record.finished else None
         self.calls = calls
         self._record = record
 

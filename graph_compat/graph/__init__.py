@@ -6,7 +6,7 @@
 - `lowering`: the builder as a program of the engine; `node`, `writes`: what runs there, and what its value means.
 - `compiled`: what runs, is streamed and asked, for `Pregel` too; `compiled_state`: of a builder; `nested`: inside
   another run; `watched`: where a method was replaced. `surface`, `shown`, `json_schemas`, `picturing`: what it tells of
-  itself; `updating`: what changes a thread; `configs`: LangChain's.
+  itself, as `protocol` lists it; `updating`: what changes a thread; `configs`: LangChain's.
 - `message`, `ui`: states of messages, and of pieces of a user interface.
 """
 

@@ -14,6 +14,7 @@ from graph_compat.cache.port import port_of
 from graph_compat.graph.action import Action
 from graph_compat.graph.configs import merged_config
 from graph_compat.graph.json_schemas import model_of_config
+from graph_compat.graph.protocol import PregelProtocol
 from graph_compat.langchain.runnable import AsRunnable
 from graph_compat.types import All
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
@@ -162,7 +163,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         for node in self._program.nodes:
             if namespace is not None and not (namespace == node or namespace.startswith(f"{node}|")):
                 continue
-            graph = self._graph_in(node)
+            graph = self._graph_in(node) or self._elsewhere_in(node)
             if graph is None or getattr(graph, "checkpointer", None) is False:
                 continue
             if namespace in (None, node):
@@ -198,7 +199,7 @@ class Surface(AsRunnable, Workflow[Any, Any]):
     def _drawn_in(self, node: str, xray: int | bool) -> Graph | None:
         """The picture of the graph in a node; None where there is none."""
         found = dict(self.get_subgraphs()).get(node)
-        return found.get_graph(xray=xray) if isinstance(found, Surface) else None
+        return found.get_graph(xray=xray) if isinstance(found, PregelProtocol) else None
 
     def _self_awaits(self, around: Sequence[Workflow[Any, Any]] = ()) -> bool:
         nodes, here = self._program.nodes, (*around, self)
@@ -208,10 +209,21 @@ class Surface(AsRunnable, Workflow[Any, Any]):
         return any(part._self_awaits(here) for part in parts if not any(part is each for each in here))
 
     def _graph_in(self, node: str) -> Workflow[Any, Any] | None:
+        action = self._action_of(node)
+        return None if action is None else action.graph
+
+    def _elsewhere_in(self, node: str) -> PregelProtocol[Any, Any, Any, Any] | None:
+        """The graph of the program's own kind that is a node: one that runs elsewhere, say."""
+        source = getattr(self._action_of(node), "source", None)
+        return source if isinstance(source, PregelProtocol) else None
+
+    def _action_of(self, node: str) -> Action | None:
         found = self._program.nodes.get(node)
         step = getattr(getattr(found, "run", None), "function", None)
-        action: Action | None = getattr(getattr(step, "__self__", None), "action", None)
-        return None if action is None else action.graph
+        return getattr(getattr(step, "__self__", None), "action", None)
+
+
+PregelProtocol.register(Surface)
 
 
 def _names(stops: str | Sequence[str]) -> str | list[str]:

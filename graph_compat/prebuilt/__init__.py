@@ -4,7 +4,7 @@ Importing this loads no LangChain. The marks (`InjectedState`, `InjectedStore`, 
 installed: its tools go by them.
 
 - An agent: `chat_agent_executor` puts it together, of `agent_states`, `agent_nodes` and `agent_routes`; `chat_models`
-  and `prompts`: what it asks, and how; `chat`: messages.
+  and `prompts`: what it asks, and how; `chat`: messages. `agent_parts`: what copies of it take.
 - Tools: `tool_node` answers calls, which `tool_input` reads and `requests` shows to interceptors. `tool` is one, of
   LangChain's (`langchain_tools`) or a function; `injected` are the parameters that the graph fills, by `marks`;
   `tool_results` and `tool_errors`: what becomes of what it returns and raises. `tool_validator`: checks alone.

@@ -31,7 +31,7 @@ from graph_compat.prebuilt.agent_states import (
     with_model_input,
 )
 from graph_compat.prebuilt.chat import uses_langchain
-from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, is_bound, ready
+from graph_compat.prebuilt.chat_models import answers_messages, chooses_model, ready
 from graph_compat.prebuilt.prompts import prompt_action
 from graph_compat.prebuilt.tool import FunctionTool
 from graph_compat.prebuilt.tool_node import ToolNode
@@ -93,6 +93,17 @@ _also_here, _ = lazily(
         ),
         **dict.fromkeys(("Runnable", "RunnableConfig"), "langchain_core.runnables"),
         "BaseTool": "langchain_core.tools",
+        **dict.fromkeys(
+            (
+                "PROMPT_RUNNABLE_NAME",
+                "_get_model",
+                "_get_prompt_runnable",
+                "_get_state_value",
+                "_should_bind_tools",
+                "_validate_chat_history",
+            ),
+            "graph_compat.prebuilt.agent_parts",
+        ),
     },
 )
 """What programs also import from here."""
@@ -235,15 +246,6 @@ def _with_nodes(
         if action is not None:
             builder.add_node(name, action, input_schema=seen.get(name))
     return builder
-
-
-def _should_bind_tools(model: Any, tools: Sequence[Any], num_builtin: int = 0) -> bool:
-    """Whether tools are still to be bound to a model; libraries that bind them otherwise ask.
-
-    Raises:
-        ValueError: others are bound.
-    """
-    return not is_bound(model, tools, num_builtin)
 
 
 create_tool_calling_executor: Callable[..., Any] = create_react_agent

@@ -172,7 +172,7 @@ def structured(model: Any, schema: Any) -> Any:
         TypeError: a function is the model, and takes no `response_format`.
     """
     if not isinstance(model, FunctionModel) and not answers_messages(model):
-        return _innermost(model).with_structured_output(schema)
+        return innermost(model).with_structured_output(schema)
     function = model.function if isinstance(model, FunctionModel) else model
     if not takes(function, "response_format"):
         raise TypeError(
@@ -182,7 +182,7 @@ def structured(model: Any, schema: Any) -> Any:
     return _Structured(function, schema)
 
 
-def _innermost(model: Any) -> Any:
+def innermost(model: Any) -> Any:
     """The chat model inside a chain and inside what binds options to it."""
     from langchain_core.runnables import RunnableBinding
 

@@ -17,6 +17,7 @@ INSTEAD = {
     Name("golden", "new_input_abandons_an_interrupt"): "['i', 'a', 'side', 'new', 'a', 'side']",
     Name("running", "a_command_on_an_empty_thread"): "invoke: {'x': ['u', 'a']}",
     Name("running", "an_empty_command"): "EmptyInputError(message='Received empty Command input')",
+    Name("errors", "a_command_whose_update_is_refused"): "state: StateSnapshot(values={'n': 1, 'x': ['i']}",
     # The second question is asked again.
     Name("humans", "a_used_answer_and_none"): "Interrupt(value='2?'",
     # The task ran once for three attempts of its parent.

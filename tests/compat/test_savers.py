@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 import aiosqlite
 import pytest
+from psycopg_pool import ConnectionPool
 
 from flowfn.errors import InvalidInput
 from graph_compat.checkpoint.base import BaseCheckpointSaver, copy_checkpoint
@@ -20,6 +21,8 @@ from graph_compat.checkpoint.sqlite import SqliteSaver
 from graph_compat.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graph_compat.func import entrypoint
 from graph_compat.graph import START, StateGraph
+from graph_compat.store.postgres import AsyncPostgresStore, PostgresStore
+from graph_compat.store.sqlite import AsyncSqliteStore, SqliteStore
 
 ONE: dict[str, Any] = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
 
@@ -58,6 +61,37 @@ async def test_a_connection_of_aiosqlite_stands_for_its_file(tmp_path: Path) -> 
         saver.close()
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
         assert (await entrypoint(checkpointer=saver)(lambda n: n).aget_state(ONE)).values == 2
+
+
+@pytest.mark.parametrize("kind", [SqliteSaver, SqliteStore])
+def test_a_connection_that_was_given_is_shown(kind: Any, tmp_path: Path) -> None:
+    """The program finds what it gave, to close it; what a saver or store opened itself isn't there, which is said."""
+    connection = sqlite3.connect(tmp_path / "runs.db")
+    assert kind(connection).conn is connection
+    connection.close()
+    with kind.from_conn_string(str(tmp_path / "runs.db")) as opened, pytest.raises(AttributeError) as raised:
+        opened.conn.execute("SELECT 1")
+    assert str(raised.value) == (
+        f"this {kind.__name__} was made of a path or a URL, and shows none of its own connections as conn:"
+        f" make a connection and pass it, {kind.__name__}(conn), to find it there"
+    )
+
+
+@pytest.mark.parametrize("kind", [AsyncSqliteSaver, AsyncSqliteStore])
+async def test_a_connection_of_aiosqlite_is_shown(kind: Any, tmp_path: Path) -> None:
+    """The same for asyncio."""
+    async with aiosqlite.connect(tmp_path / "runs.db") as connection:
+        assert kind(connection).conn is connection
+    async with kind.from_conn_string(str(tmp_path / "runs.db")) as opened:
+        assert not hasattr(opened, "conn")
+
+
+@pytest.mark.parametrize("kind", [PostgresSaver, AsyncPostgresSaver, PostgresStore, AsyncPostgresStore])
+def test_a_pool_that_was_given_is_shown(kind: Any, postgres_url: str) -> None:
+    """The same for Postgres, where a pool is given most often."""
+    pool = ConnectionPool(postgres_url, open=False)
+    assert kind(pool).conn is pool
+    assert not hasattr(kind(postgres_url), "conn")
 
 
 async def test_threads_of_langgraphs_in_postgres_are_told_of(

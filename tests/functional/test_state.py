@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from fastapi.encoders import jsonable_encoder
+from pydantic_core import to_jsonable_python
 
 from flowfn import InvalidInput, NoCheckpointer, StateSnapshot, UnknownCheckpoint
 
@@ -45,6 +47,19 @@ def test_a_waiting_run_shows_its_calls(world: World) -> None:
     assert shown == [("inc", "done", 2), ("inc", "done", 3)]
     assert [call.arguments for call in task.calls if call.name == "inc"] == ["x=1", "x=2"]
     assert [call.status for call in task.calls if call.name == "interrupt"] == ["asked"]
+
+
+def test_a_waiting_run_as_json(world: World) -> None:
+    """A web application can answer with a state: its calls are plain, but for their results."""
+    wf = increasing(world)
+    world.invoke(wf, 1, thread_id="t")
+    state = world.state(wf, "t")
+    by_pydantic = to_jsonable_python(state.tasks[0].calls)
+    assert jsonable_encoder(state.tasks[0].calls) == by_pydantic
+    assert [(call["name"], call["status"], call["arguments"]) for call in by_pydantic] == [
+        ("inc", "done", "x=1"), ("inc", "done", "x=2"), ("interrupt", "asked", "value='ok?'"),
+    ]  # fmt: skip
+    assert "result" not in by_pydantic[0]
 
 
 def test_a_finished_run(world: World) -> None:

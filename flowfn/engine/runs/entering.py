@@ -171,7 +171,11 @@ def _commanded(given: Resume) -> Sequence[Write]:
 async def _obey(
     run: Run, journal: Journal, loaded: Loaded, command: Command[Any] | None, writes: Sequence[Write]
 ) -> None:
-    """Carry out what a command brings to a stopped run."""
+    """Carry out what a command brings to a stopped run.
+
+    A write that a channel refuses is so before anything is recorded: kept, it would be refused again whatever comes.
+    """
+    changes = amend(run.program, run.checkpoint, writes) if writes else None
     if command is not None and command.resume is not MISSING:
         offer = await _for_an_edited_state(run, journal, command)
         if offer is not None:
@@ -182,9 +186,8 @@ async def _obey(
             for writes_of in answered:
                 if (writes_of.namespace, writes_of.checkpoint) == (run.namespace, run.checkpoint.id):
                     journal.add(run.ledger, writes_of.rows)
-    if writes:
+    if changes is not None:
         await journal.write(run.host, [_command_rows(run, journal, writes)])
-        changes = amend(run.program, run.checkpoint, writes)
         run.checkpoint = advance(run.checkpoint, changes)
         log_dropped(run.program, changes, run.checkpoint)
 

@@ -10,6 +10,7 @@ from psycopg_pool import ConnectionPool
 
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
+from graph_compat.connection import GivenConnection
 from graph_compat.left_out import left_out
 from graph_compat.store.postgres.connection import url_of
 
@@ -28,9 +29,12 @@ class PostgresSaver(OwnSaver, checkpointers.PostgresSaver, BaseCheckpointSaver[s
     nothing: what a superstep writes goes in one round trip anyway.
     """
 
+    conn: Any = GivenConnection()
+
     def __init__(self, conn: Any, pipe: Any = None, serde: Any = None) -> None:
         self._url = conn if isinstance(conn, str) else url_of(conn)
         super().__init__(self._url, serde=serde)
+        self.conn = conn
 
     @classmethod
     def from_conn_string(cls, conn_string: str, *, pipeline: bool = False) -> Self:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import checkpointers
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
 from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
+from graph_compat.connection import GivenConnection
 
 __all__ = ["Checkpoint", "CheckpointMetadata", "CheckpointTuple", "SqliteSaver"]
 
@@ -23,8 +24,11 @@ class SqliteSaver(OwnSaver, checkpointers.SqliteSaver, BaseCheckpointSaver[str])
         NotADatabase: the file is another program's. `flowfn import-langgraph` takes over what LangGraph kept.
     """
 
+    conn: Any = GivenConnection()
+
     def __init__(self, conn: sqlite3.Connection, *, serde: Any = None) -> None:
         super().__init__(_path(conn), serde=serde)
+        self.conn = conn
 
     @classmethod
     def from_conn_string(cls, conn_string: str) -> Self:

@@ -19,6 +19,7 @@ class AsyncSqliteSaver(SqliteSaver):
 
     def __init__(self, conn: Any, *, serde: Any = None) -> None:
         super().__init__(_path(conn), serde=serde)
+        self.conn = conn
 
     async def __aenter__(self) -> AsyncSqliteSaver:
         return self

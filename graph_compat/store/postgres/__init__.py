@@ -8,6 +8,7 @@ from typing import Any
 
 from flowfn.stores import TTLConfig
 from flowfn.stores import postgres as stores
+from graph_compat.connection import GivenConnection
 from graph_compat.store.postgres.aio import AsyncPostgresStore
 from graph_compat.store.postgres.base import PoolConfig, PostgresIndexConfig, by_cosine
 from graph_compat.store.postgres.connection import url_of
@@ -16,6 +17,8 @@ from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 class PostgresStore(stores.PostgresStore):
     """LangGraph's Postgres store, made of a psycopg connection or pool, whose database it opens for itself."""
+
+    conn: Any = GivenConnection()
 
     def __init__(
         self,
@@ -27,6 +30,7 @@ class PostgresStore(stores.PostgresStore):
     ) -> None:
         self._conninfo = url_of(conn)
         super().__init__(self._conninfo, index=by_cosine(index), ttl=ttl)
+        self.conn = conn
 
     @classmethod
     @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 from flowfn.stores import TTLConfig
 from flowfn.stores.postgres import PostgresStore
+from graph_compat.connection import GivenConnection
 from graph_compat.store.awaited import AwaitedStore
 from graph_compat.store.postgres.base import PoolConfig, PostgresIndexConfig, by_cosine
 from graph_compat.store.postgres.connection import url_of
@@ -18,6 +19,8 @@ from graph_compat.store.postgres.left_behind import tell_of_theirs
 
 class AsyncPostgresStore(AwaitedStore):
     """LangGraph's asyncio Postgres store, made of a psycopg connection or pool, whose database it opens for itself."""
+
+    conn: Any = GivenConnection()
 
     def __init__(
         self,
@@ -29,6 +32,7 @@ class AsyncPostgresStore(AwaitedStore):
     ) -> None:
         super().__init__(index=by_cosine(index), ttl=ttl)
         self.conn = conn
+        self._conninfo = url_of(conn)
 
     @classmethod
     @asynccontextmanager
@@ -46,14 +50,14 @@ class AsyncPostgresStore(AwaitedStore):
             yield store
 
     async def _open(self) -> PostgresStore:
-        make = partial(PostgresStore, url_of(self.conn), index=self.index_config, ttl=self.ttl_config)
+        make = partial(PostgresStore, self._conninfo, index=self.index_config, ttl=self.ttl_config)
         return await asyncio.to_thread(make)
 
     async def setup(self) -> None:
         """Open it, which makes its tables; a log line tells of a memory of LangGraph's, as long as there is no
         other."""
         await super().setup()
-        await asyncio.to_thread(tell_of_theirs, await self._opened(), url_of(self.conn))
+        await asyncio.to_thread(tell_of_theirs, await self._opened(), self._conninfo)
 
 
 __all__ = ["AsyncPostgresStore"]

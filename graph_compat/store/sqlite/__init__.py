@@ -5,15 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from flowfn import stores
 from flowfn.stores import IndexConfig, TTLConfig
+from graph_compat.connection import GivenConnection
 from graph_compat.store.sqlite.aio import AsyncSqliteStore
 from graph_compat.store.sqlite.connection import path_of
 
 
 class SqliteStore(stores.SqliteStore):
     """LangGraph's SQLite store, made of an `sqlite3.Connection`, whose file it opens for itself."""
+
+    conn: Any = GivenConnection()
 
     def __init__(
         self,
@@ -23,6 +27,7 @@ class SqliteStore(stores.SqliteStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         super().__init__(path_of(conn), index=index, ttl=ttl)
+        self.conn = conn
 
     @classmethod
     @contextmanager

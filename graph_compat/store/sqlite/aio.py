@@ -8,6 +8,7 @@ from typing import Any
 
 from flowfn import stores
 from flowfn.stores import IndexConfig, TTLConfig
+from graph_compat.connection import GivenConnection
 from graph_compat.store.awaited import AwaitedStore
 from graph_compat.store.sqlite.connection import DATABASES, file_in
 
@@ -15,9 +16,12 @@ from graph_compat.store.sqlite.connection import DATABASES, file_in
 class AsyncSqliteStore(AwaitedStore):
     """LangGraph's asyncio SQLite store, made of an `aiosqlite.Connection`, whose file it opens for itself."""
 
+    conn: Any = GivenConnection()
+
     def __init__(self, conn: Any, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         super().__init__(index=index, ttl=ttl)
         self.conn = conn
+        self._place = conn
 
     @classmethod
     @asynccontextmanager
@@ -29,8 +33,8 @@ class AsyncSqliteStore(AwaitedStore):
             yield store
 
     async def _open(self) -> stores.SqliteStore:
-        named = isinstance(self.conn, str)
-        path = self.conn if named else file_in(await self.conn.execute_fetchall(DATABASES))
+        named = isinstance(self._place, str)
+        path = self._place if named else file_in(await self._place.execute_fetchall(DATABASES))
         return stores.SqliteStore(path, index=self.index_config, ttl=self.ttl_config)
 
 

@@ -8,6 +8,7 @@ from langchain_core.runnables.graph import CurveStyle, NodeStyles
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.pregel.protocol import PregelProtocol
 from langgraph.types import Command, Send
 
 
@@ -168,6 +169,35 @@ async def subgraphs(t):
     outer = builder.compile()
     for xray in (False, True, 1, 2):
         draw(t, outer, xray=xray)
+
+
+def forwarded(name):
+    """A method that does what the graph inside does."""
+
+    def method(self, *args, **kw):
+        return getattr(self.graph, name)(*args, **kw)
+
+    return method
+
+
+class Elsewhere(PregelProtocol):
+    """A graph of a program's own kind: one that runs elsewhere, say."""
+
+    locals().update({name: forwarded(name) for name in PregelProtocol.__abstractmethods__})
+
+    def __init__(self, graph):
+        self.graph = graph
+
+
+async def graphs_of_a_programs_own_kind(t):
+    """They are drawn as subgraphs are, and are among them."""
+    builder = graph("a", (START, "a"), ("a", "far"), ("far", END))
+    builder.add_node("far", Elsewhere(graph("xy", (START, "x"), ("x", "y"), ("y", END)).compile()))
+    outer = builder.compile()
+    t.note("subgraphs", [(name, type(found).__name__) for name, found in outer.get_subgraphs(recurse=True)])
+    for xray in (False, 1, True):
+        draw(t, outer, xray=xray)
+    await t.invoke(outer, {"x": [1]})
 
 
 async def subgraph_of_one_node(t):

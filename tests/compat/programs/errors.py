@@ -171,6 +171,31 @@ async def commands_that_are_refused(t: Trace) -> None:
     await t.invoke(_chain(t, "a"), Command(resume={"0" * 32: 1}), ONE)
 
 
+class Counted(TypedDict):
+    x: Annotated[list[str], operator.add]
+    n: int
+
+
+@differs("a command that is refused leaves nothing")
+async def a_command_whose_update_is_refused(t: Trace) -> None:
+    """Two values for a channel that takes one are an error; the thread is asked, updated and gone on with after it."""
+
+    def ask(state: Counted) -> Any:
+        return {"x": [interrupt("?")]}
+
+    graph = edges(nodes(t, StateGraph(Counted), ask=ask), ". ask .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"], "n": 1}, ONE)
+    for command in (
+        Command(update=[("n", 2), ("n", 3)]),
+        Command(resume="yes", update=[("n", 2), ("n", 3)], goto="ask"),
+    ):
+        await t.invoke(graph, command, ONE)
+        await t.state(graph, ONE)
+    await t.update(graph, ONE, {"n": 4})
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, Command(resume="yes", update={"n": 5}), ONE)
+
+
 @differs("None is an answer")
 async def a_parent_command_of_a_root(t: Trace) -> None:
     """It surfaces as ParentCommand, with the Command in its args."""

@@ -3,7 +3,9 @@
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
-from langchain_core.messages import AIMessage
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tracers import BaseTracer, Run
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,6 +23,10 @@ from ..trace import Trace
 
 def merged(left: dict[str, Any] | None, right: dict[str, Any]) -> dict[str, Any]:
     return {**(left or {}), **right}
+
+
+class Messages(BaseModel):
+    messages: list[str]
 
 
 class State(TypedDict, total=False):
@@ -366,3 +372,35 @@ async def schemas_of_configurations(t: Trace) -> None:
         t.note("schema", t.warns(built.get_config_jsonschema))
         t.note("keys", t.warns(built.get_config_jsonschema, include=["tags", "metadata", "recursion_limit"]))
         t.note("name", t.warns(built.config_schema).__name__)
+
+
+async def parts_of_an_agent_of_ones_own(t: Trace) -> None:
+    """An agent that began as a copy of `create_react_agent` finds what stands beside that."""
+    from langgraph.prebuilt import chat_agent_executor as parts
+
+    said = {"messages": [HumanMessage("hi", id="1")]}
+    for prompt in (None, "Be kind.", SystemMessage("Be kind."), lambda state: [*state["messages"], "there"]):
+        runnable = parts._get_prompt_runnable(prompt)
+        t.note("prompt", (runnable.get_name(), await t.call(runnable, "invoke", said)))
+    template = ChatPromptTemplate.from_messages([("placeholder", "{messages}")])
+    t.note("a runnable", parts._get_prompt_runnable(template) is template)
+    t.raises(parts._get_prompt_runnable, 1)
+    model = GenericFakeChatModel(messages=iter(()))
+    t.note("model", parts._get_model(template | model.bind(stop=["."])) is model)
+    t.note("bound", parts._should_bind_tools(model, []))
+    for state in (said, Messages(messages=["hi"])):
+        t.note("values", [parts._get_state_value(state, key, "none") for key in ("messages", "left")])
+    asks = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
+    t.raises(parts._validate_chat_history, [asks])
+    t.raises(parts._validate_chat_history, [asks, ToolMessage("seen", tool_call_id="c")])
+
+
+async def a_prompt_that_asks_for_the_configuration(t: Trace) -> None:
+    """The prompt of an agent of one's own, in the caller's colour, is given the configuration."""
+    from langgraph.prebuilt.chat_agent_executor import _get_prompt_runnable
+
+    def prompt(state: Any, config: RunnableConfig) -> list[Any]:
+        return [config["configurable"]["user"], *state["messages"]]
+
+    config = {"configurable": {"user": "ada"}}
+    t.note("told", await t.call(_get_prompt_runnable(t.node(prompt)), "invoke", {"messages": ["hi"]}, config))

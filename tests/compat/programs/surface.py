@@ -227,6 +227,7 @@ async def members_of_a_graph(t: Trace) -> None:
     compiled = graph.StateGraph(dict).add_node("a", lambda state: state).set_entry_point("a").compile()
     t.note("missing", [name for name in names.split() if not hasattr(compiled, name)])
     t.note("kinds", (isinstance(compiled, pregel.Pregel), isinstance(compiled, state.CompiledStateGraph)))
+    t.note("protocol", isinstance(compiled, pregel.protocol.PregelProtocol))
     t.note("nothing", (compiled.checkpointer, compiled.store, compiled.cache))
 
 
