@@ -14,6 +14,7 @@ from flowfn.described import body_of, metadata_of
 from flowfn.errors import InvalidInput
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
 from flowfn.python.unicode import is_unicode
+from flowfn.values import Interrupt
 
 FORMAT = 4
 """The `v` of a checkpoint dict: LangGraph's format that these shapes follow."""
@@ -23,6 +24,13 @@ SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume_
 
 _UNSHOWN = ("__timed__", "__code__", "__told__")
 """The channels of when a task ran, of which code, and what it streamed: LangGraph's tools would show them."""
+
+_QUESTION, _ERROR = "__interrupt__", "__error__"
+_RUN = "0" * 32
+"""The task under which a run keeps what is its own."""
+
+_WAITING = "__waiting__"
+"""How the list of what a run waits for is shown: who looks for questions finds each one with its task."""
 
 _UNRECORDED = {
     *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
@@ -106,12 +114,26 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
         checkpoint=checkpoint,
         metadata=metadata_of(row, serde),
         parent_config=None if row.parent is None else config_of(loaded.thread, row.namespace, row.parent),
-        pending_writes=[
-            (write.task, write.channel, loads(write.value))
-            for write in loaded.writes
-            if write.channel not in _UNSHOWN
-        ],
+        pending_writes=[_shown(write, serde) for write in loaded.writes if not _is_unshown(write)],
     )
+
+
+def _is_unshown(write: WriteRow) -> bool:
+    """Whether LangGraph has nothing of the kind: its programs would take what a run ended by for a task's error."""
+    return write.channel in _UNSHOWN or (write.channel == _ERROR and write.task == _RUN)
+
+
+def _shown(write: WriteRow, serde: Serializer) -> tuple[str, str, Any]:
+    """A write, LangGraph's way: a question is one of a list, and of a node's error there is the text."""
+    value = serde.loads(write.value)
+    channel = write.channel
+    if channel == _QUESTION and write.task == _RUN:
+        channel = _WAITING
+    elif channel == _QUESTION and isinstance(value, Interrupt):
+        value = [value]
+    elif channel == _ERROR and write.path and type(value) is tuple:
+        value = value[-1]
+    return write.task, channel, value
 
 
 def to_row(
@@ -149,8 +171,11 @@ def to_row(
 def to_writes(
     task: str, writes: Sequence[tuple[str, Any]], path: str, serde: Serializer
 ) -> Iterator[WriteRow]:
-    """The rows of a task's writes, numbered LangGraph's way."""
-    for position, (channel, value) in enumerate(writes):
+    """The rows of a task's writes, numbered LangGraph's way; those of a thread that is copied, as they were."""
+    for position, (shown, value) in enumerate(writes):
+        channel = _QUESTION if shown == _WAITING else shown
+        if shown == _QUESTION and type(value) is list and len(value) == 1 and isinstance(value[0], Interrupt):
+            (value,) = value
         yield WriteRow(task, SPECIAL.get(channel, position), channel, serde.dumps(value), path)
 
 

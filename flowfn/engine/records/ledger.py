@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
-from flowfn.engine.records.record import DOUBT, RUN_TASK, CallInfo, NodeRecord, Record
+from flowfn.engine.records.record import DOUBT, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
@@ -24,7 +24,8 @@ from flowfn.values import Write
 class Ledger:
     """The recorded calls of one superstep, and which of them this attempt has claimed.
 
-    `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path.
+    `nodes` holds what the tasks of nodes wrote, by their ids: rows that carry a path, or, where a program has copied
+    its thread by `put_writes` without one, those of channels that no call has.
     """
 
     def __init__(self, rows: Sequence[WriteRow] = (), serde: Deserializer | None = None) -> None:
@@ -43,7 +44,7 @@ class Ledger:
         place, last, records = self.last_place, self.last_index, self.records
         for place, row in enumerate(rows, first):
             task = row.task
-            if row.path:
+            if row.path or row.channel not in OF_CALLS:
                 assert serde is not None
                 self.nodes.setdefault(task, NodeRecord(serde)).rows.append(row)
                 if task == RUN_TASK:  # what a command wrote

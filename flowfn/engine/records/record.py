@@ -37,6 +37,11 @@ RUN_TASK = "0" * 32
 
 OUTCOMES = (RETURN, ERROR, ANSWER)
 
+OF_CALLS = frozenset(
+    (*OUTCOMES, CALL, QUESTION, SUSPENDED, ANSWERED_BY, STARTED, DECISION, TIMED, CODE, TOLD, FAILED, REPORT)
+)
+"""The channels of what is recorded of calls; a node's task has its own besides."""
+
 _ONE: Mapping[str, int] = {
     ERROR: -1,
     SUSPENDED: -2,

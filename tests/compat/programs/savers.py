@@ -403,6 +403,59 @@ async def what_an_interrupt_puts(t):
     t.note("writes", (await t.call(saver, "get_tuple", asked.config)).pending_writes)
 
 
+def _asking_beside(t):
+    """Two nodes beside each other, of which one asks and the other one ends; or the first ends, and the other fails."""
+
+    def ask(state):
+        return {"x": [interrupt({"sure": 1})] if not state["x"] else []}
+
+    def other(state):
+        if state["x"]:
+            raise ValueError("boom")
+        return {"x": ["done"]}
+
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(ask))
+    builder.add_node("other", t.node(other))
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "other")
+    return builder
+
+
+async def what_waits_is_found_among_writes(t):
+    """An inbox finds the questions of threads among the writes of their last checkpoints, and what failed."""
+    saver = InMemorySaver()
+    graph = _asking_beside(t).compile(checkpointer=saver)
+    await t.invoke(graph, {"x": []}, config("asks"))
+    try:
+        await t.invoke(graph, {"x": ["fail"]}, config("fails"))
+    except ValueError as error:
+        t.note("error", error)
+    for thread in ("asks", "fails"):
+        writes = (await t.call(saver, "get_tuple", config(thread))).pending_writes
+        t.note(
+            "asked",
+            [each.value for _, channel, value in writes if channel == "__interrupt__" for each in value],
+        )
+        t.note("failed", [value for _, channel, value in writes if channel == "__error__"])
+
+
+async def a_thread_that_a_program_copies(t):
+    """Checkpoint by checkpoint into another saver, with its writes: it goes on there, and what had ended has."""
+    saver, copy = InMemorySaver(), InMemorySaver()
+    await t.invoke(_asking_beside(t).compile(checkpointer=saver), {"x": []}, THREAD)
+    for found in reversed(await _list(t, saver, THREAD)):
+        before = found.parent_config["configurable"]["checkpoint_id"] if found.parent_config else None
+        kept = found.checkpoint
+        put = await t.call(copy, "put", config(id=before), kept, found.metadata, kept["channel_versions"])
+        for task, writes in itertools.groupby(found.pending_writes, key=lambda write: write[0]):
+            await t.call(copy, "put_writes", put, [write[1:] for write in writes], task)
+    graph = _asking_beside(t).compile(checkpointer=copy)
+    state = await t.call(graph, "get_state", THREAD)
+    t.note("state", (state.values, state.next, [each.value for each in state.interrupts]))
+    t.note("result", await t.invoke(graph, Command(resume="yes"), THREAD))
+
+
 async def sqlite(t):
     """A graph runs, waits and goes on with a saver of SQLite as with one in memory."""
     builder = StateGraph(State)
