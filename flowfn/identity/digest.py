@@ -31,6 +31,9 @@ _MAX_ITEMS = 10_000
 
 _MAX_TEXT = 80
 
+_MAX_BITS = 2048
+"""Of a number that is written in decimals: Python refuses to write one of 14,000 bits, and less where it is told to."""
+
 _KEPT = 512
 """Bytes of arguments that are kept with a call, to show later which of them changed."""
 
@@ -153,11 +156,18 @@ class _MaskedWalk(Walk):
         kind = detect(value, self._window)
         if kind is None:
             return form
-        return self._mask(type(value).__name__, kind, value.hex() if isinstance(value, bytes) else str(value))
+        return self._mask(type(value).__name__, kind, _text_of(value))
 
     def _mask(self, sort: str, kind: Kind, text: str) -> Ext:
         self.leaves.append(Leaf(_path(self._path), kind, _brief(text)))
         return tagged("volatile", sort, kind)
+
+
+def _text_of(leaf: Any) -> str:
+    """A text that is another one for another leaf. Of a number of more bits than Python writes in decimals, its hex."""
+    if isinstance(leaf, bytes):
+        return leaf.hex()
+    return hex(leaf) if isinstance(leaf, int) and leaf.bit_length() > _MAX_BITS else str(leaf)
 
 
 def _path(steps: list[Any]) -> str:
