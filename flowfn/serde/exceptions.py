@@ -26,6 +26,8 @@ _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle
 _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
+_LONGEST_TEXT = 100_000
+"""Characters: what an error says is told beside its arguments, and that of 200 MB of bytes would be four times as large."""
 _TRACEBACK = "recorded_traceback"
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
@@ -62,7 +64,7 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
     return [
         _EXCEPTION,
         reference(own_class(error)),
-        _safely(str, _told(error, kept) if shown and not mute else error),
+        _short(_safely(str, _told(error, kept) if shown and not mute else error)),
         parts,
         [linked(member) for member in error.exceptions] if isinstance(error, BaseExceptionGroup) else None,
         more,
@@ -98,6 +100,10 @@ def _safely(render: Callable[[Any], str], value: Any) -> str:
         return str.__str__(render(value))
     except Exception:
         return object.__repr__(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
 
 
 def _arguments(error: BaseException) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import instance_id, task_uuid
 from flowfn.engine.records.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
-from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
+from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, SerializationError
 from flowfn.kinds import read
 from flowfn.ports import Loaded, Place, WriteRow, Writes
 from flowfn.rendering import quoted, render_value
@@ -121,8 +121,22 @@ def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: f
 
 def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
     """The list of waiting questions, as a row that replaces the last one."""
-    data = journal.encode([tuple(question) for question in pending], "interrupt()")
+    data = encode_questions(journal, [tuple(question) for question in pending], [each.interrupt for each in pending])
     return Writes("", checkpoint, [one_row(RUN_TASK, QUESTION, data)])
+
+
+def encode_questions(journal: Journal, kept: Any, asked: Sequence[Interrupt]) -> bytes:
+    """The bytes of what holds questions.
+
+    Raises:
+        SerializationError: one can't be stored; says which one, and where inside what was asked the trouble lies.
+    """
+    try:
+        return journal.serde.dumps(kept)
+    except SerializationError:
+        for interrupt in asked:
+            journal.encode(interrupt.value, f"the question {render_value(interrupt.value)} of interrupt()")
+        return journal.encode(kept, "interrupt()")  # what holds them may be too deep by itself
 
 
 def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:

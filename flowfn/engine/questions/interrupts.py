@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
 from flowfn.engine.ids import instance_id
-from flowfn.engine.questions.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
+from flowfn.engine.questions.answers import (
+    DEADLINE,
+    Offer,
+    Pending,
+    answer_rows,
+    encode_questions,
+    expired,
+    unfit,
+    validated,
+)
 from flowfn.engine.records.record import ANSWER, QUESTION, CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Same, judge
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import digest, render
 from flowfn.kinds import spelled
-from flowfn.rendering import quoted, render_value
+from flowfn.rendering import quoted
 from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:
@@ -266,7 +275,7 @@ async def record_questions(frame: Frame, host: Host) -> None:
             await journal.record(host, asked.note, ANSWER, MISSING, "an answer")
         if not asked.known:
             interrupt = asked.pending.interrupt
-            data = journal.encode(interrupt, f"the question {render_value(interrupt.value)} of interrupt()")
+            data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
     if frame.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once
