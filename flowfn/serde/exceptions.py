@@ -27,7 +27,7 @@ _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a r
 _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
 _LONGEST_TEXT = 100_000
-"""Characters: what an error says is told beside its arguments, and that of 200 MB of bytes would be four times as large."""
+"""Characters: what an error says is kept beside its arguments, and of 200 MB of bytes it would be 800 MB more."""
 _TRACEBACK = "recorded_traceback"
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
