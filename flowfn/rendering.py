@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["duration", "in_line", "printable", "quoted", "render", "render_value"]
+__all__ = ["duration", "in_line", "printable", "quoted", "render", "render_value", "represented"]
 
 _MAX_ITEMS = 4
 _MAX_DEPTH = 3
@@ -43,12 +43,17 @@ def render_value(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A value in a message, as its own `repr` has it; rendered where that fails, or is longer than anybody reads."""
+    """A value in a message, in full unless that is longer than anybody reads."""
+    text = represented(value)
+    return text if len(text) <= _MAX_QUOTED else render_value(value)
+
+
+def represented(value: Any) -> str:
+    """A value in full, as its own `repr` has it; in short where that fails."""
     try:
-        text = repr(value)
+        return repr(value)
     except Exception:
         return render_value(value)
-    return text if len(text) <= _MAX_QUOTED else render_value(value)
 
 
 def _cut(text: str, limit: int) -> str:

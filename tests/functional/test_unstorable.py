@@ -109,7 +109,9 @@ def test_a_question_that_cannot_be_stored(world: World) -> None:
     async def wf() -> Any:
         return interrupt({"lock": object()})
 
-    with pytest.raises(SerializationError, match=r"of interrupt\(\): value\[\"lock\"\] is a object") as raised:
+    with pytest.raises(
+        SerializationError, match=r"of interrupt\(\): value\[\"lock\"\] is a object"
+    ) as raised:
         world.invoke(wf, thread_id="t")
     assert raised.value.path == '["lock"]'
     assert world.state(wf, "t").interrupts == ()

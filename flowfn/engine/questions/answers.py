@@ -121,7 +121,9 @@ def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: f
 
 def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
     """The list of waiting questions, as a row that replaces the last one."""
-    data = encode_questions(journal, [tuple(question) for question in pending], [each.interrupt for each in pending])
+    data = encode_questions(
+        journal, [tuple(question) for question in pending], [each.interrupt for each in pending]
+    )
     return Writes("", checkpoint, [one_row(RUN_TASK, QUESTION, data)])
 
 
