@@ -22,7 +22,7 @@ from flowfn.identity.forms.notation import Field, pack, tagged
 from flowfn.identity.glance import is_ordinary
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector, Kind, Window, in_text
-from flowfn.rendering import render
+from flowfn.rendering import render, represented
 
 __all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
 
@@ -177,7 +177,7 @@ def _path(steps: list[Any]) -> str:
 def _step(step: Any) -> str:
     if type(step) is Field:
         return step
-    return f'["{_brief(step)}"]' if isinstance(step, str) else f"[{_brief(repr(step))}]"
+    return f'["{_brief(step)}"]' if isinstance(step, str) else f"[{_brief(represented(step))}]"
 
 
 def _brief(text: str) -> str:

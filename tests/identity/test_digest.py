@@ -79,6 +79,13 @@ class Connection:
     """An object without value semantics."""
 
 
+class Speechless:
+    """An object that can't be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
 class Refused(Exception):
     """An error that carries an object."""
 
@@ -653,6 +660,12 @@ class TestExact:
         assert of(first).exact != of(second).exact
         assert [leaf.kind for leaf in of(first).leaves] == ["random"]
         assert of(first).leaves != of(second).leaves
+
+    @pytest.mark.parametrize("key", [10**5000, Speechless()], ids=["number", "object"])
+    def test_a_key_that_cannot_be_shown_leads_to_a_volatile_leaf(self, key: Any) -> None:
+        """A digest never raises, and the path to a leaf is made of the `repr` of keys."""
+        (leaf,) = of({key: uuid.uuid4()}).leaves
+        assert leaf.path.startswith("x[<")
 
     def test_a_value_that_holds_itself_is_weak(self) -> None:
         """Cycles must not crash."""

@@ -7,7 +7,7 @@ back as its `repr`. Where it was raised and what flowfn wrote into it don't coun
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,13 @@ __all__ = ["exception_form"]
 
 def exception_form(walk: Walk, value: BaseException) -> Any:
     """An exception, by its class's name, its arguments and its attributes."""
-    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(_given(value))]
+    texts = [each for note in vars(value).get(RECORDED_AS, ()) for each in note.told]
+    args = [_told(walk, item, Field(f".args[{place}]"), texts) for place, item in enumerate(_given(value))]
     attributes = {**_native(value), **attributes_of(value)}
     own = {
         name: item for name, item in attributes.items() if not name.startswith("__") and name not in _ADDED
     }
-    more = {name: _told(walk, item, Field(f".{name}")) for name, item in own.items()}
+    more = {name: _told(walk, item, Field(f".{name}"), texts) for name, item in own.items()}
     return tagged("error", qualified_name(type(value)), tuple_of(args), *([more] if more else []))
 
 
@@ -59,8 +60,11 @@ _ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
 """What flowfn puts among an exception's attributes."""
 
 
-def _told(walk: Walk, item: Any, step: Field) -> Any:
-    """What an exception was made with, as it comes back from a record: what can't be stored as its `repr`."""
+def _told(walk: Walk, item: Any, step: Field, texts: Sequence[Any]) -> Any:
+    """What an exception was made with, as it comes back from a record: what can't be stored, as `texts` can't, as its
+    `repr`."""
+    if any(item is each for each in texts):
+        return walk.walk(repr(item), step)
     was_weak, walk.weak = walk.weak, ""
     form = walk.walk(item, step)
     if walk.weak or callable(item):
