@@ -30,8 +30,13 @@ class Mute:
 
 def muted(cls: type, said: str) -> type:
     """A class of that name, for an error of `cls` that said so."""
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__slots__": (), "said": said}
-    names[STANDS_FOR] = cls
+    names = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__slots__": (),
+        "said": said,
+        STANDS_FOR: cls,
+    }
     return type.__new__(type(cls), cls.__name__, (Mute, cls), names)
 
 

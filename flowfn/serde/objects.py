@@ -132,7 +132,8 @@ def _class_of(names: Names, name: Any, is_it: Callable[[type], bool]) -> Any:
 
 def state_of(value: Any) -> dict[str, Any]:
     """All attributes in `__dict__` and slots; not to be changed."""
-    return _reader_of(type(value))(value)
+    cls: Any = type(value)
+    return _reader_of(cls)(value)
 
 
 @lru_cache(1024)
@@ -145,11 +146,12 @@ def _reader_of(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _read(value: Any) -> dict[str, Any]:
-    return object.__getstate__(value) or {}  # type: ignore[attr-defined,no-any-return]
+    state: Any = object.__getstate__(value)
+    return state or {}
 
 
 def _read_with_slots(value: Any) -> dict[str, Any]:
-    state: Any = object.__getstate__(value)  # type: ignore[attr-defined]
+    state: Any = object.__getstate__(value)
     if not isinstance(state, tuple):
         return state or {}
     instance, slots = state

@@ -50,13 +50,13 @@ def note(error: Exception, call: Call, order: int, *, is_new: bool = False) -> N
 
 def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
     """What of an error comes back from its record as a text that it wasn't."""
-    given = {**dict(enumerate(error.args)), **vars(error)}
+    given: dict[Any, Any] = {**dict(enumerate(error.args)), **vars(error)}
     given.pop(RECORDED_AS, None)
     if _SCALARS.issuperset(map(type, given.values())):
         return ()
     try:
         restored = journal.serde.loads(journal.serde.dumps(error))
-        found = {**dict(enumerate(restored.args)), **vars(restored)}
+        found: dict[Any, Any] = {**dict(enumerate(restored.args)), **vars(restored)}
     except Exception:  # of a serializer of the user's own; who reads the record is told
         return ()
     return tuple(

@@ -19,7 +19,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
     Not by `object.__getstate__`, which leaves a note in the class: looking at a value changes nothing.
     """
-    cls = type(value)
+    cls: Any = type(value)
     found: dict[str, Any] = own(cls, getattr(value, "__dict__", None)) or {}
     slots = slots_of(cls)
     return {**found, **own(cls, held_in(slots, value))} if slots else found

@@ -34,7 +34,7 @@ def exception_form(walk: Walk, value: BaseException) -> Any:
     return tagged("error", qualified_name(type(value)), tuple_of(args), *([more] if more else []))
 
 
-def _given(error: Any) -> Iterable[Any]:
+def _given(error: Any) -> Any:
     """What an exception was made with: `args`, but where these lack the names of files, or are empty in any case."""
     if isinstance(error, OSError):
         return OSError.__reduce__(error)[1]
