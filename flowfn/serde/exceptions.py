@@ -195,11 +195,12 @@ def _instance(
 def _made(cls: Any, args: Sequence[Any], members: Any) -> BaseException:
     """An exception of these arguments; `members` are those of a group, None of another."""
     if members is not None:
-        return _empty(cls, (*args, members))
-    return invalid.build(cls, args) if invalid.is_invalid(cls) else _empty(cls, tuple(args))
+        return made_of(cls, (*args, members))
+    return invalid.build(cls, args) if invalid.is_invalid(cls) else made_of(cls, tuple(args))
 
 
-def _empty(cls: Any, args: tuple[Any, ...]) -> BaseException:
+def made_of(cls: Any, args: tuple[Any, ...]) -> BaseException:
+    """An exception of these arguments, without a call of what its class has in Python."""
     base: Any = solid_base(cls)
     error: BaseException = base.__new__(cls, *args)
     try:
