@@ -163,7 +163,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     progress = given.pop("progress", False)
     return RunConfig(
         None if thread is None else checked_thread_id(thread),
-        _checkpoint_id(configurable.get("checkpoint_id")),
+        _checkpoint_id(checkpoint) if (checkpoint := configurable.get("checkpoint_id")) else None,
         configurable.get("checkpoint_ns") or "",
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
         _max_concurrency(given.pop("max_concurrency", None)),
@@ -206,14 +206,12 @@ def checked_thread_id(value: Any) -> str:
     return text
 
 
-def _checkpoint_id(value: Any) -> str | None:
-    """The id that a checkpoint is named by, None where it is none.
+def _checkpoint_id(value: Any) -> str:
+    """The id that a checkpoint is named by.
 
     Raises:
         InvalidInput: it is no text that any checkpoint's id is.
     """
-    if value is None or value == "":
-        return None
     text = str(value)
     if not is_unicode(text):
         raise InvalidInput(f"checkpoint_id={text!r} is no checkpoint's: take one from get_state_history()")
