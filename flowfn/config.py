@@ -163,7 +163,7 @@ def read_config(config: Config | None, thread_id: str | None = None) -> RunConfi
     progress = given.pop("progress", False)
     return RunConfig(
         None if thread is None else checked_thread_id(thread),
-        configurable.get("checkpoint_id") or None,
+        _checkpoint_id(checkpoint) if (checkpoint := configurable.get("checkpoint_id")) else None,
         configurable.get("checkpoint_ns") or "",
         RECURSION_LIMIT if limit is None else _at_least_one(limit, "recursion_limit"),
         _max_concurrency(given.pop("max_concurrency", None)),
@@ -203,6 +203,18 @@ def checked_thread_id(value: Any) -> str:
             f"thread_id={text!r} has a lone surrogate, which no database keeps: was it decoded with "
             'errors="surrogateescape"? Decode it with another encoding, or name the thread otherwise'
         )
+    return text
+
+
+def _checkpoint_id(value: Any) -> str:
+    """The id that a checkpoint is named by.
+
+    Raises:
+        InvalidInput: it is no text that any checkpoint's id is.
+    """
+    text = str(value)
+    if not is_unicode(text):
+        raise InvalidInput(f"checkpoint_id={text!r} is no checkpoint's: take one from get_state_history()")
     return text
 
 

@@ -12,6 +12,9 @@ from typing import Any
 RECORDED_AS = "recorded_as"
 """The attribute of an error that says which calls' outcome it is; see `engine/replay/failing.py`. It isn't stored."""
 
+STANDS_FOR = "__stands_for__"
+"""The attribute of a class in whose place it is, as of an error's that couldn't be shown; see `serde/mute.py`."""
+
 
 class FlowError(Exception):
     """Base of every error that flowfn raises."""

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["duration", "in_line", "printable", "render", "render_value"]
+__all__ = ["duration", "in_line", "printable", "quoted", "render", "render_value", "represented"]
 
 _MAX_ITEMS = 4
 _MAX_DEPTH = 3
 _MAX_TEXT = 48
+_MAX_QUOTED = 1000
 
 _BRACKETS: tuple[tuple[type[Collection[Any]], str, str], ...] = (
     (list, "[", "]"),
@@ -39,6 +40,20 @@ def render(arguments: Mapping[str, Any], limit: int = 120) -> str:
 def render_value(value: Any) -> str:
     """One value, in the same way."""
     return _render(value, _MAX_DEPTH)
+
+
+def quoted(value: Any) -> str:
+    """A value in a message, in full unless that is longer than anybody reads."""
+    text = represented(value)
+    return text if len(text) <= _MAX_QUOTED else render_value(value)
+
+
+def represented(value: Any) -> str:
+    """A value in full, as its own `repr` has it; in short where that fails."""
+    try:
+        return repr(value)
+    except Exception:
+        return render_value(value)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.definition",
         "flowfn.doubt",
         "flowfn.kinds",
+        "flowfn.rendering",
         "flowfn.report",
         "flowfn.events",
     }
@@ -194,7 +195,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.policies", "flowfn.context", "flowfn.futures", "flowfn.identity", "flowfn.definition"}
     | {"flowfn.config", "flowfn.caching", "flowfn.options", "flowfn.serde", "flowfn.validation"}
     | {"flowfn.drawing", "flowfn.python", "flowfn.executors.opening", "flowfn.logs", "flowfn.ports"}
-    | {"flowfn.postgres.transacting", "flowfn.thread"}
+    | {"flowfn.postgres.transacting", "flowfn.rendering", "flowfn.thread"}
     | {"flowfn.sqlite.transacting", "flowfn.sqlite.under_way"},
     "flowfn.doctor": NOUNS
     | {"flowfn.config", "flowfn.engine", "flowfn.invocation", "flowfn.ports", "flowfn.report"}

@@ -10,6 +10,7 @@ from typing import Any
 from flowfn.history.reading import CallView, ThreadView, Unreadable, describe
 from flowfn.history.within import folded
 from flowfn.ports import ThreadRow
+from flowfn.rendering import represented
 from flowfn.values import Interrupt
 
 
@@ -96,5 +97,5 @@ def plain(value: Any) -> Any:
     try:
         json.dumps(value)
     except (TypeError, ValueError):
-        return str(value) if isinstance(value, Unreadable) else repr(value)
+        return str(value) if isinstance(value, Unreadable) else represented(value)
     return value

@@ -14,6 +14,7 @@ from flowfn.cli.table import Table
 from flowfn.cli.terminal import in_line, printable
 from flowfn.history.reading import ThreadView, Unreadable, describe
 from flowfn.ports import ThreadRow
+from flowfn.rendering import represented
 from flowfn.report import Report
 from flowfn.values import Interrupt
 from flowfn.watching.tree import call_tree, status_text
@@ -82,7 +83,7 @@ def shown(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        return repr(value)
+        return represented(value)
 
 
 def thread_head(row: ThreadRow) -> Text:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
 from inspect import iscoroutine
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import shipped
-from flowfn.errors import SerializationError, UnshippableError
+from flowfn.errors import RECORDED_AS, SerializationError, UnshippableError
 from flowfn.serde import DEFAULT, Serde
+from flowfn.serde.exceptions import made_of
 from flowfn.serde.names import receiver
+from flowfn.serde.objects import set_state, solid_base, state_of
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer
@@ -39,19 +43,54 @@ def pack(
     Raises:
         UnshippableError: the function, what it closes over, or an argument can't travel.
     """
-    import cloudpickle
-
     own = None if type(serde) is Serde else serde
     read_by = (serde if isinstance(serde, Serde) else DEFAULT).receiver
     try:
         what = _address(function) or function
-        code = cloudpickle.dumps((what, tuple(args), dict(kwargs), portable(runtime), own, read_by))
+        code = _pickled((what, tuple(args), dict(kwargs), portable(runtime), own, read_by))
     except Exception as error:
         raise UnshippableError(
             f"{runtime.name}() can't be sent to a worker: {error}. What it closes over, its arguments and the globals "
             "that it names have to be picklable; make connections and locks inside the task, or run it on threads"
         ) from error
     return pickle.dumps((_FORMAT, code))
+
+
+def _pickled(value: Any) -> bytes:
+    held = BytesIO()
+    _pickler()(held).dump(value)
+    return held.getvalue()
+
+
+@lru_cache(1)
+def _pickler() -> Any:
+    """cloudpickle's, but that an error is made as one that is restored is.
+
+    pickle calls its class with `args`, which are those of `Exception.__init__`: a class with one of its own seldom
+    takes them.
+    """
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, BaseException) and _is_made_by_its_own(type(obj)):
+                state = {name: item for name, item in state_of(obj).items() if name != RECORDED_AS}
+                return _error, (type(obj), obj.args, state)
+            return super().reducer_override(obj)
+
+    return Pickler
+
+
+def _is_made_by_its_own(cls: Any) -> bool:
+    """Whether a class of errors has an `__init__` written in Python, and no word of its own for pickle."""
+    own = cls.__init__ is not solid_base(cls).__init__  # type: ignore[misc]
+    return own and cls.__reduce__ is BaseException.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
+
+
+def _error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+    error = made_of(cls, args)
+    set_state(error, state)
+    return error
 
 
 def perform(payload: bytes) -> bytes:
@@ -70,8 +109,8 @@ def perform(payload: bytes) -> bytes:
             function = function.found()
     except Exception as error:
         refusal = UnshippableError(
-            f"the worker can't load the task: {error!r}. Install its module there, or have it sent along with "
-            "cloudpickle.register_pickle_by_value(module)"
+            f"the worker can't load the task and its arguments: {error!r}. Install their modules there, or have them "
+            "sent along with cloudpickle.register_pickle_by_value(module)"
         )
         return _ERROR + DEFAULT.dumps(refusal)
     serde = DEFAULT if own is None else own

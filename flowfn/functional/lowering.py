@@ -41,6 +41,7 @@ from flowfn.pregel.apply import Batch
 from flowfn.pregel.channels import EphemeralValue, LastValue, Result
 from flowfn.pregel.program import Node, Program
 from flowfn.pregel.view import View
+from flowfn.rendering import quoted
 from flowfn.values import MISSING, StateUpdate, Write
 
 if typing.TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _unwrapped(ending: Ending, order: Order) -> Any:
     if not ending.interrupts:
         return ending.value
     thread = order.config.thread_id or ""
-    questions = ", ".join(f"{i.value!r} (id {i.id})" for i in ending.interrupts)
+    questions = ", ".join(f"{quoted(i.value)} (id {i.id})" for i in ending.interrupts)
     answer = "answer" if len(ending.interrupts) == 1 else "{id: answer, …}"
     how = (
         f"answer with workflow.thread({thread!r}).resume({answer})"

@@ -22,7 +22,7 @@ from flowfn.identity.forms.notation import Field, pack, tagged
 from flowfn.identity.glance import is_ordinary
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector, Kind, Window, in_text
-from flowfn.rendering import render
+from flowfn.rendering import render, represented
 
 __all__ = ["Digest", "Leaf", "digest", "exact", "qualified_name", "render"]
 
@@ -30,6 +30,9 @@ _MAX_ITEMS = 10_000
 """Arguments that hold more have no skeleton: looking for volatile leaves would cost too much."""
 
 _MAX_TEXT = 80
+
+_MAX_BITS = 2048
+"""Of a number that is written in decimals: Python refuses to write one of 14,000 bits, and less where it is told to."""
 
 _KEPT = 512
 """Bytes of arguments that are kept with a call, to show later which of them changed."""
@@ -153,11 +156,18 @@ class _MaskedWalk(Walk):
         kind = detect(value, self._window)
         if kind is None:
             return form
-        return self._mask(type(value).__name__, kind, value.hex() if isinstance(value, bytes) else str(value))
+        return self._mask(type(value).__name__, kind, _text_of(value))
 
     def _mask(self, sort: str, kind: Kind, text: str) -> Ext:
         self.leaves.append(Leaf(_path(self._path), kind, _brief(text)))
         return tagged("volatile", sort, kind)
+
+
+def _text_of(leaf: Any) -> str:
+    """A text that is another one for another leaf. Of a number of more bits than Python writes in decimals, its hex."""
+    if isinstance(leaf, bytes):
+        return leaf.hex()
+    return hex(leaf) if isinstance(leaf, int) and leaf.bit_length() > _MAX_BITS else str(leaf)
 
 
 def _path(steps: list[Any]) -> str:
@@ -167,7 +177,7 @@ def _path(steps: list[Any]) -> str:
 def _step(step: Any) -> str:
     if type(step) is Field:
         return step
-    return f'["{_brief(step)}"]' if isinstance(step, str) else f"[{_brief(repr(step))}]"
+    return f'["{_brief(step)}"]' if isinstance(step, str) else f"[{_brief(represented(step))}]"
 
 
 def _brief(text: str) -> str:

@@ -26,6 +26,8 @@ _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle
 _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
+_LONGEST_TEXT = 100_000
+"""Characters: what an error says is kept beside its arguments, and of 200 MB of bytes it would be 800 MB more."""
 _TRACEBACK = "recorded_traceback"
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
@@ -62,7 +64,7 @@ def encode(error: BaseException, pack: Pack, chain: Chain = frozenset(), *, whol
     return [
         _EXCEPTION,
         reference(own_class(error)),
-        _safely(str, _told(error, kept) if shown and not mute else error),
+        _short(_safely(str, _told(error, kept) if shown and not mute else error)),
         parts,
         [linked(member) for member in error.exceptions] if isinstance(error, BaseExceptionGroup) else None,
         more,
@@ -98,6 +100,10 @@ def _safely(render: Callable[[Any], str], value: Any) -> str:
         return str.__str__(render(value))
     except Exception:
         return object.__repr__(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
 
 
 def _arguments(error: BaseException) -> tuple[Any, ...]:
@@ -189,11 +195,12 @@ def _instance(
 def _made(cls: Any, args: Sequence[Any], members: Any) -> BaseException:
     """An exception of these arguments; `members` are those of a group, None of another."""
     if members is not None:
-        return _empty(cls, (*args, members))
-    return invalid.build(cls, args) if invalid.is_invalid(cls) else _empty(cls, tuple(args))
+        return made_of(cls, (*args, members))
+    return invalid.build(cls, args) if invalid.is_invalid(cls) else made_of(cls, tuple(args))
 
 
-def _empty(cls: Any, args: tuple[Any, ...]) -> BaseException:
+def made_of(cls: Any, args: tuple[Any, ...]) -> BaseException:
+    """An exception of these arguments, without a call of what its class has in Python."""
     base: Any = solid_base(cls)
     error: BaseException = base.__new__(cls, *args)
     try:

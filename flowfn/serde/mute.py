@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowfn.errors import STANDS_FOR
+
 
 class Mute:
     """What `str()` and `repr()` of such an error come to."""
@@ -28,7 +30,13 @@ class Mute:
 
 def muted(cls: type, said: str) -> type:
     """A class of that name, for an error of `cls` that said so."""
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__slots__": (), "said": said}
+    names = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__slots__": (),
+        "said": said,
+        STANDS_FOR: cls,
+    }
     return type.__new__(type(cls), cls.__name__, (Mute, cls), names)
 
 

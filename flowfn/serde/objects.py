@@ -18,6 +18,7 @@ from typing import Any
 
 from flowfn.errors import CorruptDataError, TypeChangedError, UntrustedTypeError
 from flowfn.python.plain import PLAIN
+from flowfn.python.slots import held_in, slots_of
 from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
@@ -131,11 +132,37 @@ def _class_of(names: Names, name: Any, is_it: Callable[[type], bool]) -> Any:
 
 def state_of(value: Any) -> dict[str, Any]:
     """All attributes in `__dict__` and slots; not to be changed."""
+    cls: Any = type(value)
+    return _reader_of(cls)(value)
+
+
+@lru_cache(1024)
+def _reader_of(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """What gives the attributes of a class's instances, and runs no code of it."""
+    slots = slots_of(cls)
+    if slots and (hasattr(cls, "__getattr__") or cls.__getattribute__ is not object.__getattribute__):
+        return lambda value: {**_dict_of(value), **held_in(slots, value)}
+    return _read_with_slots if slots else _read
+
+
+def _read(value: Any) -> dict[str, Any]:
     state: Any = object.__getstate__(value)
-    if isinstance(state, tuple):
-        instance, slots = state
-        return {**(instance or {}), **(slots or {})}
     return state or {}
+
+
+def _read_with_slots(value: Any) -> dict[str, Any]:
+    state: Any = object.__getstate__(value)
+    if not isinstance(state, tuple):
+        return state or {}
+    instance, slots = state
+    return {**instance, **slots} if instance else slots
+
+
+def _dict_of(value: Any) -> dict[str, Any]:
+    try:
+        return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
+    except AttributeError:
+        return {}
 
 
 @lru_cache(1024)
@@ -233,9 +260,10 @@ def record_encoder(cls: type) -> Encoder:
     name = reference(cls)
     known = tuple(_declared(cls))
     skipped = _derived(cls).union(known)
+    read = _reader_of(cls)
 
     def encode(value: Any) -> list[Any]:
-        state = state_of(value)
+        state = read(value)
         stored = {field: state[field] for field in known if field in state}
         if len(stored) == len(state):
             return [_DATACLASS, name, stored]

@@ -5,6 +5,7 @@ Rule: slow is fine here; it only runs when storing has failed already.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,7 +13,6 @@ from concurrent.futures import Future
 from enum import Enum
 from functools import partial
 from io import IOBase
-from reprlib import repr as short_repr
 from types import (
     BuiltinFunctionType,
     CoroutineType,
@@ -187,16 +187,23 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f'["{key}"]' if type(key) is str else f"[{short_repr(key)}]", item
-            yield f".key({short_repr(key)})", key
+            yield f'["{key}"]' if type(key) is str else f"[{_short(key)}]", item
+            yield f".key({_short(key)})", key
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         yield from ((f".{name}", item) for name, item in zip(value._fields, value, strict=False))
     elif isinstance(value, list | tuple | deque):
         yield from ((f"[{index}]", item) for index, item in enumerate(value))
     elif isinstance(value, set | frozenset):
-        yield from ((f".item({short_repr(item)})", item) for item in value)
+        yield from ((f".item({_short(item)})", item) for item in value)
     if not isinstance(value, type | ModuleType):
         yield from ((f".{name}", item) for name, item in _attributes(value).items())
+
+
+def _short(value: Any) -> str:
+    try:
+        return reprlib.repr(value)
+    except Exception:  # a `__repr__` of the author's, or a number that Python doesn't write
+        return f"<{type(value).__name__}>"
 
 
 def _attributes(value: Any) -> dict[str, Any]:

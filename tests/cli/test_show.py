@@ -167,3 +167,18 @@ def test_the_nodes_of_a_graph_are_shown(flowfn: Any, tmp_path: Path) -> None:
     lines = flowfn("tail", "t", "--db", db).out.splitlines()
     assert [line.split("  ")[:2] for line in lines[1:3]] == [["double(x=4)", "done"], ["1", "first"]]
     assert "1  first  done" in flowfn("show", "t", "--db", db).out
+
+
+def test_a_value_that_has_no_repr_is_shown(flowfn: Any, tmp_path: Path) -> None:
+    """Python writes no number of more than 4,300 decimals, and a record may hold one."""
+    from checkpointers import SqliteSaver
+    from flowfn import entrypoint
+
+    saver = SqliteSaver(tmp_path / "runs.db")
+    entrypoint(checkpointer=saver, name="power")(lambda x: [10**x]).invoke(5000, thread_id="t")
+    saver.close()
+    page, as_json = (
+        flowfn("show", "t", "--db", tmp_path / "runs.db", *more).out for more in ((), ("--json",))
+    )
+    assert "[<int of 16610 bits>]" in page
+    assert json.loads(as_json)["result"] == "[<int of 16610 bits>]"

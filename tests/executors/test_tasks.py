@@ -46,6 +46,17 @@ class Declined(Exception):
     pass
 
 
+class Refused(Exception):
+    """Takes what `args` hasn't, and keeps it in a slot as well."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, *, code: int, reason: str) -> None:
+        super().__init__(f"code {code}")
+        self.code = code
+        self.reason = reason
+
+
 def note(file: Path, text: str) -> None:
     """Append a line: what ran, and how often, seen from outside the workers."""
     with file.open("a") as out:
@@ -107,6 +118,17 @@ def test_errors_come_back(executor: Executor) -> None:
     with pytest.raises(Declined) as raised:
         run(executor, lambda: decline().result())
     assert raised.value.args == ("card", 3)
+
+
+def test_an_error_goes_there_as_an_argument(executor: Executor) -> None:
+    """Also one whose class can't be called with its `args`, as pickle does it."""
+
+    @local()
+    def told(errors: list[Refused]) -> list[Any]:
+        return [(str(error), error.code, error.reason, type(error).__name__) for error in errors]
+
+    refused = [Refused(code=5, reason="late")]
+    assert run(executor, lambda: told(refused).result()) == [("code 5", 5, "late", "Refused")]
 
 
 SCRIPT = """

@@ -4,6 +4,7 @@ import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -294,6 +295,54 @@ def test_an_error_that_was_acted_on_is_final_at_once(world: World) -> None:
 
     assert world.invoke(order, "desk", thread_id="t") == "desk refunded"
     assert world.do(order.thread("died"), "resume") == "desk refunded"
+
+
+class Held(Exception):
+    """Carries what can't be stored, and says something of it."""
+
+    def __init__(self, response: Any) -> None:
+        super().__init__("refused", response)
+        self.response = response
+
+    def __str__(self) -> str:
+        return f"status {self.response.status}"
+
+
+class Reason(str):
+    """A text of a class that isn't registered."""
+
+
+@pytest.mark.parametrize(
+    "held",
+    [SimpleNamespace(status=1), MappingProxyType({"a": 1}), Reason("late"), [memoryview(b"a")], 10**5000],
+    ids=lambda held: type(held).__name__,
+)
+def test_a_call_that_was_given_a_recorded_error_is_the_same_call(world: World, held: Any) -> None:
+    """G1: what the error carries comes back as a text where it can't be stored, and the call doesn't run again."""
+    failures = [True]
+
+    @world.task
+    async def fail() -> None:
+        raise Held(held) if isinstance(held, SimpleNamespace) else ValueError(held)
+
+    @world.task
+    async def handle(error: Exception) -> None:
+        world.ran.append(type(error))
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            await world.value(fail())
+        except (Held, ValueError) as error:
+            await world.value(handle(error))
+        if failures:
+            raise RuntimeError(failures.pop())
+        return "handled"
+
+    with pytest.raises(RuntimeError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == "handled"
+    assert len(world.ran) == 1
 
 
 class Exhausted(StopIteration):

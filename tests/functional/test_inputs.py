@@ -1,12 +1,14 @@
 """Inputs are validated before anything is recorded (section 3)."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from flowfn import InvalidInput, UnknownThread
+from flowfn import InvalidInput, UnknownCheckpoint, UnknownThread
 
 from ..worlds import World
 
@@ -196,6 +198,16 @@ def test_an_annotation_that_means_nothing_here_is_no_obstacle(world: World) -> N
     assert world.invoke(wf, 3) == 3
 
 
+@pytest.mark.parametrize("id", [5, UUID(int=5), b"5"], ids=lambda id: type(id).__name__)
+def test_a_checkpoint_id_is_its_text(world: World, id: Any) -> None:
+    """As a thread's is: what no checkpoint has is unknown to each database, and no value that it can't take."""
+    wf = world.entrypoint(lone)
+    world.invoke(wf, 1, thread_id="t")
+    config = {"configurable": {"thread_id": "t", "checkpoint_id": id}}
+    with pytest.raises(UnknownCheckpoint, match=re.escape(repr(str(id)))):
+        world.invoke(wf, 1, config)
+
+
 def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
     """A config is a mapping, and thread ids that differ are one too many."""
     wf = world.entrypoint(lone)
@@ -211,6 +223,8 @@ def test_a_config_that_fits_nothing_is_refused(world: World) -> None:
         world.invoke(wf, 1, thread_id="\udce9t\xe9")
     with pytest.raises(InvalidInput, match="has a lone surrogate"):
         wf.thread("\udce9t\xe9")
+    with pytest.raises(InvalidInput, match="is no checkpoint's: take one from"):
+        world.invoke(wf, 1, {"configurable": {"thread_id": "t", "checkpoint_id": "\udce9"}})
     with pytest.raises(InvalidInput, match="names no thread: pass thread_id='t', or config="):
         world.invoke(wf, 1, {"thread_id": "t"})
     with pytest.raises(InvalidInput, match="recursion_limit must be at least 1, got 0"):

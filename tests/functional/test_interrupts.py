@@ -40,6 +40,18 @@ def test_finished_tasks_do_not_run_again(world: World) -> None:
     assert world.ran == [1, 2]
 
 
+def test_a_question_that_cannot_be_shown_is_asked_and_answered(world: World) -> None:
+    """Recording it takes its bytes, not its `repr`, which may fail: Python writes no number of 5,000 decimals."""
+    number = 10**5000
+
+    @world.entrypoint
+    async def wf() -> bool:
+        return bool(interrupt(number) == number)
+
+    assert asked(world.invoke(wf, thread_id="t")) == [number]
+    assert world.resume(wf, number, "t")
+
+
 def test_questions_one_after_another(world: World) -> None:
     """Each answer leads to the next question; an answered one is never asked again (G8)."""
 

@@ -103,12 +103,15 @@ def test_a_storage_error_is_not_retried(world: World) -> None:
 
 
 def test_a_question_that_cannot_be_stored(world: World) -> None:
-    """A payload that can't be stored is an error that names interrupt(); nothing is left half-written."""
+    """A payload that can't be stored is an error that names interrupt() and the path; nothing is left half-written."""
 
     @world.entrypoint
     async def wf() -> Any:
         return interrupt({"lock": object()})
 
-    with pytest.raises(SerializationError, match="interrupt"):
+    with pytest.raises(
+        SerializationError, match=r"of interrupt\(\): value\[\"lock\"\] is a object"
+    ) as raised:
         world.invoke(wf, thread_id="t")
+    assert raised.value.path == '["lock"]'
     assert world.state(wf, "t").interrupts == ()

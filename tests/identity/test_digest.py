@@ -79,6 +79,13 @@ class Connection:
     """An object without value semantics."""
 
 
+class Speechless:
+    """An object that can't be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
 class Refused(Exception):
     """An error that carries an object."""
 
@@ -411,6 +418,69 @@ class TestExact:
         assert [of(copy.deepcopy(value)).exact == of(value).exact for value in values] == [True] * len(values)
         assert [value for value in values if of(value).weak] == []
 
+    def test_frames_count_by_the_types_of_their_labels(self) -> None:
+        """G2: pandas hashes times and flags in an index as numbers; midnight in Berlin is no midnight in UTC."""
+        pandas = pytest.importorskip("pandas")
+        days = pandas.date_range("2024-01-01", periods=2, tz="UTC")
+        numbers = days.tz_localize(None).astype("int64")
+        mixed = [1, "1"]
+        labels = [
+            days, days.tz_convert("Europe/Berlin"), days.tz_localize(None), numbers,
+            pandas.to_timedelta(numbers, unit=days.unit), pandas.period_range("1970-01", periods=2, freq="M"),
+            [0, 1], [0.0, 1.0], [-0.0, 1.0], [False, True],
+            pandas.CategoricalIndex(["a", "b"]), pandas.CategoricalIndex(["a", "b"], ordered=True), ["a", "b"],
+        ]  # fmt: skip
+        levels = [pandas.MultiIndex.from_arrays([each, ["a", "a"]]) for each in (*labels, mixed, mixed[::-1])]
+        values = [
+            *(pandas.Series([1, 2], index=each) for each in (*labels, *levels)), *levels,
+            levels[0].rename(["day", "name"]), levels[0].rename(["day", "shop"]),
+        ]  # fmt: skip
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [of(copy.deepcopy(value)).exact == of(value).exact for value in values] == [True] * len(values)
+        assert [value for value in values if of(value).weak] == []
+
+    def test_frames_count_by_what_pandas_hashes_alike(self) -> None:
+        """G2: categories of several types are hashed as texts, and -0.0 as 0.0."""
+        pandas = pytest.importorskip("pandas")
+        values = [
+            *(
+                pandas.Series(pandas.Categorical(cells, categories=[1, "1"]))
+                for cells in ([1, "1"], ["1", 1])
+            ),
+            *(pandas.Series([zero], dtype=dtype) for zero in (0.0, -0.0) for dtype in ("float64", "Float64")),
+            *(pandas.DataFrame({"a": [zero], "b": [-zero]}) for zero in (0.0, -0.0)),
+        ]
+        assert len({of(value).exact for value in values}) == len(values)
+
+    def test_an_array_of_pandas_counts_by_its_values(self) -> None:
+        """Rule 1: what lies under a missing one is nobody's, and a restored array has no caches."""
+        pandas, serde = pytest.importorskip("pandas"), Serde()
+        values = [
+            *(pandas.array(cells) for cells in ([1, 2], [1, None], [1.5, None], [True, None], ["a", None])),
+            pandas.Categorical(["a"]), pandas.Categorical(["a"], categories=["a", "b"]),
+            pandas.period_range("2024", periods=2, freq="M").array, pandas.interval_range(0, 2).array,
+        ]  # fmt: skip
+        assert len({of(value).exact for value in values}) == len(values)
+        assert [of(serde.loads(serde.dumps([value]))).exact for value in values] == [
+            of([value]).exact for value in values
+        ]
+
+    def test_a_view_of_memory_counts_by_how_it_is_seen(self) -> None:
+        """G2: the same bytes are another number as an integer than as a float."""
+        bytes_of_one = memoryview(b"\1\0\0\0")
+        values = [bytes_of_one, *(bytes_of_one.cast(code) for code in "if"), bytes_of_one.cast("B", (2, 2))]
+        assert len({of(value).exact for value in values}) == len(values)
+
+    def test_a_dataclass_of_pydantic_with_slots_counts_by_its_fields(self) -> None:
+        """G2: it declares them as a model does, and holds them elsewhere."""
+
+        @pydantic.dataclasses.dataclass(slots=True)
+        class Slotted:
+            number: int
+
+        assert of(Slotted(1)).exact != of(Slotted(2)).exact
+        assert not of(Slotted(1)).weak
+
     def test_times_count_by_what_iso_8601_leaves_out(self) -> None:
         """G2: the name of a zone, and which of an autumn's two equal hours is meant, are a part of the value."""
         summer, twice = datetime(2020, 7, 1, 9), datetime(2020, 10, 25, 2, 30)
@@ -447,6 +517,24 @@ class TestExact:
         assert len({of(value).exact for value in values}) == len(values)
         assert [of(serde.loads(serde.dumps(value))).exact for value in values] == [
             of(value).exact for value in values
+        ]
+
+    def test_errors_count_by_their_slots_and_by_what_pydantic_found(self) -> None:
+        """G2: neither is in the arguments that Python keeps of an error."""
+
+        class Failed(Exception):
+            __slots__ = ("code",)
+
+        def invalid(number: Any) -> pydantic.ValidationError:
+            with pytest.raises(pydantic.ValidationError) as caught:
+                Order(number=number)
+            return caught.value
+
+        values = [holding(Failed(), code=1), holding(Failed(), code=2), *map(invalid, ["a", "b", None])]
+        assert len({of(value).exact for value in values}) == len(values)
+        serde = Serde()
+        assert [of(serde.loads(serde.dumps(value))).exact for value in values[2:]] == [
+            of(value).exact for value in values[2:]
         ]
 
     @pytest.mark.parametrize(
@@ -565,6 +653,19 @@ class TestExact:
                 raise RuntimeError
 
         assert of(Broken()).weak
+
+    def test_a_number_that_python_would_not_write_has_a_digest(self) -> None:
+        """A digest never raises: Python writes no number of more than 4,300 decimals unless it is told to."""
+        first, second = 10**5000 + 1, 10**5000 + 3
+        assert of(first).exact != of(second).exact
+        assert [leaf.kind for leaf in of(first).leaves] == ["random"]
+        assert of(first).leaves != of(second).leaves
+
+    @pytest.mark.parametrize("key", [10**5000, Speechless()], ids=["number", "object"])
+    def test_a_key_that_cannot_be_shown_leads_to_a_volatile_leaf(self, key: Any) -> None:
+        """A digest never raises, and the path to a leaf is made of the `repr` of keys."""
+        (leaf,) = of({key: uuid.uuid4()}).leaves
+        assert leaf.path.startswith("x[<")
 
     def test_a_value_that_holds_itself_is_weak(self) -> None:
         """Cycles must not crash."""

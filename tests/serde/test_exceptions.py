@@ -115,6 +115,13 @@ def test_what_cannot_be_stored_in_an_exception_is_stored_as_its_repr() -> None:
     assert (actual.args, actual.lock) == (("held", repr(lock)), repr([lock]))
 
 
+def test_what_an_exception_says_is_bounded() -> None:
+    """Recording a failure must not fail: as a text, bytes are four times as large, and no database keeps them."""
+    error = ValueError(b"\xff" * 1_000_000)
+    assert len(DEFAULT.dumps(error)) < 1_500_000
+    assert _again(error).args == error.args
+
+
 class Refused(Exception):
     """Says what it holds, which can't be stored, and counts those who extend it."""
 

@@ -99,6 +99,23 @@ class Stamp:
 
 
 @attrs.define
+class Connected:
+    """Its property can't be stored, and leaves a trace."""
+
+    host: str
+
+    @cached_property
+    def lock(self) -> threading.Lock:
+        CALLS.append("property")
+        return threading.Lock()
+
+
+@attrs.frozen(cache_hash=True)
+class Seal:
+    text: str
+
+
+@attrs.define
 class Nothing:
     pass
 
@@ -239,6 +256,24 @@ def test_a_cached_property_is_not_part_of_the_value() -> None:
     before = DEFAULT.dumps(order)
     assert order.shout == "TEA"
     assert DEFAULT.dumps(order) == before
+
+
+def test_a_cached_property_in_a_slot_is_left_alone() -> None:
+    """attrs keeps it in a slot, and works it out where somebody looks there; nobody has to store a lock."""
+    fresh, asked = Connected("a"), Connected("a")
+    assert asked.lock is asked.lock
+    CALLS.clear()
+    assert DEFAULT.dumps(fresh) == DEFAULT.dumps(asked)
+    assert exact({"x": fresh}) == exact({"x": asked})
+    assert (DEFAULT.loads(DEFAULT.dumps(asked)), CALLS) == (fresh, [])
+
+
+def test_a_slot_that_attrs_keeps_a_hash_in_counts_as_empty() -> None:
+    """Section 4, rule 1: a text's hash is another in each process, and the call that it was given would run again."""
+    fresh, asked = Seal("a"), Seal("a")
+    assert asked in {asked}
+    assert exact({"x": fresh}) == exact({"x": asked})
+    assert not exact({"x": asked}).weak
 
 
 def test_the_hash_that_attrs_keeps_is_not_part_of_the_value() -> None:

@@ -356,3 +356,9 @@ def test_check_is_silent_where_a_value_could_be_storable(annotation: Any) -> Non
 def test_check_knows_registered_classes() -> None:
     """What `allow` made storable is storable for `check` as well."""
     assert Serde().allow(Bare).check(Bare, "fetch") is None
+
+
+def test_the_path_leads_past_a_key_that_cannot_be_shown() -> None:
+    """Python writes no number of more than 4,300 decimals."""
+    with pytest.raises(SerializationError, match=r"value\[<int>\] is a _thread.lock"):
+        DEFAULT.dumps({10**5000: threading.Lock()})

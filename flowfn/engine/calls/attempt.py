@@ -119,7 +119,7 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
         if journal is not None and call.run.root.fatal is None:
             await _record(call, journal, host, ERROR, error)
             assert call.note is not None
-            failing.note(error, call, call.note.order)
+            failing.note(error, call, call.note.order, is_new=True)
         raise
     if call.parent is not None:
         call.run.root.ran.add()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import instance_id, task_uuid
 from flowfn.engine.records.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
-from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt
+from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, SerializationError
 from flowfn.kinds import read
 from flowfn.ports import Loaded, Place, WriteRow, Writes
+from flowfn.rendering import quoted, render_value
 from flowfn.values import MISSING, Answers, Interrupt
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def validated(answer: Any, kind: Any) -> tuple[Any, ValueError | None]:
 
 def unfit(question: Any, problem: ValueError) -> InvalidAnswer:
     """The error that tells who answered what is wrong."""
-    return InvalidAnswer(f"the answer to {question!r} does not fit: {problem}")
+    return InvalidAnswer(f"the answer to {quoted(question)} does not fit: {problem}")
 
 
 def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: float) -> list[WriteRow]:
@@ -120,8 +121,24 @@ def answer_rows(journal: Journal, task: str, value: bytes, by: str | None, at: f
 
 def pending_rows(journal: Journal, checkpoint: str, pending: Sequence[Pending]) -> Writes:
     """The list of waiting questions, as a row that replaces the last one."""
-    data = journal.encode([tuple(question) for question in pending], "interrupt()")
+    data = encode_questions(
+        journal, [tuple(question) for question in pending], [each.interrupt for each in pending]
+    )
     return Writes("", checkpoint, [one_row(RUN_TASK, QUESTION, data)])
+
+
+def encode_questions(journal: Journal, kept: Any, asked: Sequence[Interrupt]) -> bytes:
+    """The bytes of what holds questions.
+
+    Raises:
+        SerializationError: one can't be stored; says which one, and where inside what was asked the trouble lies.
+    """
+    try:
+        return journal.serde.dumps(kept)
+    except SerializationError:
+        for interrupt in asked:
+            journal.encode(interrupt.value, f"the question {render_value(interrupt.value)} of interrupt()")
+        return journal.encode(kept, "interrupt()")  # what holds them may be too deep by itself
 
 
 def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
@@ -183,7 +200,7 @@ async def answer(
         _check(question, value)
     writes = []
     for question, value in answers:
-        data = journal.encode(value, f"the answer to {question.interrupt.value!r}")
+        data = journal.encode(value, f"the answer to {render_value(question.interrupt.value)}")
         rows = answer_rows(journal, question.task, data, by, at)
         writes.append(Writes(question.namespace, question.checkpoint, rows))
     done = {question.interrupt.id for question, _ in answers}
@@ -231,7 +248,7 @@ def assign(
     """
     if not pending:
         raise NoPendingInterrupt(
-            f"nothing waits for the answer {resume!r}: the run asked no question, or it was answered; "
+            f"nothing waits for the answer {quoted(resume)}: the run asked no question, or it was answered; "
             "see get_state(config).interrupts"
         )
     by_name = {q.interrupt.id: q for q in pending} | {q.interrupt.key: q for q in pending if q.interrupt.key}
@@ -245,14 +262,14 @@ def assign(
     waiting = [question for question in pending if not expired(question.interrupt, now)]
     if len(waiting) > 1:
         raise AmbiguousAnswer(
-            f"{len(waiting)} questions wait, and {resume!r} doesn't say which it answers: "
+            f"{len(waiting)} questions wait, and {quoted(resume)} doesn't say which it answers: "
             f"pass Command(resume={{id: answer}}) with ids, or keys, of {_listed(waiting)}"
         )
     question = _in_time((waiting or pending)[0], now)
     if known is not None and question.interrupt.id not in known:
         raise NoPendingInterrupt(
-            f"the answer {resume!r} came while another run had the thread, which has asked "
-            f"{question.interrupt.value!r} since: to answer that, name it, as in "
+            f"the answer {quoted(resume)} came while another run had the thread, which has asked "
+            f"{quoted(question.interrupt.value)} since: to answer that, name it, as in "
             f"Command(resume={{{question.interrupt.id!r}: answer}})"
         )
     return [(question, resume)]
@@ -262,7 +279,7 @@ def _in_time(question: Pending, now: float) -> Pending:
     if expired(question.interrupt, now):
         until = question.interrupt.expires_at
         raise NoPendingInterrupt(
-            f"the deadline of {question.interrupt.value!r} passed at {until}, and its default counts: go on "
+            f"the deadline of {quoted(question.interrupt.value)} passed at {until}, and its default counts: go on "
             "without an answer, with thread.resume() or invoke(None, config)"
         )
     return question
@@ -285,4 +302,4 @@ def _is_id(name: Any) -> bool:
 
 
 def _listed(pending: Sequence[Pending]) -> str:
-    return ", ".join(f"{q.interrupt.key or q.interrupt.id!r}: {q.interrupt.value!r}" for q in pending)
+    return ", ".join(f"{q.interrupt.key or q.interrupt.id!r}: {quoted(q.interrupt.value)}" for q in pending)

@@ -15,12 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
 from flowfn.engine.ids import instance_id
-from flowfn.engine.questions.answers import DEADLINE, Offer, Pending, answer_rows, expired, unfit, validated
+from flowfn.engine.questions.answers import (
+    DEADLINE,
+    Offer,
+    Pending,
+    answer_rows,
+    encode_questions,
+    expired,
+    unfit,
+    validated,
+)
 from flowfn.engine.records.record import ANSWER, QUESTION, CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Same, judge
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import digest, render
 from flowfn.kinds import spelled
+from flowfn.rendering import quoted
 from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:
@@ -139,7 +149,7 @@ def _take_offered(frame: Frame, offered: Offer, task: str, info: CallInfo, kind:
     answer, problem = validated(offered.value, kind)
     if problem is not None:
         frame.run.root.offered.append(offered)
-        raise InvalidAnswer(f"the answer {offered.value!r} does not fit: {problem}")
+        raise InvalidAnswer(f"the answer {quoted(offered.value)} does not fit: {problem}")
     return _take(frame, task, info, answer, offered.by)
 
 
@@ -265,7 +275,7 @@ async def record_questions(frame: Frame, host: Host) -> None:
             await journal.record(host, asked.note, ANSWER, MISSING, "an answer")
         if not asked.known:
             interrupt = asked.pending.interrupt
-            data = journal.encode(interrupt, f"the question {interrupt.value!r} of interrupt()")
+            data = encode_questions(journal, interrupt, [interrupt])
             await journal.append(host, asked.note, one_row(asked.pending.task, QUESTION, data))
     if frame.questions and journal.durability == "async":
         await journal.catch_up(host)  # whoever is told of a question may answer at once

@@ -10,7 +10,7 @@ was handled: then only calls made under its own call count as where it came from
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.records.record import FAILED, one_row
 from flowfn.errors import RECORDED_AS
@@ -34,15 +34,37 @@ class Recorded(NamedTuple):
     checkpoint: str
     around: tuple[Place, ...]
     order: int
+    told: tuple[Any, ...] = ()
+    """The arguments and attributes that are recorded as their `repr`: a resumed run finds that in the error."""
 
 
-def note(error: Exception, call: Call, order: int) -> None:
-    """Note on an error that it is a call's outcome, recorded under that number."""
+def note(error: Exception, call: Call, order: int, *, is_new: bool = False) -> None:
+    """Note on an error that it is a call's outcome, recorded under that number; `is_new` if it was raised just now."""
     journal = call.run.journal
     assert journal is not None
     place, checkpoint = (call.run.namespace, call.task), call.run.checkpoint.id
-    recorded = Recorded(_run_of(journal), place, checkpoint, tuple(_around(call)), order)
+    told = _told(error, journal) if is_new else ()
+    recorded = Recorded(_run_of(journal), place, checkpoint, tuple(_around(call)), order, told)
     vars(error)[RECORDED_AS] = (*_notes(error, journal), recorded)
+
+
+def _told(error: Exception, journal: Journal) -> tuple[Any, ...]:
+    """What of an error comes back from its record as a text that it wasn't."""
+    given: dict[Any, Any] = {**dict(enumerate(error.args)), **vars(error)}
+    given.pop(RECORDED_AS, None)
+    if _SCALARS.issuperset(map(type, given.values())):
+        return ()
+    try:
+        restored = journal.serde.loads(journal.serde.dumps(error))
+        found: dict[Any, Any] = {**dict(enumerate(restored.args)), **vars(restored)}
+    except Exception:  # of a serializer of the user's own; who reads the record is told
+        return ()
+    return tuple(
+        item for name, item in given.items() if type(found.get(name)) is str and type(item) is not str
+    )
+
+
+_SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def failed_rows(journal: Journal, error: BaseException) -> list[Writes]:

@@ -6,11 +6,10 @@ something is the value that it was before.
 
 from __future__ import annotations
 
-import types
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowfn.values import MISSING
+from flowfn.python.slots import held_in, slots_of
 
 __all__ = ["attributes_of", "own", "own_state"]
 
@@ -20,22 +19,10 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
     Not by `object.__getstate__`, which leaves a note in the class: looking at a value changes nothing.
     """
-    cls = type(value)
-    slots = _slots_of.get(cls)
-    if slots is None:
-        slotted = (vars(base).items() for base in cls.__mro__ if "__slots__" in vars(base))
-        members = (item for items in slotted for item in items)
-        slots = _slots_of[cls] = tuple(
-            name for name, each in members if type(each) is types.MemberDescriptorType
-        )
+    cls: Any = type(value)
     found: dict[str, Any] = own(cls, getattr(value, "__dict__", None)) or {}
-    if not slots:
-        return found
-    held = ((name, getattr(value, name, MISSING)) for name in slots)
-    return {**found, **{name: item for name, item in held if item is not MISSING}}
-
-
-_slots_of: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+    slots = slots_of(cls)
+    return {**found, **own(cls, held_in(slots, value))} if slots else found
 
 
 def own(cls: type, attributes: Any) -> Any:

@@ -26,6 +26,7 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from flowfn.errors import STANDS_FOR
 from flowfn.identity.forms.callables import CALLABLES, called_form, class_form, wrapper_form, wraps_a_function
 from flowfn.identity.forms.containers import CONTAINERS
 from flowfn.identity.forms.exceptions import exception_form
@@ -171,7 +172,7 @@ def _resolve(cls: type) -> Form:
     """The form of a class's instances, found once per class."""
     form = _resolved.get(cls)
     if form is None:
-        form = _resolved[cls] = _cautious(_of_class(cls, _form_of(cls)))
+        form = _resolved[cls] = _cautious(_of_class(vars(cls).get(STANDS_FOR, cls), _form_of(cls)))
     return form
 
 

@@ -74,6 +74,12 @@ def _set(tag: str) -> Form:
     return form
 
 
+def _memory(_: Walk, value: memoryview) -> Any:
+    """A view's bytes, and as what they are seen; that of plain bytes is without a word."""
+    seen = () if (value.format, value.ndim) == ("B", 1) else (value.format, list(value.shape or ()))
+    return tagged("memoryview", bytes(value), *seen)
+
+
 def _deque(walk: Walk, value: deque[Any]) -> Any:
     return tagged("deque", _list(walk, value), value.maxlen)
 
@@ -88,7 +94,7 @@ CONTAINERS: dict[type, Form] = {
     OrderedDict: _ordered,
     MappingProxyType: mapping_form,
     bytearray: lambda _, value: tagged("bytearray", bytes(value)),
-    memoryview: lambda _, value: tagged("memoryview", bytes(value)),
+    memoryview: _memory,
     SimpleNamespace: lambda walk, value: tagged("namespace", mapping_form(walk, vars(value))),
 }
 """By the exact type."""

@@ -6,9 +6,13 @@ back as its `repr`. Where it was raised and what flowfn wrote into it don't coun
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import RECORDED_AS
+from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.forms.notation import Field, tagged, tuple_of
 from flowfn.identity.names import qualified_name
 
@@ -20,15 +24,28 @@ __all__ = ["exception_form"]
 
 def exception_form(walk: Walk, value: BaseException) -> Any:
     """An exception, by its class's name, its arguments and its attributes."""
-    # The `args` of an OSError lack the names of files that it was made with.
-    given = OSError.__reduce__(value)[1] if isinstance(value, OSError) else value.args
-    args = [_told(walk, item, Field(f".args[{place}]")) for place, item in enumerate(given)]
-    attributes = {**_native(value), **vars(value)}
+    texts = [each for note in vars(value).get(RECORDED_AS, ()) for each in note.told]
+    args = [_told(walk, item, Field(f".args[{place}]"), texts) for place, item in enumerate(_given(value))]
+    attributes = {**_native(value), **attributes_of(value)}
     own = {
         name: item for name, item in attributes.items() if not name.startswith("__") and name not in _ADDED
     }
-    more = {name: _told(walk, item, Field(f".{name}")) for name, item in own.items()}
+    more = {name: _told(walk, item, Field(f".{name}"), texts) for name, item in own.items()}
     return tagged("error", qualified_name(type(value)), tuple_of(args), *([more] if more else []))
+
+
+def _given(error: Any) -> Any:
+    """What an exception was made with: `args`, but where these lack the names of files, or are empty in any case."""
+    if isinstance(error, OSError):
+        return OSError.__reduce__(error)[1]
+    if type(error) is getattr(sys.modules.get("pydantic_core"), "ValidationError", None):
+        return (error.title, *chain.from_iterable(map(_row, error.errors(include_url=False))))
+    return error.args
+
+
+def _row(found: dict[str, Any]) -> Iterable[Any]:
+    """One of the errors that pydantic found, as its author would tell it."""
+    return (found["type"], found["loc"], found["msg"], found["input"])
 
 
 def _native(error: BaseException) -> dict[str, Any]:
@@ -43,8 +60,11 @@ _ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
 """What flowfn puts among an exception's attributes."""
 
 
-def _told(walk: Walk, item: Any, step: Field) -> Any:
-    """What an exception was made with, as it comes back from a record: what can't be stored as its `repr`."""
+def _told(walk: Walk, item: Any, step: Field, texts: Sequence[Any]) -> Any:
+    """What an exception was made with, as it comes back from a record: what can't be stored, as `texts` can't, as its
+    `repr`."""
+    if any(item is each for each in texts):
+        return walk.walk(repr(item), step)
     was_weak, walk.weak = walk.weak, ""
     form = walk.walk(item, step)
     if walk.weak or callable(item):

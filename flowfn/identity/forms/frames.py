@@ -1,8 +1,9 @@
-"""The form of pandas' frames, series and indexes.
+"""The form of pandas' frames, series, indexes and arrays.
 
 Rule: pandas' own hash is taken where it tells values apart. It takes objects as texts and missing ones as one
-value, looks at no names, and at no category without a cell: what it leaves out is added, where there is any. Loaded
-for a program that has loaded numpy, as pandas does, and never loads either.
+value, times in an index as numbers and -0.0 as 0.0, looks at no names, and at no category without a cell: what it
+leaves out is added, where there is any. Loaded for a program that has loaded numpy, as pandas does, and never loads
+either.
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ Inside = Callable[[Any, str], Any]
 
 
 def form_of(cls: type) -> Form | None:
-    """The form of the instances of a frame's, a series' or an index's class; None for any other class."""
+    """The form of the instances of a frame's, a series', an index's or an array's class; None for any other class."""
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return None
     kinds = (pandas.DataFrame, pandas.Series, pandas.Index)
-    return _frame if issubclass(cls, kinds) else None
+    if issubclass(cls, kinds):
+        return _frame
+    return _array if issubclass(cls, pandas.api.extensions.ExtensionArray) else None
 
 
 def _frame(walk: Walk, value: Any) -> Any:
     parts = _parts(value, lambda item, step: walk.walk(item, Field(step)))
     return tagged("frame", type(value).__name__, *parts)
+
+
+def _array(walk: Walk, value: Any) -> Any:
+    """An array of pandas' as the series of its values: its own state has caches, and numbers where it has none."""
+    return tagged("subclass", type(value).__name__, _frame(walk, sys.modules["pandas"].Series(value)), {})
 
 
 def _parts(value: Any, walk: Inside) -> list[Any]:
@@ -42,10 +50,14 @@ def _parts(value: Any, walk: Inside) -> list[Any]:
     named = list(columns) if columns is not None else getattr(value, "name", None)
     types_ = [str(each) for each in value.dtypes] if columns is not None else str(value.dtype)
     objects = {place: each for place, each in _of_type(value, "object").items() if _holds_objects(each)}
+    index = value if hasattr(value, "levels") else getattr(value, "index", None)
+    levels = _levels(index)
     left_out = {
         "objects": [_cells(walk, each) for each in objects.values()],
         "categories": [_categories(walk, each) for each in _of_type(value, "category").values()],
-        "index": _index(walk, getattr(value, "index", None)),
+        "index": _index(walk, index),
+        "labels": _labels(walk, levels),
+        "negative zeros": _negative_zeros(value, levels),
         "column names": _names(walk, columns),
         "attrs": walk(getattr(value, "attrs", None) or None, ".attrs"),
     }
@@ -83,7 +95,10 @@ def _cells(walk: Inside, column: Any) -> Any:
 
 def _categories(walk: Inside, column: Any) -> list[Any]:
     known = column.dtype
-    return [walk(known.categories.tolist(), ".categories"), bool(known.ordered)]
+    form = [walk(known.categories.tolist(), ".categories"), bool(known.ordered)]
+    if str(known.categories.dtype) == "object" and _holds_objects(known.categories):
+        form.append(getattr(column, "cat", column).codes.astype("int64").tolist())
+    return form
 
 
 def _index(walk: Inside, index: Any) -> list[Any]:
@@ -93,6 +108,44 @@ def _index(walk: Inside, index: Any) -> list[Any]:
     names = list(index.names)
     cells = [_cells(walk, each) for each in _of_type(index, "object").values() if _holds_objects(each)]
     return [walk(names, ".index.names"), *cells] if cells or names != [None] * len(names) else []
+
+
+def _labels(walk: Inside, levels: list[Any]) -> list[Any]:
+    """The types of an index' levels where those are no whole numbers or texts, their categories, and their objects."""
+    types_ = [str(each.dtype) for each in levels]
+    form: list[Any] = [] if _HASHED_APART.issuperset(types_) else [types_]
+    form += [_categories(walk, each) for each in levels if str(each.dtype) == "category"]
+    if len(levels) > 1:
+        form += [
+            _cells(walk, each) for each in levels if str(each.dtype) == "object" and _holds_objects(each)
+        ]
+    return form
+
+
+_HASHED_APART = frozenset({"int64", "object", "str"})
+"""Types whose labels have other hashes than those of another one of them."""
+
+
+def _negative_zeros(value: Any, levels: list[Any]) -> bytes:
+    """Which numbers of columns and labels are -0.0; nothing where none is."""
+    numpy = sys.modules["numpy"]
+    columns = [value] if value.ndim == 1 else [value.iloc[:, place] for place in range(value.shape[1])]
+    numbers = [_numbers(each) for each in (*columns, *levels) if getattr(each.dtype, "kind", "") in "fc"]
+    found = [numpy.signbit(each) & (each == 0) for each in numbers]
+    return b"".join(numpy.packbits(each).tobytes() for each in found) if any(map(numpy.any, found)) else b""
+
+
+def _numbers(column: Any) -> Any:
+    """The numbers of a column of any precision, those that aren't there as nan; a complex one as two."""
+    numpy = sys.modules["numpy"]
+    if column.dtype.kind == "c":
+        column = column.to_numpy()
+        return numpy.stack([column.real, column.imag])
+    return column.to_numpy(dtype="float64", na_value=float("nan"))
+
+
+def _levels(index: Any) -> list[Any]:
+    return [] if index is None else [index.get_level_values(place) for place in range(index.nlevels)]
 
 
 def _names(walk: Inside, columns: Any) -> Any:

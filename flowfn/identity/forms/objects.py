@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from flowfn.identity.forms.attributes import attributes_of, own, own_state
+from flowfn.identity.forms.attributes import attributes_of, own_state
 from flowfn.identity.forms.containers import CONTAINERS, mapping_form
 from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
@@ -104,9 +104,10 @@ def _model(hidden: set[str]) -> Form:
     """A pydantic model: its fields, the extra ones that its configuration may allow, and its private attributes."""
 
     def form(walk: Walk, value: Any) -> Any:
-        fields = dict(own(type(value), vars(value)))
+        fields = dict(attributes_of(value))  # in slots too, as a dataclass of pydantic's may have them
         for more in ("__pydantic_extra__", "__pydantic_private__"):
-            fields.update(getattr(value, more, None) or {})
+            fields.update(fields.pop(more, None) or {})
+        fields.pop("__pydantic_fields_set__", None)
         shown = {key: walk.walk(item, Field(f".{key}")) for key, item in fields.items() if key not in hidden}
         walk.size += len(shown)
         return tagged("record", qualified_name(type(value)), shown)
