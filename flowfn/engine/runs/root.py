@@ -65,10 +65,9 @@ class Root:
     )
 
     def __init__(self, host: Host) -> None:
-        self.since = host.since()
+        self.since, self._when = host.since()
         """From when on a time among arguments may have been read off the clock for these runs."""
         self._elapsed = host.elapsed
-        self._when = host.elapsed() - (host.now() - self.since)
         self.report = Report()
         self.ran = Tally()
         self.reused = Tally()
