@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -43,7 +42,7 @@ class Holder:
         self.owner = str(owner)
         self._held: dict[str, int] = {}
         self._owed: set[Lease] = set()
-        self._taking: Counter[str] = Counter()
+        self._taking: set[tuple[str, int]] = set()
         self._inherited = inherited
         self._lock = threading.Lock()
         self._stop: threading.Event | None = None
@@ -54,17 +53,16 @@ class Holder:
         return time.time() + self.ttl
 
     @contextmanager
-    def taking(self, thread: str) -> Iterator[None]:
-        """While a lease is taken, others may see its row before it counts as held: it lives already."""
-        with self._lock:
-            self._taking[thread] += 1
+    def taking(self, thread: str, lent: list[Lease]) -> Iterator[None]:
+        """While a lease is taken, others may see its row before it counts as held: it lives already.
+
+        `lent` is what the caller notes leases in, and hands to `drop_all` where Ctrl-C came: that may be as this ends.
+        """
+        self._taking.add((thread, id(lent)))
         try:
             yield
         finally:
-            with self._lock:
-                self._taking[thread] -= 1
-                if not self._taking[thread]:
-                    del self._taking[thread]
+            self._taking.discard((thread, id(lent)))
 
     def take(self, lease: Lease) -> None:
         """Count a lease as held. To be called before others can see its row, or within `taking`."""
@@ -103,9 +101,11 @@ class Holder:
         with self._lock:
             self._owed.difference_update(leases)
 
-    def drop_all(self, leases: Iterable[Lease]) -> None:
-        """Count leases as given back that nobody was told of, as Ctrl-C came: nobody would ever give them back."""
-        for lease in leases:
+    def drop_all(self, lent: list[Lease]) -> None:
+        """Count leases as given back that nobody was told of, as Ctrl-C came: nobody would ever give them back. None is
+        being taken for this list any more."""
+        self._taking.difference_update([taking for taking in list(self._taking) if taking[1] == id(lent)])
+        for lease in lent:
             self.drop(lease)
 
     def holds(self, thread: str, token: int) -> bool:
@@ -117,7 +117,7 @@ class Holder:
 
     def knows(self, thread: str, token: int) -> bool:
         """Whether a lease is held, or may be one that is just being taken."""
-        return self.holds(thread, token) or thread in self._taking
+        return self.holds(thread, token) or any(taken == thread for taken, _ in list(self._taking))
 
     def refuses(self, lease: Lease) -> bool:
         """Whether the lease belongs to the process that this one was forked from: it isn't to be used here, nor to be

@@ -335,8 +335,9 @@ class Host(Protocol):
     def now(self) -> float:
         """Seconds since the epoch."""
 
-    def since(self) -> float:
-        """From when on a time among the arguments of a run that begins now counts as read off a clock for it."""
+    def since(self) -> tuple[float, float]:
+        """From when on a time among the arguments of a run that begins now counts as read off a clock for it, and what
+        `elapsed` said then."""
 
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock is set to."""

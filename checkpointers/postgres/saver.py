@@ -83,13 +83,19 @@ class PostgresSaver(CheckpointSaver):
     # -- leases -----------------------------------------------------------------------------------
 
     def claim(self, thread: str, *, force: bool = False) -> Lease | Busy:
-        return self._database.run(lambda db: self._claim(db, thread, force))
+        lent: list[Lease] = []
+        try:  # and no context manager: Ctrl-C may come as one is left
+            return self._database.run(lambda db: self._claim(db, thread, force, lent))
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
-    def _claim(self, db: Connection, thread: str, force: bool) -> Lease | Busy:
+    def _claim(self, db: Connection, thread: str, force: bool, lent: list[Lease]) -> Lease | Busy:
         owner, ttl = self._holder.owner, self._holder.ttl
         while True:
-            with self._holder.taking(thread):
+            with self._holder.taking(thread, lent):
                 if (lease := postgres_leases.take_free(db, thread, owner, ttl, force)) is not None:
+                    lent.append(lease)
                     self._holder.take(lease)
                     return lease
             seen = postgres_leases.lease_of(db, thread)
@@ -97,37 +103,52 @@ class PostgresSaver(CheckpointSaver):
                 continue  # it was given back, or deleted, since
             if (alive := seen.live_owner()) is not None:
                 return Busy(label(alive))
-            if (lease := self._take(db, seen)) is not None:
+            if (lease := self._take(db, seen, lent)) is not None:
                 return lease
 
     def claim_free(self, threads: Sequence[str]) -> list[Lease | None]:
         """Take the leases of those threads that are new, or that nobody has, by one statement."""
-        return self._database.run(lambda db: self._claim_free(db, threads))
+        lent: list[Lease] = []
+        try:
+            return self._database.run(lambda db: self._claim_free(db, threads, lent))
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
-    def _claim_free(self, db: Connection, threads: Sequence[str]) -> list[Lease | None]:
+    def _claim_free(self, db: Connection, threads: Sequence[str], lent: list[Lease]) -> list[Lease | None]:
         wanted = dict.fromkeys(threads)
         with ExitStack() as taking:
             for thread in wanted:
-                taking.enter_context(self._holder.taking(thread))
+                taking.enter_context(self._holder.taking(thread, lent))
             leases = postgres_leases.take_all_free(db, wanted, self._holder.owner, self._holder.ttl)
-            for lease in leases.values():
+            lent.extend(leases.values())
+            for lease in lent:
                 self._holder.take(lease)
         return [leases.pop(thread, None) for thread in threads]
 
-    def _take(self, db: Connection, seen: Held, *run: str) -> Lease | None:
+    def _take(self, db: Connection, seen: Held, lent: list[Lease], *run: str) -> Lease | None:
         """Take a thread of somebody dead, unless somebody was faster."""
-        with self._holder.taking(seen.thread):
+        with self._holder.taking(seen.thread, lent):
             lease = postgres_leases.take(db, seen, self._holder.owner, self._holder.ttl, *run)
             if lease is not None:
+                lent.append(lease)
                 self._holder.take(lease)
             return lease
 
     def adopt(self, workflow: str, call: str) -> Lease | None:
-        return self._database.run(lambda db: self._adopt(db, workflow, call))
+        lent: list[Lease] = []
+        try:
+            return self._database.run(lambda db: self._adopt(db, workflow, call, lent))
+        except BaseException:
+            self._holder.drop_all(lent)
+            raise
 
-    def _adopt(self, db: Connection, workflow: str, call: str) -> Lease | None:
+    def _adopt(self, db: Connection, workflow: str, call: str, lent: list[Lease]) -> Lease | None:
         for seen in postgres_leases.unfinished(db, workflow, call):
-            if seen.live_owner() is None and (lease := self._take(db, seen, workflow, call)) is not None:
+            if (
+                seen.live_owner() is None
+                and (lease := self._take(db, seen, lent, workflow, call)) is not None
+            ):
                 return lease
         return None
 

@@ -18,7 +18,7 @@ from flowfn.engine.drive import drive
 from flowfn.engine.hosts import Hosts
 from flowfn.engine.runs.entering import Fresh
 from flowfn.engine.runs.lead import Ending
-from flowfn.engine.runs.leasing import give_back, on_saver
+from flowfn.engine.runs.leasing import give_back, leased
 from flowfn.engine.runs.run import PREVIOUS
 from flowfn.engine.settings import Settings
 from flowfn.errors import Interrupted, InvalidInput
@@ -119,9 +119,13 @@ class Lowered:
         saver = self.setup.saver
         if saver is None:
             return Order(given, RunConfig())
+        workflow, call = given.begin
         lease: Lease | None = None
         try:
-            lease = await on_saver(saver, hosts.own, saver.adopt, *given.begin)
+            if saver.inline:  # by no other call: Ctrl-C may come between two
+                lease = saver.adopt(workflow, call)
+            else:
+                lease = await leased(saver, hosts.own, lambda: saver.adopt(workflow, call))
             if lease is None:
                 return Order(given, RunConfig(hosts.own.new_id()))
             logger.info("continuing the unfinished run %s of %s", lease.thread, self.definition.name)

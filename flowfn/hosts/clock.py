@@ -19,13 +19,14 @@ class Clock:
         """Seconds since the epoch."""
         return time.time()
 
-    def since(self) -> float:
-        """From when on what was read off this clock may be among the arguments of calls of a run that begins now.
+    def since(self) -> tuple[float, float]:
+        """From when on what was read off this clock may be among the arguments of calls of a run that begins now, and
+        what `elapsed` said then.
 
         Not from before the process: a file that came a moment before it has a time in its name, and is an item.
         """
-        now = time.time()
-        return BEGAN if now - _YOUNG <= BEGAN <= now else now
+        now, elapsed = time.time(), time.monotonic()
+        return (BEGAN, elapsed - (now - BEGAN)) if now - _YOUNG <= BEGAN <= now else (now, elapsed)
 
     def elapsed(self) -> float:
         """Seconds since some moment: they only go on, whatever the clock on the wall is set to."""

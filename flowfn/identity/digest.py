@@ -62,13 +62,16 @@ class Digest(NamedTuple):
     form: bytes | None = None
 
 
-def digest(arguments: Mapping[str, Any], *, since: float, now: Callable[[], float]) -> Digest:
+def digest(
+    arguments: Mapping[str, Any], *, since: float, now: Callable[[], float], passed: Callable[[], float]
+) -> Digest:
     """The digest of arguments by parameter name.
 
-    `since` is when the process or attempt began, in epoch seconds; `now` gives the present time and is
-    called only if some leaf could be one. Never raises.
+    `since` is when the process or attempt began, in epoch seconds; `now` gives the present time, and `passed` the
+    seconds that went by since, whatever the clock was set to. They are called only if some leaf could be a time. Never
+    raises.
     """
-    return _ordinary(arguments) or _walked(arguments, Window(since, now))
+    return _ordinary(arguments) or _walked(arguments, Window(since, now, passed))
 
 
 def exact(arguments: Mapping[str, Any]) -> Digest:

@@ -46,26 +46,32 @@ _YEAR = 366 * _DAY
 class Window:
     """The time in which a call happened: from `since` (epoch seconds) until now.
 
-    `now` is asked once, and only if some value could be a time.
+    `now` is asked once, and only if some value could be a time. So is `passed`, which tells the seconds that went by
+    since: where the clock was set back meanwhile, the window is what it showed before that and has shown after it.
     """
 
-    __slots__ = ("_clock", "_low", "_now")
+    __slots__ = ("_clock", "_high", "_low", "_now", "_passed", "_since")
 
-    def __init__(self, since: float, now: Callable[[], float]) -> None:
-        self._low = since - _TOLERANCE
+    def __init__(self, since: float, now: Callable[[], float], passed: Callable[[], float]) -> None:
+        self._since = since
         self._clock = now
+        self._passed = passed
         self._now: float | None = None
 
     @property
     def now(self) -> float:
-        """The end of the window, in epoch seconds."""
+        """The time, in epoch seconds."""
         if self._now is None:
-            self._now = self._clock()
+            self._now, passed = self._clock(), self._passed()
+            self._low = min(self._since, self._now - passed) - _TOLERANCE
+            self._high = max(self._now, self._since + passed) + _TOLERANCE
         return self._now
 
     def meets(self, instant: float, length: float = 0.0) -> bool:
         """Whether some of the `length` seconds from `instant` on lies in the window."""
-        return self._low <= instant + length and instant <= self.now + _TOLERANCE
+        if self._now is None:
+            _ = self.now
+        return self._low <= instant + length and instant <= self._high
 
     def meets_datetime(self, value: datetime, length: float = 0.0) -> bool:
         """The same of a datetime; a naive one may be local time or UTC."""

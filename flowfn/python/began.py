@@ -22,3 +22,10 @@ def _began() -> float:
 
 BEGAN: Final = _began()
 """Seconds since the epoch."""
+
+_BEGAN: Final = time.monotonic() - (time.time() - BEGAN)
+
+
+def age() -> float:
+    """The seconds since then, whatever the clock was set to meanwhile."""
+    return time.monotonic() - _BEGAN

@@ -25,9 +25,10 @@ class SkippingClock(Clock):
         """Seconds since the epoch."""
         return time.time() + self.slept
 
-    def since(self) -> float:
+    def since(self) -> tuple[float, float]:
         """The present: nothing was read off this clock before."""
-        return self.now()
+        now = self.now()
+        return now, now
 
     def elapsed(self) -> float:
         """Seconds since the epoch as well: nobody sets this clock back."""

@@ -135,7 +135,7 @@ class Unfinished:
         under = tuple((self.namespace(row.namespace), _scope(row)) for row, _ in inwards)
         (asker, interrupt), (namespace, scope) = inwards[-1], under[-1]
         payload = {"value": interrupt.value}
-        found = digest(payload, since=time.time(), now=time.time)
+        found = digest(payload, since=time.time(), now=time.time, passed=lambda: 0.0)
         task = call_id(scope, NAME, found.exact, 0)
         info = CallInfo(
             NAME, NAME, scope, found.skeleton, [list(leaf) for leaf in found.leaves], bool(found.weak),

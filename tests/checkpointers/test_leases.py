@@ -53,11 +53,11 @@ def test_a_lease_of_this_process_counts_while_its_saver_holds_it() -> None:
 def test_a_lease_counts_while_it_is_taken() -> None:
     """Whoever sees the row of a lease before its holder knows the token takes nothing away."""
     holder = Holder()
-    with holder.taking("t"), holder.taking("t"):
+    with holder.taking("t", []), holder.taking("t", []):
         assert is_alive(holder.owner, "t", 7, LASTING)
         assert not is_alive(holder.owner, "u", 7, LASTING)
     assert not is_alive(holder.owner, "t", 7, LASTING)
-    with holder.taking("t"):
+    with holder.taking("t", []):
         holder.take(Lease("t", 7))
     assert is_alive(holder.owner, "t", 7, EXPIRED)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from checkpointers import MemorySaver, SqliteSaver
-from checkpointers.leases import Holder
+from checkpointers import MemorySaver, PostgresSaver, SqliteSaver
+from checkpointers.leases import Holder, is_alive
 from flowfn import entrypoint, task
 from flowfn.hosts import streams, threads
 from flowfn.invocation import running
-from flowfn.ports import Lease
+from flowfn.ports import Begin, Commit, Lease
 
 
 def test_a_call_that_was_taken_and_not_begun_is_waited_for_by_nobody(
@@ -130,6 +130,61 @@ def test_a_thread_that_is_being_claimed_is_left_free(
         with pytest.raises(KeyboardInterrupt):
             saver.claim("t")
     assert isinstance(saver.claim("t"), Lease)
+
+
+class InterruptedLeave:
+    """A connection of a pool, left by Ctrl-C."""
+
+    def __init__(self, borrowed: Any) -> None:
+        self._borrowed = borrowed
+
+    def __enter__(self) -> Any:
+        return self._borrowed.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._borrowed.__exit__(*error)
+        raise KeyboardInterrupt
+
+
+CLAIMS: dict[str, Callable[[PostgresSaver], Any]] = {
+    "claim": lambda saver: saver.claim("t"),
+    "claim_free": lambda saver: saver.claim_free(["t"]),
+    "adopt": lambda saver: saver.adopt("app.flow", "call"),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_a_thread_of_postgres_whose_claim_is_interrupted_is_left_free(
+    postgres_saver: PostgresSaver, monkeypatch: pytest.MonkeyPatch, claim: Callable[[PostgresSaver], Any]
+) -> None:
+    """G4: the server had given the lease, and Ctrl-C came as the connection went back to its pool."""
+    saver = postgres_saver
+    lease = saver.claim("t")
+    assert isinstance(lease, Lease)
+    saver.commit([Commit("t", lease=lease, begin=Begin("app.flow", "call"), status="running", release=True)])
+    opened = saver._database._opened()
+    borrowed = opened.borrowed
+    with monkeypatch.context() as patched:
+        patched.setattr(opened, "borrowed", lambda patience: InterruptedLeave(borrowed(patience)))
+        with pytest.raises(KeyboardInterrupt):
+            claim(saver)
+    assert isinstance(saver.claim("t"), Lease)
+
+
+def test_a_thread_of_postgres_is_not_taken_for_ever(
+    postgres_saver: PostgresSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G4: Ctrl-C came before it was noted that nobody is taking its lease any more."""
+
+    class Interrupted(set[Any]):
+        def discard(self, taking: Any) -> None:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(postgres_saver._holder, "_taking", Interrupted())
+        with pytest.raises(KeyboardInterrupt):
+            postgres_saver.claim("t")
+        assert not is_alive(postgres_saver._holder.owner, "t", 1, expired=False)
 
 
 def test_a_claim_whose_commit_is_interrupted_leaves_the_thread_free(

@@ -75,3 +75,31 @@ def test_no_sleep_gets_longer(world: World, wall: list[float]) -> None:
     world.invoke(wf, 1, thread_id="t")
     wall[0] -= 5 * 3600
     assert world.resume(wf, "yes", "t") == "yes"  # in the time that a test has
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_time_that_a_run_read_is_the_clocks_whatever_that_was_set_to(
+    world: World, wall: list[float], hours: int
+) -> None:
+    """Section 4, rule 2: what was read before it was set, or after, was the time of the call: nothing runs twice."""
+
+    wall[0] = 2e9
+
+    @world.task
+    async def stamp(at: float) -> str:
+        world.ran.append(at)
+        return "stamped"
+
+    @world.entrypoint
+    async def wf(x: int) -> Any:
+        began = time.time()
+        before = await world.value(stamp(time.time()))
+        wall[0] += hours * 3600
+        after = await world.value(stamp(time.time())), await world.value(stamp(began + 0.5))
+        return [flowfn.interrupt("?"), before, *after]
+
+    world.invoke(wf, 0, thread_id="t")
+    assert len(world.ran) == 3
+    wall[0] += 600
+    assert world.resume(wf, "yes", "t") == ["yes", "stamped", "stamped", "stamped"]
+    assert len(world.ran) == 3

@@ -49,7 +49,7 @@ LATER = SINCE + 86_400 * 3
 
 def of(value: Any, since: float = SINCE) -> Digest:
     """The digest of a call with one argument, ten minutes into its attempt."""
-    return digest({"x": value}, since=since, now=lambda: since + 600)
+    return digest({"x": value}, since=since, now=lambda: since + 600, passed=lambda: 600)
 
 
 def kinds(value: Any, since: float = SINCE) -> list[str]:
@@ -253,7 +253,7 @@ class TestExact:
     def test_the_order_of_parameters_does_not_count(self) -> None:
         """Keyword arguments may be written in any order."""
         forms = [
-            digest(dict(order), since=SINCE, now=lambda: NOW)
+            digest(dict(order), since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE)
             for order in itertools.permutations([("a", 1), ("b", "x")])
         ]
         assert forms[0] == forms[1]
@@ -749,7 +749,7 @@ class TestExact:
             "import sys; sys.path[:0] = sys.argv[1:]\n"
             "from flowfn.identity.digest import digest\n"
             "value = [{'a', 'b', ('d', 1)}, dict.fromkeys({'x', 'y', 'z', 3}, 1), frozenset('hello'), len]\n"
-            "print(digest({'x': value}, since=0, now=lambda: 0).exact.hex())"
+            "print(digest({'x': value}, since=0, now=lambda: 0, passed=lambda: 0).exact.hex())"
         )
         run = subprocess.run(
             [sys.executable, "-c", program, str(Path(__file__).parents[2])],
@@ -891,13 +891,16 @@ class TestClock:
             raise AssertionError("asked for the time")
 
         digest(
-            {"n": 12, "url": "https://example.com/a", "rows": [{"price": 9.99}]}, since=SINCE, now=forbidden
+            {"n": 12, "url": "https://example.com/a", "rows": [{"price": 9.99}]},
+            since=SINCE,
+            now=forbidden,
+            passed=forbidden,
         )
 
     def test_leaves_are_found_wherever_they_are(self) -> None:
         """Paths start at the parameter and read like code."""
         order = {"id": MOMENT, "lines": [(Point(1, [str(WHEN)]),)], 3: {WHEN}}
-        found = digest({"order": order}, since=SINCE, now=lambda: NOW).leaves
+        found = digest({"order": order}, since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE).leaves
         assert {leaf.path for leaf in found} == {'order["id"]', 'order["lines"][0][0].tags[0]', "order[3]{…}"}
 
     def test_the_order_of_leaves_does_not_depend_on_insertion(self) -> None:
@@ -976,8 +979,10 @@ class TestGlance:
     @settings(max_examples=500)
     def test_a_glance_clears_nothing_that_the_thorough_look_would_find(self, value: Any) -> None:
         """Both ways give one digest, one skeleton and the same leaves."""
-        glanced = digest({"x": value}, since=SINCE, now=lambda: NOW)
-        thorough = digest(MappingProxyType({"x": value}), since=SINCE, now=lambda: NOW)
+        glanced = digest({"x": value}, since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE)
+        thorough = digest(
+            MappingProxyType({"x": value}), since=SINCE, now=lambda: NOW, passed=lambda: NOW - SINCE
+        )
         assert glanced == thorough
 
 

@@ -91,10 +91,12 @@ def identify(call: Call, frame: Frame) -> None:
     definition, run = call.definition, frame.run
     assert run.journal is not None
     call.arguments = arguments = definition.identifying(call.args, call.kwargs)
-    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
+    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
     if digested.weak and (given := given_to_arguments(arguments)):
         call.arguments = arguments = {**arguments, **given}
-        call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now)
+        call.digest = digested = digest(
+            arguments, since=run.root.since, now=run.host.now, passed=run.root.passed
+        )
     call.task, call.occurrence, call.branch = frame.identity(
         definition.qualified, digested.exact, of=frame.claimant(definition)
     )

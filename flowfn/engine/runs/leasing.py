@@ -6,7 +6,7 @@ Guarantee: one writer per thread. Whoever comes second waits, is turned away, or
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowfn.config import OnBusy
 from flowfn.engine.questions.answers import asked_ids
@@ -15,6 +15,8 @@ from flowfn.ports import Busy, Host, Lease, Saver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
 """Seconds between two looks at a busy thread."""
@@ -42,7 +44,7 @@ async def take_lease(
             if taken is None and saver.inline:  # by no other call: Ctrl-C may come between two
                 taken = saver.claim(thread, force=force)
             elif taken is None:
-                taken = await on_saver(saver, host, saver.claim, thread, force=force)
+                taken = await leased(saver, host, lambda: saver.claim(thread, force=force))
             if isinstance(taken, Lease):
                 return taken
             assert isinstance(taken, Busy)
@@ -93,16 +95,23 @@ async def give_back(saver: Saver, host: Host, lease: Lease) -> None:
 
 
 async def on_saver(saver: Saver, host: Host, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a saver's method: in place where it is quick, else where it may block.
-
-    A lease that it gives to somebody who was cancelled meanwhile is given back.
-    """
+    """Call a saver's method: in place where it is quick, else where it may block."""
     if saver.inline:
         return method(*args, **kwargs)
+    return await host.on_saver(saver, lambda: method(*args, **kwargs))
+
+
+async def leased(saver: Saver, host: Host, take: Callable[[], T]) -> T:
+    """Call what takes a lease of a saver that isn't quick.
+
+    One that is for somebody who was cancelled meanwhile is given back. `take` calls the saver's method with arguments
+    that are written out: as `method(*args)` returns, Ctrl-C may come, and nobody would have the lease.
+    """
 
     def give_back(taken: Any) -> None:
         if isinstance(taken, Lease):
             with suppress(SaverError):
                 saver.release(taken)
 
-    return await host.on_saver(saver, lambda: method(*args, **kwargs), undo=give_back)
+    taken: T = await host.on_saver(saver, take, undo=give_back)
+    return taken

@@ -43,6 +43,8 @@ class Root:
     """What the runs of one invocation share."""
 
     __slots__ = (
+        "_elapsed",
+        "_when",
         "belated",
         "control",
         "fatal",
@@ -63,7 +65,9 @@ class Root:
     )
 
     def __init__(self, host: Host) -> None:
-        self.since = host.since()
+        self.since, self._when = host.since()
+        """From when on a time among arguments may have been read off the clock for these runs."""
+        self._elapsed = host.elapsed
         self.report = Report()
         self.ran = Tally()
         self.reused = Tally()
@@ -89,6 +93,10 @@ class Root:
         """The places that made calls whose arguments had changed before they began."""
         self.unrecorded = ""
         """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
+
+    def passed(self) -> float:
+        """The seconds since `since`, whatever the clock was set to meanwhile."""
+        return self._elapsed() - self._when
 
     def end(self, error: BaseException) -> None:
         """Have the run end by this, unless something ends it already."""

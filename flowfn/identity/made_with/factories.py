@@ -28,7 +28,7 @@ from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Window, in_date, in_float
-from flowfn.python.began import BEGAN
+from flowfn.python.began import BEGAN, age
 from flowfn.values import MISSING
 
 __all__ = ["given_to_factory", "given_to_object"]
@@ -141,7 +141,7 @@ def _tells(value: Any) -> bool:
 
 
 def _is_moment(value: Any) -> bool:
-    window = Window(BEGAN, time.time)
+    window = Window(BEGAN, time.time, age)
     if isinstance(value, float):
         return in_float(value, window) == "clock"
     return isinstance(value, datetime) and in_date(value, window) == "clock"
