@@ -328,7 +328,11 @@ def _restrict(made: Program) -> None:
             node.reads = [*{"x": None, **dict.fromkeys(node.reads)}]  # a result is the state as it is
             node.schema = "typed"
         if node.graph is not None:
-            node.attempts, node.fails, node.handler = 1, 0, None  # a parent's retry keeps its children's results
+            node.attempts, node.fails, node.handler = (
+                1,
+                0,
+                None,
+            )  # a parent's retry keeps its children's results
     for part in parts[1:]:
         for node in part.nodes.values():
             node.cached = False  # nested graphs use the cache around
@@ -376,6 +380,9 @@ def _restrict(made: Program) -> None:
     if made.graph.schema == "dataclass" and seen & {*PRIVATE}:
         for options in calls:
             options.pop("version", None)  # a stream of version 2 makes the class of keys that it hasn't
+    for options in calls:
+        if made.graph.schema != "typed" and "version" in options and "subgraphs" in options:
+            options["subgraphs"] = False  # values of a nested graph are of its own class
     commanded: set[str] = set()
     for operation in made.operations:
         if operation.thread in commanded:

@@ -284,7 +284,7 @@ class Player:
         if node.form == "dataclass":
             fields = [(key, Any, dataclasses.field(default=None)) for key in {**update, "o": None}]
             return dataclasses.make_dataclass("Update", fields)(**update)
-        return create_model("Update", **{key: (Any, None) for key in {**update, "o": None}})(**update)
+        return create_model("Update", **dict.fromkeys({**update, "o": None}, (Any, None)))(**update)
 
     # -- looking at threads -----------------------------------------------------------------------
 
@@ -453,7 +453,11 @@ class Player:
             elif kind == "limit":
                 sieve["limit"] = operation.at % 4
             else:
-                value = ("input", "loop", "update", "fork")[operation.at % 4] if kind == "source" else operation.at - 1
+                value = (
+                    ("input", "loop", "update", "fork")[operation.at % 4]
+                    if kind == "source"
+                    else operation.at - 1
+                )
                 sieve["filter"] = {**sieve.get("filter", {}), kind: value}
         await self.shown("history", self.past(config, **sieve))
 
