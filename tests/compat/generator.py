@@ -1,7 +1,7 @@
 """Random programs as plain data: graphs, nested ones among them, and what a user does with their threads.
 
 Rule: a seed is a program, and LangGraph does the same each time that it runs it. So a program keeps away from what
-LangGraph leaves to chance, and from what COMPATIBILITY.md lists; each restriction is in `_restrict`, with its reason.
+LangGraph leaves to chance, and from what COMPATIBILITY.md lists; each restriction is in `restrict`, with its reason.
 What a node does depends on how long its state's list `x` is, and so does every choice of a router: nothing in a
 program is random once it is made.
 """
@@ -145,7 +145,7 @@ class Program:
 
 def program(seed: int) -> Program:
     """The program of a seed."""
-    return _Draw(seed).program()
+    return Draw(seed).program()
 
 
 def graphs(graph: Graph) -> Iterator[Graph]:
@@ -156,7 +156,7 @@ def graphs(graph: Graph) -> Iterator[Graph]:
             yield from graphs(node.graph)
 
 
-class _Draw:
+class Draw:
     """Everything that is drawn at random."""
 
     def __init__(self, seed: int) -> None:
@@ -183,7 +183,7 @@ class _Draw:
         made = Program(graph, operations, self.happens(0.5))
         for part in graphs(graph):
             self.insights(part)
-        _restrict(made)
+        restrict(made)
         return made
 
     def insights(self, part: Graph) -> None:
@@ -307,7 +307,7 @@ class _Draw:
         return options
 
 
-def _restrict(made: Program) -> None:
+def restrict(made: Program) -> None:
     """Take out of a program what LangGraph leaves to chance, and what is known to differ."""
     parts = [*graphs(made.graph)]
     for part in parts:

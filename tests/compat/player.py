@@ -71,6 +71,9 @@ def library(name: str) -> SimpleNamespace:
 class Player:
     """A program on a library, for a caller."""
 
+    at_once = 1
+    """How many tasks a blocking run has side by side."""
+
     def __init__(self, program: Program, name: str, trace: Trace) -> None:
         self.program, self.library, self.t = program, library(name), trace
         self.saver, self.store = self.library.InMemorySaver(), self.library.InMemoryStore()
@@ -282,9 +285,9 @@ class Player:
     def object(self, node: Node, update: dict[str, Any]) -> Any:
         """An update as an instance of a class that has one key more."""
         if node.form == "dataclass":
-            fields = [(key, Any, dataclasses.field(default=None)) for key in {**update, "o": None}]
+            fields = [(key, Any, dataclasses.field(default=None)) for key in {**update, "n": None}]
             return dataclasses.make_dataclass("Update", fields)(**update)
-        return create_model("Update", **dict.fromkeys({**update, "o": None}, (Any, None)))(**update)
+        return create_model("Update", **dict.fromkeys({**update, "n": None}, (Any, None)))(**update)
 
     # -- looking at threads -----------------------------------------------------------------------
 
@@ -367,7 +370,9 @@ class Player:
             config["configurable"] = {**config["configurable"], "mine": [1]}
         told = options.get("subgraphs", False) or "custom" in modes or "messages" in modes
         if not self.t.asyncio:
-            config["max_concurrency"] = 2 if told else 1  # LangGraph needs one more to wait for these chunks
+            config["max_concurrency"] = (
+                self.at_once + told
+            )  # LangGraph needs one more to wait for these chunks
         if operation.method == "invoke":
             if await self.shown("result", self.result(given, config, options)) is None:
                 await self.failed_alone(config)
@@ -380,7 +385,7 @@ class Player:
             await self.failed_alone(config)
             return
         caches = any(node.cached for node in self.program.graph.nodes.values())
-        in_turn = not (self.t.asyncio or told or caches or isinstance(modes, list))
+        in_turn = not (self.t.asyncio or told or caches or isinstance(modes, list)) and self.at_once == 1
         for chunk in chunks if in_turn else grouped(chunks, options):
             self.t.note("chunk", clean(chunk))
 
