@@ -124,6 +124,32 @@ async def previous_values(t: Trace) -> None:
     await t.invoke(entrypoint()(t.node(saved)), 3)
 
 
+async def results_in_a_part_of_the_history(t: Trace) -> None:
+    """What a call came to is shown wherever its checkpoint is looked at."""
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(lambda n: {"got": n}))
+    for n in (1, 2):
+        await t.invoke(graph, n, ONE)
+    found = await t.history(graph, ONE)
+    for snapshot in found:
+        await t.state(graph, snapshot.config)
+        await t.history(graph, snapshot.config)
+        await t.history(graph, ONE, before=snapshot.config)
+    await t.history(graph, ONE, before=found[0].config, limit=1)
+    await t.history(graph, ONE, filter={"source": "input"})
+
+
+async def a_question_after_a_result(t: Trace) -> None:
+    """What the call before came to is shown beside a question where it is a mapping alone."""
+
+    def wf(n: int) -> Any:
+        return n if n == 1 else interrupt("?")
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    for n in (1, 2):
+        await t.invoke(graph, n, ONE, version="v2")
+    await t.stream(graph, 2, ONE, version="v2", stream_mode="values")
+
+
 async def final_of_none(t: Trace) -> None:
     """final saves None when it's told to."""
 
