@@ -16,6 +16,7 @@ INSTEAD = {
     ): "GraphOutput(value={'count': 1}, interrupts=())",
     Name("policies", "a_handler_beside_a_question_that_is_answered"): "times: 1",
     Name("policies", "a_handler_of_an_abandoned_superstep"): "values={'x': ['i', 'update', 'handled']}",
+    Name("functional", "a_caught_failure_before_a_question"): "invoke: ['caught', '!']",
     Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
     Name("batches", "limits_of_batches_as_they_complete"): "come: [(0, 30)]\ncome: [(0, 30)]",
     # What invoke has shown isn't lost: `side` had finished beside the question.

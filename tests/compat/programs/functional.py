@@ -297,6 +297,31 @@ async def a_caught_failure_of_a_task(t: Trace) -> None:
     await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "tasks"])
 
 
+@differs("an error that was caught was caught")
+async def a_caught_failure_before_a_question(t: Trace) -> None:
+    """LangGraph runs the task again when the workflow goes on."""
+    ran: list[Any] = []
+
+    def flaky(n: int) -> int:
+        ran.append(n)
+        if len(ran) == 1:
+            raise ValueError("boom")
+        return n
+
+    flaky_task = task(t.node(flaky))
+
+    async def wf(n: int) -> Any:
+        try:
+            found = await t.value(flaky_task(n))
+        except ValueError:
+            found = "caught"
+        return [found, interrupt("?")]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
 async def retries_of_tasks(t: Trace) -> None:
     """A task's retry policy retries it, and an entrypoint's retries the function."""
     ran: list[str] = []
