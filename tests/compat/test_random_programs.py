@@ -15,7 +15,7 @@ from .player import Incomparable, Player
 from .trace import Trace, drive
 
 FIRST = int(os.environ.get("FLOWFN_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("FLOWFN_EXAMPLES", "60")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("FLOWFN_EXAMPLES", "50")))
 
 
 @functools.cache
