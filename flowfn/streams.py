@@ -142,7 +142,8 @@ class Shaper:
                 part["interrupts"] = payload["__interrupt__"]
                 part["data"] = {k: v for k, v in payload.items() if k != "__interrupt__"}
         program = _program_of(event) if self._typed else None
-        if program is not None and program.typed is not None:
+        one_key = mode == "values" and isinstance(self._shown_keys(event, mode), str)
+        if program is not None and program.typed is not None and not one_key:
             part["data"] = program.typed(mode, part["data"])
         return part
 

@@ -463,6 +463,8 @@ class Workflow(Stateful, Generic[P, R]):
 
             value = shown(setup.program, ending.state, output_keys)
         if version == "v2":
+            if ending.interrupts and setup.program.opaque and not isinstance(value, Mapping):
+                value = MISSING  # it is of the run before; as in a stream, a mapping alone is shown beside a question
             nothing: Any = {} if ending.interrupts else None
             return GraphOutput(nothing if value is MISSING else value, ending.interrupts)
         return setup.returned(ending, None if value is MISSING else value)

@@ -108,7 +108,7 @@ def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amend
     """What the due tasks add: what the finished ones have written isn't lost; the others are given up or not."""
     found = []
     for name, path, triggers in due(program, before):
-        writes = None if amendment.copies else ledger.writes_at(path)
+        writes = None if amendment.copies else ledger.left_at(path)
         if path not in amendment.records and (writes is not None or amendment.gives_up):
             found.append(Batch(name, writes, path, triggers))
     return found

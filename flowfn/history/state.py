@@ -179,7 +179,20 @@ def snapshot(setup: Setup, saver: Saver, where: RunConfig, parts: bool = False) 
         if where.checkpoint_ns:
             config["configurable"]["checkpoint_ns"] = where.checkpoint_ns
         return StateSnapshot(shown(setup.program, EMPTY), (), config, None, None, None, (), ())
-    return _Reading(setup, saver, loaded).snapshot(ahead=where.checkpoint_id is None, parts=parts)
+    if where.checkpoint_id is None:
+        return _Reading(setup, saver, loaded).snapshot(ahead=True, parts=parts)
+    after = _after(saver, loaded) if setup.program.opaque else None
+    return _Reading(setup, saver, loaded, after).snapshot(ahead=False, parts=parts)
+
+
+def _after(saver: Saver, loaded: Loaded) -> Loaded | None:
+    """What was committed after a checkpoint, in its namespace; None for the head."""
+    newer = None
+    for each in saver.history(loaded.thread, loaded.checkpoint.namespace):
+        if each.checkpoint.id == loaded.checkpoint.id:
+            return newer
+        newer = each
+    return None
 
 
 def history(
@@ -192,14 +205,16 @@ def history(
 ) -> Iterator[StateSnapshot]:
     """The states of a thread, newest first."""
     setup, where = part_at(setup, where)
-    found, after = 0, None
-    for loaded in saver.history(where.thread_id, where.checkpoint_ns, before=before):
+    thread, found = where.thread_id, 0
+    assert thread is not None
+    after = None if before is None else saver.load(thread, where.checkpoint_ns, before)
+    for loaded in saver.history(thread, where.checkpoint_ns, before=before):
+        newer, after = after, loaded
         if where.checkpoint_id is not None and loaded.checkpoint.id != where.checkpoint_id:
             continue
         if limit is not None and found >= limit:
             return
-        reading = _Reading(setup, saver, loaded, after)
-        shown_state, after = reading.snapshot(ahead=False, parts=False), reading.checkpoint
+        shown_state = _Reading(setup, saver, loaded, newer).snapshot(ahead=False, parts=False)
         if filter and any((shown_state.metadata or {}).get(key) != value for key, value in filter.items()):
             continue
         found += 1
@@ -209,7 +224,7 @@ def history(
 class _Reading:
     """One stored checkpoint of a program, being read; `after` is the one that was committed next, if that is known."""
 
-    def __init__(self, setup: Setup, saver: Saver, loaded: Loaded, after: Checkpoint | None = None) -> None:
+    def __init__(self, setup: Setup, saver: Saver, loaded: Loaded, after: Loaded | None = None) -> None:
         self.setup = setup
         self.program = setup.program
         self.saver = saver
@@ -283,12 +298,10 @@ class _Reading:
 
     def _led_to(self) -> Any:
         """What a program's only node came to: it is recorded as the values of the next checkpoint alone."""
-        after = self.after
-        if (
-            after is None
-            or not self.program.opaque
-            or (after.parent, after.source) != (self.checkpoint.id, "loop")
-        ):
+        if self.after is None or not self.program.opaque:
+            return None
+        after = decode_checkpoint(self.saver.serde, self.after.checkpoint, self.program.channels)
+        if (after.parent, after.source) != (self.checkpoint.id, "loop"):
             return None
         return shown(self.program, view(self.program, after))
 

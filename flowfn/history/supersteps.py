@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from flowfn.described import body_of
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import RUN_TASK, NodeRecord
+from flowfn.engine.records.record import HANDLER, RUN_TASK, NodeRecord
 from flowfn.errors import FlowError
 from flowfn.ports import Loaded, Serializer
 from flowfn.pregel.program import PULL, PUSH
@@ -26,9 +26,6 @@ __all__ = ["NodeTask", "leads_to", "node_tasks"]
 START = "__start__"
 SENDS = "__pregel_tasks"
 """The channel of a graph's Sends."""
-
-HANDLER = "node_error_handler"
-"""What the task is called that handles another one's error, and how its path ends."""
 
 
 class NodeTask(NamedTuple):

@@ -66,7 +66,8 @@ class CompiledStateGraph(CompiledGraph, Generic[StateT, ContextT, InputT, Output
 
     def _returned(self, ending: Ending, output_keys: Any, version: Version) -> Any:
         found = super()._returned(ending, output_keys, version)
-        if version == "v2" and output_keys is None:
+        whole = output_keys is None or (output_keys and not isinstance(output_keys, str))
+        if version == "v2" and whole:
             return replace(found, value=declared(self.builder, self.builder.output_schema, found.value))
         return found
 

@@ -83,7 +83,9 @@ def inferred_node(program: Program, checkpoint: Checkpoint) -> str | None:
     """The node that an update is of when nobody says; None where it could be several."""
     if len(program.nodes) == 1:
         return next(iter(program.nodes))
-    ran = {name: seen for name, seen in checkpoint.seen.items() if name in program.nodes}
+    handlers = {node.on_error for node in program.nodes.values()}  # each ran for another one
+    names = program.nodes.keys() - handlers
+    ran = {name: seen for name, seen in checkpoint.seen.items() if name in names}
     if not ran:
         return START if START in program.nodes else None
     latest: list[tuple[int, str]] = sorted(

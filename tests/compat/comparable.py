@@ -36,9 +36,11 @@ def grouped(chunks: list[Any], options: dict[str, Any]) -> list[list[str]]:
     several, nested = isinstance(options["stream_mode"], list), options.get("subgraphs", False)
     groups: dict[Any, list[str]] = {}
     for chunk in chunks:
-        mode = chunk[nested] if several else options["stream_mode"]
-        shown = render(clean(chunk), Mask(numbered=False))
-        groups.setdefault((chunk[0] if nested else (), mode), []).append(shown)
+        if options.get("version") == "v2":
+            place, mode = chunk["ns"], chunk["type"]
+        else:
+            place, mode = chunk[0] if nested else (), chunk[nested] if several else options["stream_mode"]
+        groups.setdefault((place, mode), []).append(render(clean(chunk), Mask(numbered=False)))
     once = ("values", "checkpoints")  # but for the values that a question is shown with
     return sorted(
         group if mode in once and not any("__interrupt__" in each for each in group) else sorted(group)

@@ -1,7 +1,7 @@
 """Random programs as plain data: graphs, nested ones among them, and what a user does with their threads.
 
 Rule: a seed is a program, and LangGraph does the same each time that it runs it. So a program keeps away from what
-LangGraph leaves to chance, and from what COMPATIBILITY.md lists; each restriction is in `_restrict`, with its reason.
+LangGraph leaves to chance, and from what COMPATIBILITY.md lists; each restriction is in `restrict`, with its reason.
 What a node does depends on how long its state's list `x` is, and so does every choice of a router: nothing in a
 program is random once it is made.
 """
@@ -13,16 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom")
+MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
 KEYS = {"n": 0.2, "s": 0.25, "d": 0.25, "m": 0.1, "o": 0.2}
 """How often a state has each key beside `x`; `player.hints` says of which kind each is."""
 PRIVATE = ("p", "q")
 """Keys that no state has, but the schemas of some inputs and nodes."""
 FORMS = ("dict",) * 8 + ("none", "empty", "unknown", "pairs", "command", "command", "commands")
+FORMS += ("dataclass", "pydantic")
 OPERATIONS = ("go",) * 6 + ("given", "update", "update", "bulk", "replay", "replay", "fork", "fork")
-OPERATIONS += ("state", "history", "command", "branch")
+OPERATIONS += ("state", "history", "command", "branch", "delete")
 INSIDE = ("state", "history", "update", "replay", "fork")
 """What is done in a nested graph's thread, by an operation "inside"."""
+SIEVES = ("source", "step", "before", "limit")
 STEPS = 12
 """The recursion limit of a run: a cycle without an exit is an error, and no more than that."""
 
@@ -75,6 +77,16 @@ class Node:
     """The keys of its own schema, of the kind `schema`; None for the graph's."""
     knows: bool = False
     """Whether it tells of the context, the configuration, and the steps that remain where the state has them."""
+    stores: bool = False
+    """Whether it tells of what it put into the store when it ran before, and puts something there."""
+    overwrites: bool = False
+    """Whether its update replaces what its key with a reducer had."""
+    says_messages: str = "dict"
+    """What its messages are: dicts, objects, or a removal of all."""
+    handler: list[Target] | None = None
+    """Where the handler of its errors goes, if it has one."""
+    policies: int = 1
+    """How many retry policies it has, each for other errors."""
 
 
 @dataclass
@@ -117,6 +129,10 @@ class Operation:
     """Whether that nested graph is looked for where the thread stands, and not at an earlier checkpoint."""
     heard: bool
     """Whether callbacks are told of it."""
+    anew: bool
+    """Whether the graph is made anew before it, as in another process, on the same checkpointer."""
+    sieve: list[str]
+    """What picks of a history: a filter of its metadata, a checkpoint that it begins before, a limit."""
 
 
 @dataclass
@@ -129,7 +145,7 @@ class Program:
 
 def program(seed: int) -> Program:
     """The program of a seed."""
-    return _Draw(seed).program()
+    return Draw(seed).program()
 
 
 def graphs(graph: Graph) -> Iterator[Graph]:
@@ -140,7 +156,7 @@ def graphs(graph: Graph) -> Iterator[Graph]:
             yield from graphs(node.graph)
 
 
-class _Draw:
+class Draw:
     """Everything that is drawn at random."""
 
     def __init__(self, seed: int) -> None:
@@ -167,7 +183,7 @@ class _Draw:
         made = Program(graph, operations, self.happens(0.5))
         for part in graphs(graph):
             self.insights(part)
-        _restrict(made)
+        restrict(made)
         return made
 
     def insights(self, part: Graph) -> None:
@@ -230,6 +246,11 @@ class _Draw:
         node.asks = self.one(1, 1, 2) if self.happens(0.15) else 0
         node.fails = self.one(1, 2) if self.happens(0.15) else 0
         node.attempts = self.one(2, 3) if self.happens(0.5 if node.fails else 0.1) else 1
+        node.policies = self.one(1, 2)
+        if self.happens(0.4 if node.fails else 0.05):
+            node.handler = [self.target(names) for _ in range(self.one(0, 0, 1))]
+        node.stores, node.overwrites = self.happens(0.1), self.happens(0.1)
+        node.says_messages = self.one("dict", "dict", "object", "object", "removal")
         node.form, node.says, node.bound = self.one(*FORMS), self.happens(0.1), self.one(4, 6, 8)
         node.writes = [
             "x",
@@ -253,7 +274,7 @@ class _Draw:
             kind,
             thread=self.one("1", "1", "1", "2"),
             method=method,
-            options=self.options(names, method),
+            options=self.options(names, graph.keys, method),
             as_node=self.one(*special) if special else self.one(None, None, *names),
             writes=["x", *self.some(graph.keys[1:], 0, 1)],
             at=self.random.randint(0, 9),
@@ -263,9 +284,11 @@ class _Draw:
             inside=self.one(*INSIDE),
             head=self.happens(0.6),
             heard=self.happens(0.25),
+            anew=self.happens(0.15),
+            sieve=self.some(SIEVES, 0, 2),
         )
 
-    def options(self, names: list[str], method: str) -> dict[str, Any]:
+    def options(self, names: list[str], keys: list[str], method: str) -> dict[str, Any]:
         options: dict[str, Any] = {}
         if method == "stream":
             options["stream_mode"] = self.one(*MODES) if self.happens(0.5) else self.some(MODES, 1, 3)
@@ -275,12 +298,16 @@ class _Draw:
         for when in ("interrupt_before", "interrupt_after"):
             if self.happens(0.1):
                 options[when] = self.one("*", self.some(names, 1, 2))
+        if self.happens(0.15):
+            options["version"] = "v2"
+        if self.happens(0.1):
+            options["output_keys"] = ["x", *self.some(keys[1:], 0, 2)]
         if self.happens(0.06):
             options["recursion_limit"] = self.random.randint(1, 4)
         return options
 
 
-def _restrict(made: Program) -> None:
+def restrict(made: Program) -> None:
     """Take out of a program what LangGraph leaves to chance, and what is known to differ."""
     parts = [*graphs(made.graph)]
     for part in parts:
@@ -301,17 +328,24 @@ def _restrict(made: Program) -> None:
             node.reads = [*{"x": None, **dict.fromkeys(node.reads)}]  # a result is the state as it is
             node.schema = "typed"
         if node.graph is not None:
-            node.attempts, node.fails = 1, 0  # a parent's retry keeps its children's results
+            node.attempts, node.fails, node.handler = (
+                1,
+                0,
+                None,
+            )  # a parent's retry keeps its children's results
     for part in parts[1:]:
         for node in part.nodes.values():
             node.cached = False  # nested graphs use the cache around
+    for node in [node for node in nodes if node.overwrites][1:]:
+        node.overwrites = False  # two in a superstep are refused
     for node in [node for node in nodes if node.cached]:
+        node.stores = False
         node.cached = node.graph is None  # a cache tells functions apart, and that of a graph is its own
-        node.says = (
-            node.says and not node.cached
-        )  # whether a result is there for the next superstep is chance
-    if any(node.cached for node in nodes):
-        _without_sends(made, nodes)  # equal calls at once run once
+        # Whether a result is there for the next superstep is chance.
+        node.says = node.says and not node.cached
+        node.form = "dict" if node.form in ("none", "empty") else node.form
+    if any(node.cached or node.stores or node.overwrites for node in nodes):
+        _without_sends(made, nodes)  # equal calls at once run once, and which of others is first is chance
         for options in [options for options in calls if "stream_mode" in options]:
             options["stream_mode"] = _without_tasks(options["stream_mode"])
     if fails:
@@ -341,6 +375,14 @@ def _restrict(made: Program) -> None:
             options.pop("durability", None)  # "sync" is an AttributeError
             if "subgraphs" in options:
                 options["subgraphs"] = False  # a graph that stores nothing has none in it that does
+    seen = {key for part in parts for key in (*(part.input or ()), *(part.output or ()))}
+    seen |= {key for node in nodes for key in node.reads or ()}
+    if made.graph.schema == "dataclass" and seen & {*PRIVATE}:
+        for options in calls:
+            options.pop("version", None)  # a stream of version 2 makes the class of keys that it hasn't
+    for options in calls:
+        if made.graph.schema != "typed" and "version" in options and "subgraphs" in options:
+            options["subgraphs"] = False  # values of a nested graph are of its own class
     commanded: set[str] = set()
     for operation in made.operations:
         if operation.thread in commanded:

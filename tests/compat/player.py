@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Optional
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.messages import AIMessage, RemoveMessage
 from pydantic import Field, create_model
 from typing_extensions import TypedDict
 
@@ -23,6 +24,7 @@ from .comparable import clean, grouped, is_alone, is_settled, replaced
 from .generator import STEPS, Graph, Node, Operation, Program, Router, Sent, Target, graphs
 from .trace import NOT_OURS, Trace, in_order, raised
 
+REMOVE_ALL_MESSAGES = "__remove_all__"
 TASKS = 60
 """How many tasks a program may run."""
 EMPTY = {"x": list, "s": list, "d": dict, "m": list, "p": list}
@@ -54,12 +56,13 @@ def library(name: str) -> SimpleNamespace:
     """What a program uses of LangGraph, or of graph_compat."""
     names = {
         "graph": ("StateGraph", "add_messages"),
-        "types": ("CachePolicy", "Command", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
+        "types": ("CachePolicy", "Command", "Overwrite", "Send", "RetryPolicy", "StateUpdate", "interrupt"),
         "checkpoint.memory": ("InMemorySaver",),
         "cache.memory": ("InMemoryCache",),
-        "config": ("get_config", "get_stream_writer"),
+        "config": ("get_config", "get_store", "get_stream_writer"),
         "managed": ("RemainingSteps",),
         "runtime": ("get_runtime",),
+        "store.memory": ("InMemoryStore",),
     }
     modules = {path: importlib.import_module(f"{name}.{path}") for path in names}
     return SimpleNamespace(**{each: getattr(modules[path], each) for path in names for each in names[path]})
@@ -68,8 +71,12 @@ def library(name: str) -> SimpleNamespace:
 class Player:
     """A program on a library, for a caller."""
 
+    at_once = 1
+    """How many tasks a blocking run has side by side."""
+
     def __init__(self, program: Program, name: str, trace: Trace) -> None:
         self.program, self.library, self.t = program, library(name), trace
+        self.saver, self.store = self.library.InMemorySaver(), self.library.InMemoryStore()
         self.failed: dict[str, int] = {}
         self.tasks = self.answers = self.asked = 0
         self.forgets = any(part.checkpointer is False for part in graphs(program.graph))
@@ -80,7 +87,7 @@ class Player:
     async def play(self) -> None:
         """Make the graph, and do everything that the program says, then look at what there is."""
         try:
-            self.graph = self.built(self.program.graph, self.library.InMemorySaver())
+            self.graph = self.built(self.program.graph, self.saver)
         except Exception as error:
             self.t.note("building raised", raised(error))
             return
@@ -88,6 +95,8 @@ class Player:
         for operation in self.program.operations:
             config = threads[operation.thread] = {"configurable": {"thread_id": operation.thread}}
             self.t.note("operation", [operation.kind, operation.thread])
+            if operation.anew:
+                self.graph = self.built(self.program.graph, self.saver)
             await getattr(self, f"do_{operation.kind}")(operation, config)
         for config in threads.values():
             await self.shown("state", self.state(config, subgraphs=True))
@@ -106,9 +115,13 @@ class Player:
         keys = [*graph.keys, "left"] if graph.counts else graph.keys
         builder = library.StateGraph(self.schema(graph.schema, keys), context_schema=Context, **schemas)
         for name, node in graph.nodes.items():
-            retry = library.RetryPolicy(
-                initial_interval=0, jitter=False, max_attempts=node.attempts, retry_on=Exception
-            )
+            kinds = (Exception,) if node.policies == 1 else (Boom, ValueError)
+            retry = [
+                library.RetryPolicy(
+                    initial_interval=0, jitter=False, max_attempts=node.attempts + nth, retry_on=kind
+                )
+                for nth, kind in enumerate(kinds)
+            ]
             cache = library.CachePolicy(key_func=str)  # what LangGraph pickles of equal states may differ
             builder.add_node(
                 name,
@@ -116,6 +129,7 @@ class Player:
                 defer=node.defers,
                 cache_policy=cache if node.cached else None,
                 retry_policy=retry if node.attempts > 1 else None,
+                error_handler=None if node.handler is None else self.handler(node),
                 input_schema=None if node.reads is None else self.schema(node.schema, node.reads),
             )
         for source, end in graph.edges:
@@ -125,7 +139,8 @@ class Player:
         for router in graph.routers:
             self.route(builder, router)
         cache = library.InMemoryCache() if any(node.cached for node in graph.nodes.values()) else None
-        return builder.compile(checkpointer=checkpointer, cache=cache, **graph.stops)
+        store = self.store if graph is self.program.graph else None
+        return builder.compile(checkpointer=checkpointer, cache=cache, store=store, **graph.stops)
 
     def schema(self, kind: str, keys: list[str]) -> Any:
         hints: dict[str, Any] = {
@@ -195,6 +210,10 @@ class Player:
             for nth in range(node.calls if nested is not None else 0):
                 result = await self.called(node, nested, {"x": [*listed(state)[-1:], f"call{nth}"]})
                 heard.append([word for word in result.get("x", ()) if isinstance(word, str)][-3:])
+            if node.stores:
+                item = self.library.get_store().get((node.name,), "key")
+                heard.append("nothing" if item is None else item.value)
+                self.library.get_store().put((node.name,), "key", {"size": length(state)})
             if node.knows:
                 heard.append([*self.known(state), self.library.get_runtime().context])
             self.fail(node)
@@ -203,6 +222,16 @@ class Player:
             return self.returned(node, state, heard)
 
         return self.t.node(act)
+
+    def handler(self, node: Node) -> Any:
+        """What answers for a node that failed for good."""
+
+        def handle(state: Any) -> Any:
+            goto = [self.meant(target, state) for target in node.handler or ()]
+            update = {"x": [f"{node.name} handled at {length(state)}"]}
+            return self.library.Command(update=update, goto=goto) if goto else update
+
+        return self.t.node(handle)
 
     def known(self, state: Any) -> list[int]:
         """What the running code knows beside its state's values: by the caller's configuration, and of the steps."""
@@ -226,12 +255,22 @@ class Player:
     def fail(self, node: Node) -> None:
         """Fail the first times; in asyncio only where it is tried again, as what a failure cancels there is chance."""
         times = self.failed[node.name] = self.failed.get(node.name, 0) + 1
-        if times <= (min(node.fails, node.attempts - 1) if self.t.asyncio else node.fails):
+        chance = self.t.asyncio and node.handler is None
+        if times <= (min(node.fails, node.attempts - 1) if chance else node.fails):
             raise (Boom if times % 2 else ValueError)(f"{node.name} fails")
 
     def returned(self, node: Node, state: Any, heard: list[Any]) -> Any:
         command = self.library.Command
         update = written(node.writes, node.name, length(state), heard)
+        if "m" in update and node.says_messages != "dict":
+            if node.says_messages == "object":
+                update["m"] = [AIMessage(f"{node.name}{length(state)}", id=f"id-{node.name}")]
+            else:
+                update["m"] = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *update["m"]]
+        if node.overwrites and (keys := [key for key in ("s", "d") if key in update]):
+            update[keys[0]] = self.library.Overwrite(update[keys[0]])
+        if node.form in ("dataclass", "pydantic"):
+            return self.object(node, update)
         if node.form in ("dict", "none", "empty", "unknown"):
             return {"dict": update, "none": None, "empty": {}, "unknown": {**update, "unknown": 1}}[node.form]
         if node.form == "pairs":
@@ -242,6 +281,13 @@ class Player:
         if node.form == "command":
             return command(update=update, goto=goto, **to)
         return [command(update=update, **to), command(update={"x": ["two"]}, goto=goto), {"x": ["three"]}]
+
+    def object(self, node: Node, update: dict[str, Any]) -> Any:
+        """An update as an instance of a class that has one key more."""
+        if node.form == "dataclass":
+            fields = [(key, Any, dataclasses.field(default=None)) for key in {**update, "n": None}]
+            return dataclasses.make_dataclass("Update", fields)(**update)
+        return create_model("Update", **dict.fromkeys({**update, "n": None}, (Any, None)))(**update)
 
     # -- looking at threads -----------------------------------------------------------------------
 
@@ -276,12 +322,12 @@ class Player:
             raise Incomparable
         return found
 
-    async def past(self, config: Any) -> list[Any]:
+    async def past(self, config: Any, **sieve: Any) -> list[Any]:
         """The history, without the questions that were answered there, and what came of tasks in an exiting run."""
         if self.t.asyncio:
-            found = [snapshot async for snapshot in self.graph.aget_state_history(config)]
+            found = [snapshot async for snapshot in self.graph.aget_state_history(config, **sieve)]
         else:
-            found = [*self.graph.get_state_history(config)]
+            found = [*self.graph.get_state_history(config, **sieve)]
         exits = any("exit" in each.options.values() for each in self.program.operations)
         return [
             replaced(
@@ -322,9 +368,11 @@ class Player:
         )
         if not shows_checkpoints:  # checkpoints in streams say what is stored
             config["configurable"] = {**config["configurable"], "mine": [1]}
-        told = options.get("subgraphs", False) or "custom" in modes
+        told = options.get("subgraphs", False) or "custom" in modes or "messages" in modes
         if not self.t.asyncio:
-            config["max_concurrency"] = 2 if told else 1  # LangGraph needs one more to wait for these chunks
+            config["max_concurrency"] = (
+                self.at_once + told
+            )  # LangGraph needs one more to wait for these chunks
         if operation.method == "invoke":
             if await self.shown("result", self.result(given, config, options)) is None:
                 await self.failed_alone(config)
@@ -337,7 +385,7 @@ class Player:
             await self.failed_alone(config)
             return
         caches = any(node.cached for node in self.program.graph.nodes.values())
-        in_turn = not (self.t.asyncio or told or caches or isinstance(modes, list))
+        in_turn = not (self.t.asyncio or told or caches or isinstance(modes, list)) and self.at_once == 1
         for chunk in chunks if in_turn else grouped(chunks, options):
             self.t.note("chunk", clean(chunk))
 
@@ -353,6 +401,8 @@ class Player:
 
     async def result(self, given: Any, config: Any, options: dict[str, Any]) -> Any:
         result = await self.t.call(self.graph, "invoke", given, config, **options)
+        if hasattr(result, "interrupts"):
+            return [result.value, in_order(result.interrupts)]
         if isinstance(result, dict) and "__interrupt__" in result:
             result["__interrupt__"] = in_order(result["__interrupt__"])
         return result
@@ -400,7 +450,25 @@ class Player:
         await self.shown("state", self.state(config, subgraphs=operation.partly))
 
     async def do_history(self, operation: Operation, config: Any) -> None:
-        await self.shown("history", self.past(config))
+        sieve: dict[str, Any] = {}
+        for kind in operation.sieve:
+            if kind == "before":
+                found = await self.past(config)
+                sieve["before"] = found[operation.at % len(found)].config if found else None
+            elif kind == "limit":
+                sieve["limit"] = operation.at % 4
+            else:
+                value = (
+                    ("input", "loop", "update", "fork")[operation.at % 4]
+                    if kind == "source"
+                    else operation.at - 1
+                )
+                sieve["filter"] = {**sieve.get("filter", {}), kind: value}
+        await self.shown("history", self.past(config, **sieve))
+
+    async def do_delete(self, operation: Operation, config: Any) -> None:
+        await self.t.call(self.saver, "delete_thread", operation.thread)
+        await self.shown("state", self.state(config))
 
     async def do_update(self, operation: Operation, config: Any) -> None:
         state = await self.seen(config)

@@ -11,6 +11,12 @@ from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH, Name, mark, names, run
 INSTEAD = {
     Name("updates", "routers_of_updates_find_the_store"): "next: ('a',)",
     Name("streaming", "several_modes_in_a_tuple"): "  : ('updates', {'a': {'x': ['a']}})",
+    Name(
+        "streaming", "version_2_leaves_the_value_of_a_key"
+    ): "GraphOutput(value={'count': 1}, interrupts=())",
+    Name("policies", "a_handler_beside_a_question_that_is_answered"): "times: 1",
+    Name("policies", "a_handler_of_an_abandoned_superstep"): "values={'x': ['i', 'update', 'handled']}",
+    Name("functional", "a_caught_failure_before_a_question"): "invoke: ['caught', '!']",
     Name("batches", "limits_of_batches"): "steps: [30]\nsteps: [30]",
     Name("batches", "limits_of_batches_as_they_complete"): "come: [(0, 30)]\ncome: [(0, 30)]",
     # What invoke has shown isn't lost: `side` had finished beside the question.

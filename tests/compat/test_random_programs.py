@@ -9,13 +9,13 @@ import os
 
 import pytest
 
-from .generator import FORMS, INSIDE, OPERATIONS, graphs, program
+from .generator import FORMS, INSIDE, OPERATIONS, SIEVES, graphs, program
 from .loading import CALLERS, GRAPH_COMPAT, LANGGRAPH
 from .player import Incomparable, Player
 from .trace import Trace, drive
 
 FIRST = int(os.environ.get("FLOWFN_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("FLOWFN_EXAMPLES", "60")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("FLOWFN_EXAMPLES", "50")))
 
 
 @functools.cache
@@ -60,8 +60,15 @@ def test_programs_have_everything_in_them() -> None:
     assert {part.checkpointer for part in nested} == {None, True, False}
     assert all(
         any(getattr(node, has) for node in nodes)
-        for has in ("asks", "fails", "cached", "defers", "parent", "calls", "knows")
+        for has in ("asks", "fails", "cached", "defers", "parent", "calls", "knows", "stores", "overwrites")
     )
+    assert any(node.handler is not None and node.fails >= node.attempts for node in nodes)
+    assert {node.says_messages for node in nodes} == {"dict", "object", "removal"}
+    assert {node.policies for node in nodes if node.attempts > 1} == {1, 2}
+    operations = [operation for made in programs for operation in made.operations]
+    assert all(any(has in each.options for each in operations) for has in ("version", "output_keys"))
+    assert {sieve for each in operations for sieve in each.sieve} == {*SIEVES}
+    assert any(operation.anew for operation in operations)
     assert any(router.knows for part in nested for router in part.routers)
     assert any(part.counts for part in nested)
     assert any(part.joins for part in nested)

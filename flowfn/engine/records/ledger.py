@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
-from flowfn.engine.records.record import DOUBT, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
+from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
@@ -68,6 +68,13 @@ class Ledger:
         """What the task of a node wrote; None if it hasn't finished."""
         node = self.nodes.get(node_scope(path)) if self.nodes else None
         return node.writes if node is not None and node.finished else None
+
+    def left_at(self, path: tuple[Any, ...]) -> list[Write] | None:
+        """What is left of a task that is given up: what it wrote, or who handled its error; None for nothing."""
+        writes = self.writes_at(path)
+        if writes is None and (node := self.nodes.get(node_scope(path))) is not None and node.handed_over:
+            return self.writes_at((*path, HANDLER))
+        return writes
 
     @property
     def commanded(self) -> list[Write]:

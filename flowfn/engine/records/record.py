@@ -32,6 +32,9 @@ TOLD = "__told__"
 DOUBT = "in_doubt"
 """The name of the question whether a call in doubt had happened."""
 
+HANDLER = "node_error_handler"
+"""What the task is called that handles another one's error, and how its path ends."""
+
 RUN_TASK = "0" * 32
 """The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
 

@@ -272,7 +272,7 @@ class Run:
         """
         before = self.checkpoint
         forget_ways(before, self.program)
-        changes = begin(self.program, before, writes, self.ledger.writes_at)
+        changes = begin(self.program, before, writes, self.ledger.left_at)
         log_refused(changes, self.thread)
         after = advance(before, changes)
         if changes.ignored or self.program.sends in (changes.updated or ()):

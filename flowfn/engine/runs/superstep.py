@@ -18,6 +18,7 @@ from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Failure, NodeCall
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.keeping import failure_rows, write_rows
+from flowfn.engine.records.record import HANDLER
 from flowfn.engine.records.rows import Encoded
 from flowfn.engine.replay.lost import log_dropped
 from flowfn.engine.runs.deadline import Deadline
@@ -44,9 +45,6 @@ from flowfn.values import Checkpoint
 if TYPE_CHECKING:
     from flowfn.definition import Definition
     from flowfn.engine.runs.run import Run
-
-HANDLER = "node_error_handler"
-"""Last part of the path of a task that handles another one's error."""
 
 
 async def go_on(run: Run) -> Any:
@@ -100,13 +98,13 @@ async def _take(run: Run, tasks: list[Task]) -> None:
             errors.append(error)
         else:
             handlers.append(await _hand_over(run, call, error))
-    _raise_first(run, errors)
-    if handlers:
+    if handlers and run.root.fatal is None and all(isinstance(error, Suspended) for error in errors):
         tasks += handlers
         handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
         await _announce(run, handlers, handling)
-        _raise_first(run, [error for _, error in await _settle(run, handling, deadline)])
+        errors += [error for _, error in await _settle(run, handling, deadline)]
         calls += handling
+    _raise_first(run, errors)
     await _advance(run, tasks, [call for call in calls if call.rides])
 
 

@@ -124,6 +124,32 @@ async def previous_values(t: Trace) -> None:
     await t.invoke(entrypoint()(t.node(saved)), 3)
 
 
+async def results_in_a_part_of_the_history(t: Trace) -> None:
+    """What a call came to is shown wherever its checkpoint is looked at."""
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(lambda n: {"got": n}))
+    for n in (1, 2):
+        await t.invoke(graph, n, ONE)
+    found = await t.history(graph, ONE)
+    for snapshot in found:
+        await t.state(graph, snapshot.config)
+        await t.history(graph, snapshot.config)
+        await t.history(graph, ONE, before=snapshot.config)
+    await t.history(graph, ONE, before=found[0].config, limit=1)
+    await t.history(graph, ONE, filter={"source": "input"})
+
+
+async def a_question_after_a_result(t: Trace) -> None:
+    """What the call before came to is shown beside a question where it is a mapping alone."""
+
+    def wf(n: int) -> Any:
+        return n if n == 1 else interrupt("?")
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    for n in (1, 2):
+        await t.invoke(graph, n, ONE, version="v2")
+    await t.stream(graph, 2, ONE, version="v2", stream_mode="values")
+
+
 async def final_of_none(t: Trace) -> None:
     """final saves None when it's told to."""
 
@@ -269,6 +295,31 @@ async def a_caught_failure_of_a_task(t: Trace) -> None:
             return f"caught {error}"
 
     await t.stream(entrypoint()(t.node(wf)), 1, stream_mode=["updates", "tasks"])
+
+
+@differs("an error that was caught was caught")
+async def a_caught_failure_before_a_question(t: Trace) -> None:
+    """LangGraph runs the task again when the workflow goes on."""
+    ran: list[Any] = []
+
+    def flaky(n: int) -> int:
+        ran.append(n)
+        if len(ran) == 1:
+            raise ValueError("boom")
+        return n
+
+    flaky_task = task(t.node(flaky))
+
+    async def wf(n: int) -> Any:
+        try:
+            found = await t.value(flaky_task(n))
+        except ValueError:
+            found = "caught"
+        return [found, interrupt("?")]
+
+    graph = entrypoint(checkpointer=InMemorySaver())(t.node(wf))
+    await t.invoke(graph, 1, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
 
 
 async def retries_of_tasks(t: Trace) -> None:

@@ -431,6 +431,63 @@ async def a_handler_does_not_see_interrupts(t: Trace) -> None:
     await t.invoke(graph, Command(resume="!"), ONE)
 
 
+async def a_handler_beside_a_question(t: Trace) -> None:
+    """A handler doesn't wait for the answer to a question beside it."""
+    graph = _handled_beside_a_question(t, [])
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.state(graph, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+
+
+@differs("a handler that ended has ended")
+async def a_handler_beside_a_question_that_is_answered(t: Trace) -> None:
+    """LangGraph runs it again each time that the run goes on."""
+    handled: list[Any] = []
+    graph = _handled_beside_a_question(t, handled)
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.invoke(graph, None, ONE)
+    await t.invoke(graph, Command(resume="!"), ONE)
+    t.note("times", len(handled))
+
+
+@differs("finished siblings of an abandoned superstep")
+async def a_handler_of_an_abandoned_superstep(t: Trace) -> None:
+    """What a handler wrote is kept where the superstep is given up."""
+    graph = _handled_beside_a_question(t, [])
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.update(graph, ONE, {"x": ["update"]}, as_node="b")
+    await t.state(graph, ONE)
+    await t.invoke(graph, {"x": ["i"]}, TWO)
+    await t.invoke(graph, {"x": ["new"]}, TWO)
+
+
+def _handled_beside_a_question(t: Trace, handled: list[Any]) -> Any:
+    def fail(state: State) -> Any:
+        raise ValueError("boom")
+
+    def handle(state: State, error: NodeError) -> Any:
+        handled.append(error)
+        return {"x": ["handled"]}
+
+    builder = StateGraph(State).add_node("a", t.node(fail), error_handler=t.node(handle))
+    builder.add_node("b", t.node(lambda state: {"x": [interrupt("?")]}))
+    return edges(builder, ". a .", ". b .").compile(checkpointer=InMemorySaver())
+
+
+async def an_update_after_a_handler(t: Trace) -> None:
+    """It is of the node whose error was handled."""
+
+    def fail(state: State) -> Any:
+        raise ValueError("boom")
+
+    builder = nodes(t, StateGraph(State), "b")
+    builder.add_node("a", t.node(fail), error_handler=t.node(lambda state: {"x": ["handled"]}))
+    graph = edges(builder, ". a b .").compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    await t.invoke(graph, {"x": ["i"]}, ONE)
+    await t.update(graph, ONE, {"x": ["update"]})
+    await t.state(graph, ONE)
+
+
 async def one_failure_of_several_is_handled(t: Trace) -> None:
     """A handled failure doesn't stop the nodes beside it."""
 

@@ -295,6 +295,30 @@ async def version_2_coerces_values(t):
     await t.stream(graph, {"count": 3}, stream_mode=["values", "updates"])
 
 
+async def version_2_coerces_some_keys(t):
+    """A result of some keys alone is coerced as the stream's values are."""
+
+    def count(state: Model):
+        return {"count": state.count + 1}
+
+    graph = chain(t, ("count", t.node(count)), schema=Model).compile()
+    for keys in (["count"], ["count", "name"], "count"):
+        await t.invoke(graph, {"count": 3}, version="v2", output_keys=keys)
+        await t.stream(graph, {"count": 3}, stream_mode="values", version="v2", output_keys=keys)
+
+
+@differs("one key's value is what it is")
+async def version_2_leaves_the_value_of_a_key(t):
+    """A dict under a key isn't taken for a state, whose keys it hasn't."""
+
+    class Holder(BaseModel):
+        held: dict = {}
+
+    graph = chain(t, ("a", t.node(lambda state: {"held": {"count": 1}})), schema=Holder).compile()
+    await t.invoke(graph, {}, version="v2", output_keys="held")
+    await t.stream(graph, {}, stream_mode="values", version="v2", output_keys="held")
+
+
 async def version_2_coerces_values_that_wait(t):
     """So it does where the graph asks, or stops at a breakpoint."""
 
