@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from checkpointers import MemorySaver
 from flowfn import NonDeterminismError
 from flowfn.report import Report
 
@@ -65,6 +67,42 @@ def test_long_arguments_changed_somewhere(edited: Edited) -> None:
     """Arguments of more than 512 bytes aren't kept; that they changed is told all the same."""
     report = edit_orders(edited, ["x" * 1000], ["y" * 1000])
     assert [each.cause for each in report if each.kind == "new"] == ["its arguments changed"]
+
+
+SCRIPT = """
+from flowfn import entrypoint, task
+
+
+@task
+def fetch(url):
+    return url
+
+
+@entrypoint(checkpointer=saver)
+def flow(dies):
+    fetch("a").result()
+    if dies:
+        raise ConnectionError("killed here")
+"""
+
+
+def test_a_module_that_is_called_otherwise_is_the_cause() -> None:
+    """Section 4: a script that is started by its path, and was one of a package, has other tasks; the report says so,
+    and how they are the same ones again."""
+    saver, named = MemorySaver(), {}
+    for name in ("package.job", "job"):
+        module = named[name] = ModuleType(name)
+        vars(module)["saver"] = saver
+        exec(SCRIPT, vars(module))
+    with pytest.raises(ConnectionError):
+        named["package.job"].flow.invoke(True, thread_id="t")
+    thread = named["job"].flow.thread("t")
+    with pytest.raises(ConnectionError):
+        thread.resume()
+    assert thread.report.cause == (
+        "fetch was recorded as package.job.fetch, and is job.fetch now: start the program as before, "
+        "or write @task(name='package.job.fetch')"
+    )
 
 
 # -- the code changed -------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ nothing is decided by it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.replay.sources import edit
+from flowfn.identity.code.functions import function_of
+from flowfn.identity.code.unwrapping import attribute
 from flowfn.identity.differences import changes
 from flowfn.report import Change
 
@@ -60,8 +62,23 @@ def cause_of_orphan(run: Run, orphan: CallInfo, caller: Definition | None) -> Ca
     """Why nobody asked for a recorded call."""
     if caller is None or orphan.scope_code == caller.code:
         return Cause("")
+    now = _name_now(orphan, caller)
+    if now is not None:
+        return Cause(
+            f"{orphan.name} was recorded as {orphan.qualified}, and is {now} now: start the program as before, "
+            f"or write @task(name={orphan.qualified!r})"
+        )
     note_edit(run, caller, orphan.scope_code)
     return Cause(f"the code of {caller.name} changed")
+
+
+def _name_now(recorded: CallInfo, caller: Definition) -> str | None:
+    """The full name of the task that a recorded call is of, where only its module has another name: a script may be
+    started as one of a package, or by its path."""
+    names: dict[str, Any] = getattr(function_of(caller.author_function), "__globals__", {})
+    task: Definition | None = attribute(names.get(recorded.name), "_self_definition")
+    is_it = task is not None and task.code == recorded.code and task.qualified != recorded.qualified
+    return task.qualified if task is not None and is_it else None
 
 
 def note_edit(run: Run, definition: Definition, recorded: str) -> None:
