@@ -30,7 +30,11 @@ can't go on before its author has decided something. `live`: a process has it, a
 """
 
 _ANEW = frozenset({"new", "rerun", "orphan"})
-_REUSED = {"code": "is reused, though its code changed", "clock": "is reused, but for the time"}
+_REUSED = {
+    "code": "is reused, though its code changed",
+    "clock": "is reused, but for the time",
+    "fields": "is reused, but for new fields",
+}
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,9 @@ def _summary(record: Record) -> CallSummary | None:
 
 def _report_alike(call: Call, record: Record, how: str) -> None:
     summary, report = _summary(record), call.run.root.report
-    if how != "position":
+    if how == "fields":
+        report.add("fields", summary, call.summary, "only fields differ that were added since: reused")
+    elif how != "position":
         report.add("clock", summary, call.summary, "only the time differs: reused")
     else:
         report.add("position", summary, call.summary, "reused by its position, as on_divergence says")

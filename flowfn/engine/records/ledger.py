@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
 from flowfn.engine.replay.namesakes import Alike, Group
+from flowfn.identity.grown import without_defaults
 from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
@@ -159,6 +160,14 @@ class Ledger:
         by_name[scope, name] = left = [record for record in found if not record.claimed]
         return left
 
+    def but_for_new_fields(self, scope: str, name: str, form: bytes | None) -> list[Record]:
+        """The unclaimed calls of a name in a scope that differ from this form only in fields that classes have got
+        since, in their order; see `identity.grown`."""
+        key = without_defaults(form)
+        if key is None:
+            return []
+        return [record for record in self._indexed.by_values(scope, name).get(key, ()) if not record.claimed]
+
     def names_an_item(self, record: Record) -> bool:
         """Whether a call like a recorded one named another day where that names the day of its call.
 
@@ -210,6 +219,18 @@ class _Index:
                 numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
+        self._by_values: dict[tuple[str, str], dict[Hashable, list[Record]]] = {}
+
+    def by_values(self, scope: str, name: str) -> dict[Hashable, list[Record]]:
+        """The calls of a name in a scope by what isn't at its default in their arguments."""
+        found = self._by_values.get((scope, name))
+        if found is None:
+            found = {}
+            for record in self.by_name.get((scope, name), ()):
+                key = without_defaults(record.info.form) if record.info is not None else None
+                found.setdefault(key, []).append(record)
+            self._by_values[scope, name] = found
+        return found
 
     @cached_property
     def days(self) -> dict[tuple[str, str, bytes], set[bytes | None]]:

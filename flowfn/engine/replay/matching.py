@@ -2,12 +2,13 @@
 
 A call's identity is (scope, name, digest of its arguments, occurrence). The record of the same
 identity is reused, whatever order the calls come in; of equal calls, that of the same branch of the
-calling code first. A call that has no record may still be a recorded one whose arguments are made anew
-on each attempt: if only the clock differs, its record is reused; if something random differs, only the
-author knows, and the run is refused. A whole day is the clock's only where nothing says that it names an item: no
-recorded call differs from that one in naming another day. Anything else is a new call. Position alone is never trusted,
-unless the author asks for it (`on_divergence="reuse"`); even then it is the call's place among those of
-its name, whatever order they were recorded in.
+calling code first. Where only fields differ that a class has got since, which are at their defaults, it is the same
+call. A call that has no record may still be a recorded one whose arguments are made anew on each attempt: if only the
+clock differs, its record is reused; if something random differs, only the author knows, and the run is refused. A whole
+day is the clock's only where nothing says that it names an item: no recorded call differs from that one in naming
+another day. Anything else is a new call. Position alone is never trusted, unless the author asks for it
+(`on_divergence="reuse"`); even then it is the call's place among those of its name, whatever order they were recorded
+in.
 
 Nothing here waits, runs or reads a record's value.
 """
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 
 class Same(NamedTuple):
-    """The call is a recorded one. `how`: "identity", "clock", "day" (the clock's, in a whole day) or "position"."""
+    """The call is a recorded one. `how`: "identity", "fields" (but for new ones), "clock", "day" (the clock's, in a
+    whole day) or "position"."""
 
     record: Record
     how: str = "identity"
@@ -78,6 +80,9 @@ def judge(
         rivals = [record for record in rivals if claimant.fits(record)]
     if not rivals:
         return NEW
+    for rival in (same := ledger.but_for_new_fields(scope, name, digest.form)):
+        if claimant is None or (claimant.fits(rival) and claimant.is_sure(rival, same)):
+            return Same(rival, "fields")
     alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]
     if digest.skeleton is not None:
         similar = [r for r in alike if r.info is not None and r.info.skeleton == digest.skeleton]

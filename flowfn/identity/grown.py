@@ -1,0 +1,99 @@
+"""Which arguments are the same but for fields that a class has got since.
+
+Rule: a field that is added with a default has that default in all that was made before. So two arguments are the same
+if they are once all fields that are at their class's default are left out. Only a constant counts as a default, or an
+empty container: what another factory makes may be anew each time. It is told from the forms alone (see `differences`)
+and from the classes that are loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from flowfn.identity.differences import Opaque, Record, decoded
+from flowfn.identity.digest import exact
+from flowfn.identity.names import named
+
+__all__ = ["without_defaults"]
+
+_RECORD = b"\xa6record"
+"""How the form of an object that declares its fields is tagged."""
+
+_EMPTY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
+"""Factories that make an equal value each time."""
+
+
+def without_defaults(form: bytes | None) -> Hashable | None:
+    """Arguments by all that isn't at its default; None if no object in them declares fields, or they weren't kept."""
+    if form is None or form.find(_RECORD) < 0:
+        return None
+    return _left(decoded(form))
+
+
+def _left(value: Any) -> Hashable:
+    if isinstance(value, Record):
+        defaults = _defaults(value.name)
+        left = ((name, _left(item)) for name, item in sorted(value.fields.items()))
+        return value.name, tuple((name, item) for name, item in left if defaults.get(name) != item)
+    if isinstance(value, dict):
+        return type(value).__name__, tuple((key, _left(item)) for key, item in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return type(value).__name__, tuple(map(_left, value))
+    return type(value).__name__, value.form if isinstance(value, Opaque) else repr(value)
+
+
+def _defaults(name: str) -> Mapping[str, Hashable]:
+    """The defaults of a class's fields, as they are compared; none of a class that its name doesn't lead to."""
+    cls = _class(name)
+    if cls is None:
+        return {}
+    found = _known.get(cls)
+    if found is None:
+        forms = ((field, exact({"": default}).form) for field, default in _declared(cls))
+        found = _known[cls] = {field: _left(decoded(form)[""]) for field, form in forms if form is not None}
+    return found
+
+
+_known: WeakKeyDictionary[type, Mapping[str, Hashable]] = WeakKeyDictionary()
+
+
+def _class(name: str) -> type | None:
+    parts = name.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        found = named(".".join(parts[:end]), ".".join(parts[end:]))
+        if isinstance(found, type):
+            return found
+    return None
+
+
+def _declared(cls: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a class that have a default, and it: a dataclass, a model of pydantic's, attrs or a named tuple."""
+    nothing: tuple[Any, ...] = (
+        MISSING,
+        getattr(sys.modules.get("pydantic_core"), "PydanticUndefined", MISSING),
+    )
+    if hasattr(cls, "__attrs_attrs__"):
+        from attrs import NOTHING
+
+        nothing = (*nothing, NOTHING)
+    for name, default, factory in _fields(cls):
+        if factory in _EMPTY:
+            yield name, factory()
+        elif factory in (None, MISSING) and not any(default is each for each in nothing):
+            yield name, default
+
+
+def _fields(cls: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Of each field the name, the default and the factory."""
+    for name, field in (getattr(cls, "__pydantic_fields__", None) or {}).items():
+        yield name, field.default, field.default_factory
+    if "__pydantic_fields__" not in vars(cls) and hasattr(cls, "__dataclass_fields__"):
+        yield from ((field.name, field.default, field.default_factory) for field in fields(cls))
+    for field in getattr(cls, "__attrs_attrs__", ()):
+        factory = getattr(field.default, "factory", None)
+        yield field.name, field.default, factory
+    yield from ((name, default, None) for name, default in getattr(cls, "_field_defaults", {}).items())

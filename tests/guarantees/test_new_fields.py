@@ -1,0 +1,136 @@
+"""A class gets a field, with a default, between a kill and the resume: what has run with its objects doesn't run again.
+
+G1, section 4: the most common edit of all. A restored object has the new field, at its default.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from checkpointers import MemorySaver
+
+HEAD = """
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
+import secrets
+import attrs
+import pydantic
+from flowfn import entrypoint, interrupt, task
+"""
+
+PROGRAM = """
+@task
+def load(x):
+    ran.append("load")
+    return Order(x)
+
+@task
+def charge(order):
+    ran.append("charge")
+    return ran.count("charge")
+
+@entrypoint(checkpointer=saver)
+def flow(dies):
+    found = [{call} for _ in range(2)]
+    if dies:
+        raise ConnectionError("killed here")
+    return found
+"""
+
+RESTORED = "charge(load(1).result()).result()"
+"""A call with what an earlier task has given, as it comes back from its record."""
+
+KINDS = {
+    "dataclass": "@dataclass\nclass Order:\n    a: int\n",
+    "frozen dataclass": "@dataclass(frozen=True, slots=True)\nclass Order:\n    a: int\n",
+    "attrs": "@attrs.define\nclass Order:\n    a: int\n",
+    "named tuple": "class Order(NamedTuple):\n    a: int\n",
+    "model": "class Order(pydantic.BaseModel):\n    a: int\n    def __init__(self, a, **more):\n"
+    "        super().__init__(a=a, **more)\n",
+    "pydantic dataclass": "@pydantic.dataclasses.dataclass\nclass Order:\n    a: int\n",
+}
+
+
+class Versions:
+    """One thread, and the versions of a program that run on it, each as module `shop`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ran: list[str] = []
+        self._saver = MemorySaver()
+        self._patch = monkeypatch
+
+    def flow(self, order: str, call: str) -> Any:
+        module = ModuleType("shop")
+        vars(module).update(saver=self._saver, ran=self.ran)
+        self._patch.setitem(sys.modules, "shop", module)
+        exec(HEAD + order + PROGRAM.replace("{call}", call), vars(module))
+        return vars(module)["flow"].thread("t")
+
+    def resumed(self, before: str, after: str, call: str = RESTORED, then: str | None = None) -> Any:
+        """The thread, after a version that died and another one that went on."""
+        with pytest.raises(ConnectionError):
+            self.flow(before, call).invoke(True)
+        thread = self.flow(after, then or call)
+        with pytest.raises(ConnectionError):
+            thread.resume()
+        return thread
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> Versions:
+    return Versions(monkeypatch)
+
+
+@pytest.mark.parametrize("order", KINDS.values(), ids=KINDS)
+def test_a_field_with_a_default_makes_no_other_call(versions: Versions, order: str) -> None:
+    """Two equal calls, whose argument has a field more than was recorded: both are reused, and that is reported."""
+    thread = versions.resumed(order, order + "    b: int = 0\n")
+    assert versions.ran == ["load", "charge"] * 2
+    assert [each.kind for each in thread.report if each.current.name == "charge"] == ["fields"] * 2
+
+
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("b: list = field(default_factory=list)", RESTORED),
+        ("b: int = 0", "charge([{'first': (Order(1), None)}]).result()"),
+        ("b: object = None\n    c: str = 'new'", "charge(Order(Order(1))).result()"),
+    ],
+    ids=["an empty list", "inside containers", "inside another"],
+)
+def test_wherever_the_object_is(versions: Versions, field: str, call: str) -> None:
+    """So it is inside of other arguments, with several fields, and with a list that is made anew for each."""
+    order = KINDS["dataclass"]
+    versions.resumed(order, order + f"    {field}\n", call)
+    assert versions.ran.count("charge") == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "then"),
+    [
+        ("b: int = 0", "charge(Order(1, 5)).result()"),
+        ("b: int = 0", "charge(Order(2)).result()"),
+        ("b: str = field(default_factory=secrets.token_hex)", "charge(Order(1)).result()"),
+        ("b: int = 0", "charge({'a': 1, 'b': 0}).result()"),
+    ],
+    ids=["another value", "another field too", "a default that is made anew", "another type"],
+)
+def test_anything_else_is_another_call(versions: Versions, field: str, then: str) -> None:
+    """G2, rule 4: the field has a value that nothing of before can have had, or more differs."""
+    order = KINDS["dataclass"]
+    versions.resumed(order, order + f"    {field}\n", "charge(Order(1)).result()", then)
+    assert versions.ran.count("charge") == 4
+
+
+def test_a_question_about_such_an_object_keeps_its_answer(versions: Versions) -> None:
+    """Section 4: answers go by the question's payload, by the same rule."""
+    order, call = KINDS["dataclass"], "interrupt(Order(1))"
+    thread = versions.flow(order, call)
+    thread.invoke(False)
+    thread.resume("yes")
+    assert versions.flow(order + "    b: int = 0\n", call).resume("also") == ["yes", "also"]
