@@ -181,7 +181,7 @@ class Call:
             digested.form,
             self.branch,
             definition.captured,
-            frame.is_alone(definition),
+            frame.caller is None or frame.caller.is_alone(definition),
         )
 
     @property

@@ -240,10 +240,6 @@ class Frame:
         self.caller.calls(definition)
         return self.caller.claimant(definition) if self.run.ledger.records else None
 
-    def is_alone(self, definition: Definition) -> bool:
-        """Whether nobody is known to share a function's name that its code has called."""
-        return self.caller is None or not definition.shares_name or self.caller.is_alone(definition)
-
     def _branch(self) -> int:
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0

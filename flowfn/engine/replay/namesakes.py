@@ -7,9 +7,10 @@ themselves or in a container; those that it has called in this attempt; and, whe
 were made together with it. One that is made inside the run is a part of the calling code: while that is the same, it
 was not edited. Functions that nothing tells apart share their records, in the order of their calls.
 
-A record says whether its function was alone, with no other one known. Equal calls of functions that all were alone are
-of versions of one, in the order of their calls. Where one of them wasn't, some may be of a function that has gone: one
-that captured something else is then nobody's, nor is one that captured the same, if another such record is left.
+A record says whether its function was alone, with no other one called or named by then. Equal calls of functions that
+all were alone are of versions of one, in the order of their calls. Where one of them wasn't, some may be of a function
+that has gone: one that captured something else is then nobody's, nor is one that captured the same, if another such
+record is left.
 """
 
 from __future__ import annotations
@@ -69,10 +70,13 @@ class Caller:
         self.called.setdefault(definition.qualified, set()).add(definition.maker)
 
     def is_alone(self, definition: Definition) -> bool:
-        """Whether it knows no other function of the name of one that it has called."""
-        if len(self.called[definition.qualified]) > 1:
+        """Whether it has called, and its code names, no other function of the name of one that it has called.
+
+        What was made together and isn't named doesn't count: it may be waiting to be collected as garbage.
+        """
+        if len(self.called.get(definition.qualified, ())) > 1:
             return False
-        return len(definition.made) <= 1 or self.claimant(definition).was_alone
+        return len(definition.made) <= 1 or not self.claimant(definition).has_named_others
 
     def claimant(self, definition: Definition) -> Claimant:
         """A function that it calls, looking for its records."""
@@ -107,9 +111,9 @@ class Claimant:
         return next(self._others(), None) is None
 
     @cached_property
-    def was_alone(self) -> bool:
-        """The same, when it was first asked; it is asked of each call that is recorded."""
-        return self.is_alone
+    def has_named_others(self) -> bool:
+        """Whether the calling code names another function of its name."""
+        return any(each.maker != self._maker for each in self._named())
 
     @cached_property
     def untold(self) -> str:
@@ -204,10 +208,14 @@ class Claimant:
         """Those that are known of the functions that were made before the run, as it was."""
         if not self._definition.made:
             return iter(())
-        function, named = self._definition.author_function, self.caller.named
-        known = named_like(self._definition.qualified, named)
-        if function_of(function) not in named:
-            known = chain(self._definition.made, known)
+        function = self._definition.author_function
+        if function_of(function) in self.caller.named:
+            return self._named()
+        return chain(self._named(), (each for each in self._definition.made if each.is_other(function)))
+
+    def _named(self) -> Iterator[Namesake]:
+        function = self._definition.author_function
+        known = named_like(self._definition.qualified, self.caller.named)
         return (each for each in known if each.is_other(function))
 
 
