@@ -21,6 +21,7 @@ from flowfn.engine.records.keeping import failure_rows, write_rows
 from flowfn.engine.records.record import HANDLER
 from flowfn.engine.records.rows import Encoded
 from flowfn.engine.replay.lost import log_dropped
+from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.deadline import Deadline
 from flowfn.engine.runs.run import NO_VALUES
 from flowfn.engine.runs.turns import Turns
@@ -331,7 +332,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     if changes.ignored or run.program.sends in (changes.updated or ()):
         log_dropped(run.program, changes, after)
     run.stamp(after, "loop")
-    run.note_orphans()
+    report_orphans(run)
     ends = run.journal is not None and run.parent is None and is_over(run.program, after)
     if run.journal is not None:
         encoded: Encoded = {}
