@@ -38,10 +38,11 @@ from flowfn.ports import Writes
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
     from flowfn.engine.records.journal import Journal
     from flowfn.futures import Future
-    from flowfn.ports import Host
+    from flowfn.ports import Host, Serializer
 
 
 _OF_AN_ATTEMPT = (StepTimeout, WorkerDied, InvalidUpdateError, GraphRecursionError)
@@ -87,25 +88,10 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     """What a task came to, recorded; `value` is MISSING unless an equal call's was kept."""
     journal = call.run.journal if call.definition.recorded else None
     if journal is not None:
-        _check_result_type(call)
-        if (kept := journal.kept) is not None and call.parent is not None:
-            caller = call.parent.call.definition
-            if call.definition.version_key not in kept or caller.version_key not in kept:
-                await keep_sources(journal.saver, host, (call.definition, caller))
-        marks = call.definition.marks_start
-        note = journal.unsent_note if marks else journal.note
-        call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
-        if call.waited and not marks:
-            journal.suspend(call.note, False)
-        if marks and call.doubt is not None and value is MISSING:
-            settled = await settle(call, host)
-            if settled is not MISSING:
-                call.run.root.reused.add()
-                return settled
-        if call.parent is not None and call.parent.failures:
-            await _tell_of_survival(call, call.parent, journal, host)
-        if call.parent is not None and call.parent.made > call.nth + 1:
-            tell_of_changes(call)
+        settled = await _begin(call, journal, host, is_kept=value is not MISSING)
+        if settled is not MISSING:
+            call.run.root.reused.add()
+            return settled
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -120,6 +106,36 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     if call.parent is not None:
         call.run.root.ran.add()
     return value
+
+
+async def _begin(call: Call, journal: Journal, host: Host, *, is_kept: bool) -> Any:
+    """Note that a call begins, and settle what must be settled before it runs.
+
+    Returns its result where it was in doubt and that turned out to be known, else MISSING. What `is_kept` in a cache
+    is in no doubt.
+    """
+    definition, caller = call.definition, call.parent
+    if id(journal.serde) not in definition.checked:
+        _check_result_type(definition, journal.serde)
+    if (kept := journal.kept) is not None and caller is not None:
+        around = caller.call.definition
+        if definition.version_key not in kept or around.version_key not in kept:
+            await keep_sources(journal.saver, host, (definition, around))
+    marks = definition.marks_start
+    note = journal.unsent_note if marks else journal.note
+    call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
+    if call.waited and not marks:
+        journal.suspend(call.note, False)
+    if marks and call.doubt is not None and not is_kept:
+        settled = await settle(call, host)
+        if settled is not MISSING:
+            return settled
+    if caller is not None:
+        if caller.failures:
+            await _tell_of_survival(call, caller, journal, host)
+        if caller.made > call.nth + 1:
+            tell_of_changes(call)
+    return MISSING
 
 
 async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
@@ -264,16 +280,13 @@ def _tell_failure(call: Call, error: BaseException) -> None:
         run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
 
 
-def _check_result_type(call: Call) -> None:
-    """Refuse before the work what the annotation tells can't be stored after it.
+def _check_result_type(definition: Definition, serde: Serializer) -> None:
+    """Refuse before the work what the annotation tells can't be stored after it; once for each serializer.
 
     Raises:
         SerializationError: the annotated result can't be stored.
     """
-    definition, serde = call.definition, call.run.journal.serde if call.run.journal else None
-    if serde is None or definition.is_generator or id(serde) in definition.checked:
-        return
     check: Callable[[Any, str], None] | None = getattr(serde, "check", None)
-    if check is not None and definition.returns is not Signature.empty:
+    if check is not None and not definition.is_generator and definition.returns is not Signature.empty:
         check(definition.returns, f"task {definition.name!r}")
     definition.checked.add(id(serde))
