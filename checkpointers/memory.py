@@ -71,7 +71,7 @@ class _Value(NamedTuple):
 
 
 _part, _value = partial(tuple.__new__, _Part), partial(tuple.__new__, _Value)
-"""Make one of its parts, without a call of Python's."""
+"""Make one of a tuple of its parts: calling the class costs a Python call more."""
 
 
 @dataclass(slots=True)
@@ -89,6 +89,8 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Thread:
+    """What a thread last ran, who holds it, and its checkpoints by namespace and id; `touched` orders listings."""
+
     id: str
     created_at: str
     updated_at: str
@@ -150,7 +152,7 @@ class MemorySaver(CheckpointSaver):
         try:
             with self._lock:
                 new = thread not in self._threads
-                held = self._known(thread)
+                held = self._ensured(thread)
                 if not force and held.owner is not None and held.is_held():
                     return Busy(label(held.owner))
                 return self._lend(held, lent, new=new)
@@ -206,7 +208,7 @@ class MemorySaver(CheckpointSaver):
         for item in commit.items:
             if not isinstance(item, (CheckpointRow, Writes)):  # a union is made anew each time
                 return strange_item(item)
-        thread = self._known(commit.thread)
+        thread = self._ensured(commit.thread)
         try:
             held = _held(thread, commit)
         except SaverError as error:
@@ -255,7 +257,8 @@ class MemorySaver(CheckpointSaver):
         thread.updated_at = now()
         thread.touched = next(self._ticks)
 
-    def _known(self, thread: str) -> _Thread:
+    def _ensured(self, thread: str) -> _Thread:
+        """The thread of an id; made, where there is none."""
         known = self._threads.get(thread)
         if known is None:
             time = now()

@@ -276,9 +276,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
         return
     call = event.call
     if isinstance(event, TaskFinished):
-        if call.questions or not isinstance(
-            event.error, Signal
-        ):  # else what stopped it is nested in it, or around it
+        # A signal without a question of the call's own: what stopped it is nested in it, or around it.
+        if call.questions or not isinstance(event.error, Signal):
             yield _task_end(event)
     elif not call.is_handler:
         start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}

@@ -103,13 +103,13 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after=interrupt_after,
             control=control,
         )
-        self._known(output_keys)
+        self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
-        chunks = list(self._blocking(order, shaper, print_mode, ending))
+        chunks = list(self._chunks(order, shaper, print_mode, ending))
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
     async def ainvoke(
@@ -146,13 +146,13 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_after=interrupt_after,
             control=control,
         )
-        self._known(output_keys)
+        self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
         shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
-        chunks = [chunk async for chunk in self._awaiting(order, shaper, print_mode, ending)]
+        chunks = [chunk async for chunk in self._achunks(order, shaper, print_mode, ending)]
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
     def stream(
@@ -199,7 +199,7 @@ class Workflow(Stateful, Generic[P, R]):
             control=control,
         )
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
-        yield from self._blocking(order, shaper, print_mode or self._printed(debug), [])
+        yield from self._chunks(order, shaper, print_mode or self._printed(debug), [])
 
     async def astream(
         self,
@@ -235,7 +235,7 @@ class Workflow(Stateful, Generic[P, R]):
         )
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         printed = print_mode or self._printed(debug)
-        async with aclosing(self._awaiting(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
+        async with aclosing(self._achunks(order, shaper, printed, [])) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 yield chunk
 
@@ -261,7 +261,7 @@ class Workflow(Stateful, Generic[P, R]):
             raise TypeError(f"a call of {self._self_setup.name!r} takes no argument {name!r}")
         return durability
 
-    def _known(self, keys: str | Sequence[str] | None) -> None:
+    def _check_keys(self, keys: str | Sequence[str] | None) -> None:
         """Refuse keys that name no channel.
 
         Raises:
@@ -285,11 +285,11 @@ class Workflow(Stateful, Generic[P, R]):
     ) -> Shaper:
         from flowfn.streams import Shaper
 
-        self._known(output_keys)
+        self._check_keys(output_keys)
         typed = version == "v2" and self._self_setup.program.typed is not None
         return Shaper(mode, subgraphs, output_keys, version, typed)
 
-    def _blocking(
+    def _chunks(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
         """Run beside the caller; the chunks, and when they have ended, in `ending`, what it came to."""
@@ -322,10 +322,10 @@ class Workflow(Stateful, Generic[P, R]):
             except BaseException as error:
                 raise setup.translated(trimmed(error)) from error.__cause__
 
-    async def _awaiting(
+    async def _achunks(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
-        """`_blocking` for asyncio."""
+        """`_chunks` for asyncio."""
         from flowfn.hosts.streams import LoopStream
         from flowfn.invocation.order import Started
         from flowfn.invocation.places import hosts_in_turn

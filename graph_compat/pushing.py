@@ -28,7 +28,7 @@ class _Running(NamedTuple):
 
 
 _running_node = partial(tuple.__new__, _Running)
-"""Makes one of its parts, without a call of Python's."""
+"""Makes one of a tuple of its parts: calling the class costs a Python call more."""
 
 _running: ContextVar[_Running | None] = ContextVar("graph_compat.running", default=None)
 

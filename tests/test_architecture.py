@@ -4,6 +4,7 @@ A module without a row fails too: give it one, and draw it.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -463,6 +464,12 @@ def left_out(modules: Sources) -> list[str]:
     return found
 
 
+def layers(page: str) -> list[str]:
+    """The modules and rooms at the top of flowfn that a page's tables name in their first column."""
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `flowfn/")]
+    return sorted(re.findall(r"`(?:flowfn/)?([a-z_]+)(?:/|[.]py)`", " ".join(rows)))
+
+
 # -- the project ------------------------------------------------------------------------------------------
 
 
@@ -501,6 +508,15 @@ def test_no_module_is_a_drawer(project: Sources) -> None:
 def test_a_map_of_a_room_shows_all_of_it(project: Sources) -> None:
     """Where a package's docstring lists its files, it lists every one."""
     assert left_out(project) == []
+
+
+def test_the_layers_show_all_of_flowfn() -> None:
+    """The table of layers in CONTRIBUTING names every module and room at the top of flowfn, and nothing else."""
+    repo = Path(__file__).resolve().parent.parent
+    there = {path.stem for path in (repo / "flowfn").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert layers((repo / "CONTRIBUTING.md").read_text("utf-8")) == sorted(
+        there - {"__init__", "__pycache__"}
+    )
 
 
 # -- the checks can fail ----------------------------------------------------------------------------------
@@ -547,6 +563,12 @@ def test_a_file_that_a_map_leaves_out_is_found() -> None:
         "flowfn": '"""No map."""',
     }
     assert left_out(modules) == ["flowfn.room leaves out window"]
+
+
+def test_the_layers_of_a_page_are_found() -> None:
+    """Files and rooms count, wherever they stand in the first column, and nothing of the second one."""
+    page = "`flowfn/ports.py`\n\n| | |\n|---|---|\n| `flowfn/values.py`, `engine/` | see `flowfn/cli/` |\n| `docs/` | |"
+    assert layers(page) == ["engine", "values"]
 
 
 def test_a_clock_in_the_engine_is_found() -> None:

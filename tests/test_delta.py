@@ -81,7 +81,7 @@ def test_a_dict_that_grows_costs_its_new_part() -> None:
 
 
 def test_what_is_altogether_new_has_no_delta() -> None:
-    """It is stored whole."""
+    """A value that shares next to nothing with the old one has no delta, and is stored whole."""
     assert delta.make(os.urandom(5000), os.urandom(5000)) is None
     assert delta.make(b"", b"something") is None
 

@@ -276,7 +276,7 @@ in_a_child(lambda: print(Named.said, flush=True))
 
 
 def test_all_is_put_away_at_least_once(run_python: Any) -> None:
-    """However short the patience."""
+    """Everything is put away once before a fork, however short the patience."""
     script = """
 import flowfn.python.forking
 flowfn.python.forking.PATIENCE = 0

@@ -133,7 +133,7 @@ class TestRetryOn:
         ids=lambda error: type(error).__name__,
     )  # fmt: skip
     def test_by_default_errors_of_the_program_are_not_retried(self, error: Exception) -> None:
-        """They would come again."""
+        """An error of the program itself would come again, and so isn't retried by default."""
         assert not default_retry_on(error)
 
     @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ class TestValidation:
 
     @pytest.mark.parametrize("value", ["3", True, [1]])
     def test_durations_are_numbers(self, value: Any) -> None:
-        """Neither texts nor flags."""
+        """A duration is a number of seconds or a `timedelta`: no text, flag or list."""
         with pytest.raises(TypeError, match="timeout must be seconds or a timedelta"):
             timeout_seconds(value)
 
@@ -225,7 +225,7 @@ class TestTimeouts:
     """How long an attempt may take."""
 
     def test_a_timeout_is_seconds_or_a_timedelta_or_none(self) -> None:
-        """None is no limit."""
+        """A timeout is seconds or a `timedelta`; None is no limit."""
         assert [timeout_seconds(each) for each in (None, 3, timedelta(minutes=2))] == [None, 3.0, 120.0]
 
     def test_a_plain_duration_bounds_the_run(self) -> None:
@@ -236,7 +236,7 @@ class TestTimeouts:
         assert policy.idle_timeout == 1.0
 
     def test_a_sign_of_life_is_named(self) -> None:
-        """`refresh_on` takes two words."""
+        """`refresh_on` takes one of two words."""
         with pytest.raises(ValueError, match=r"refresh_on must be 'auto' or 'heartbeat'. It is 'never'"):
             TimeoutPolicy(refresh_on="never")  # type: ignore[arg-type]
 
@@ -250,7 +250,7 @@ class TestCachePolicy:
         assert (policy.ttl, policy.key) == (None, None)
 
     def test_a_time_to_live_is_kept_in_seconds(self) -> None:
-        """Numbers and timedeltas."""
+        """A time to live, given as a number or a `timedelta`, is kept in seconds."""
         assert [CachePolicy(60).ttl, CachePolicy(ttl=timedelta(hours=1)).ttl] == [60.0, 3600.0]
 
     def test_key_func_is_another_name_of_key(self) -> None:
@@ -260,7 +260,7 @@ class TestCachePolicy:
 
     @pytest.mark.parametrize("fields", [{"key": 3}, {"key_func": "id"}, {"key": len, "key_func": len}])
     def test_a_key_is_one_function(self, fields: dict[str, Any]) -> None:
-        """Anything else is refused."""
+        """`key=` takes one function, under one of its names, and anything else is refused."""
         with pytest.raises(TypeError, match="CachePolicy"):
             CachePolicy(**fields)
 

@@ -1,19 +1,19 @@
-"""How ids, places of values, and what a checkpoint says of itself are spelled in Postgres.
+"""How ids, places of values, writes, and what a checkpoint says of itself are spelled in Postgres.
 
-Rule: an id of 16 bytes is a UUID; what has no short spelling (`short_forms.py`) is its text, and of that length it ends
-with a NUL, which no text of `flowfn.postgres.text` has in it.
-
-What a checkpoint says of itself, `said`, is one msgpack array, deflated with the words that are in most of them: its
-parent's id, step, source, time, body and metadata, and the names of its channels; where ids are UUIDs, the parent's
-without what it shares with the checkpoint's own, and the time since that in it. `places` is a text with a word for
-each of these channels: the version, and where there is a value, behind a colon how many keys ago its checkpoint was
-put, or the negative of its key, and behind a dot which one of that checkpoint's it is, unless it's the first. A word
-that repeats the one before is left empty. A version that is no whole number, as LangGraph's users put them, is an `x`
-and its msgpack in hexadecimal digits. A value's key is its checkpoint's times `ROOM`, plus its number. The first
-one is in its checkpoint's row, the others have their own.
-
-The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index, channel,
-bytes and path.
+- An id of 16 bytes is a UUID. One that has no short spelling (`short_forms.py`) is its text; a text of just 16 bytes
+  ends with a NUL, which no text of `flowfn.postgres.text` has in it.
+- `said` is what a checkpoint says of itself: a msgpack array of its parent's id, its step, source, time, body and
+  metadata, and the names of its channels; deflated with a dictionary of words that are in most of them. Beside an id
+  that is a UUID, a parent's is without the beginning that both share, and the time is what went by since that in the
+  id.
+- `places` is a text with a word for each of those channels: `VERSION` of an empty one, else `VERSION:AGO.NTH`.
+  `AGO` says how many keys ago the value's checkpoint was put, or is the negative of its key; `NTH`, which of
+  that checkpoint's values it is, and the first goes without it. A word that repeats the one before is left empty. A
+  version that is no whole number, as LangGraph's users put them, is an `x` and its msgpack in hexadecimal digits.
+- A value's key is its checkpoint's times `ROOM`, plus its number among that one's. The first is in its checkpoint's
+  row, the others have their own.
+- The writes of a commit are one msgpack array: of each its task, or nil for that of the write before; its index,
+  channel, bytes and path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Leases in Postgres: who may write to a thread.
 
 Rule: a token is given out in a transaction that holds the row of the thread, and leases end by the server's clock.
-Nothing that an index is of changes with a lease, so that its update stays within the row's page.
+No indexed column changes with a lease, so that Postgres updates the row within its page, and no index (a HOT update).
 """
 
 from __future__ import annotations

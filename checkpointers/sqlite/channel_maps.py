@@ -1,17 +1,29 @@
 """Where the value of each channel of a checkpoint is: a map, stored whole or by what differs from an earlier one.
 
-A checkpoint's map has a place for every channel, and few of them change from one to the next. So a map is
-stored as its difference from that of an earlier checkpoint, its base, whose own is whole: a checkpoint costs
-what changed since its base, and is read with one more. When a difference has become long, the map is stored whole
-and becomes the base of those that follow.
+A checkpoint's map has a place for every channel, and few of them change from one checkpoint to the next. So a map is
+stored as its difference from that of an earlier checkpoint, its base, which is whole: a checkpoint costs what changed
+since its base, and reading it reads one more. When a difference has become long, the map is stored whole and becomes
+the base of those that follow.
 
-A place is `(version, key of value)`, or `(version, value)` of a value that is shorter than a row, or `(version,)` where
-the channel is empty; None in a difference says that the channel is gone. Stored, a map is a msgpack array: of each
-channel its name, or in a difference its number in the base; its version, or nil where it is gone; the bytes of its
-value, or nil where it is empty, or how many checkpoints ago its value was put and which one of that checkpoint's it
-was. In a difference, the channels of a run have one version, and values of which each has the next key, or all the same
-one: of a run there is less than nothing, as many as it has; then what there is of the first of them; then the step from
-key to key.
+A place is one of
+
+- `(version, key)`: the value is in the row of that key,
+- `(version, bytes)`: the value itself, which is shorter than a row,
+- `(version,)`: the channel is empty,
+- None, in a difference alone: the channel is gone.
+
+Stored, a map is one flat msgpack array: of each channel its name, or in a difference its number in the base, and then
+
+| place | what follows |
+|---|---|
+| a key | the version, how many checkpoints ago the value was put, and which one of that checkpoint's it was |
+| the value itself | the version, its bytes |
+| empty | the version, nil |
+| gone | nil |
+
+In a difference, neighbours in the base that changed together are a *run*: of one version, each with the key after that
+of the one before, or all with the same key. A run is the negative of its length, the parts of its first channel, and
+the step from key to key, 1 or 0.
 """
 
 from __future__ import annotations
@@ -262,9 +274,7 @@ def after(parent: ChannelMap, row: CheckpointRow, put: Mapping[str, Place]) -> C
         if name in base.places:
             changes[name] = None
     changes |= put
-    if (
-        gone
-    ):  # some that only the base has, as often there are none: looking takes as long as there are channels
+    if gone:  # channels that only the base has; looking for them goes through all of it
         changes |= dict.fromkeys(base.versions.keys() - versions.keys())
     return ChannelMap(changes, base, len(row.values), len(versions))
 

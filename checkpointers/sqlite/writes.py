@@ -24,7 +24,7 @@ from flowfn.sqlite.errors import Damaged
 Cursor = sqlite3.Cursor
 
 _write = partial(tuple.__new__, WriteRow)
-"""Makes a write of its parts, without a call of Python's."""
+"""Makes a write of a tuple of its parts: calling the class costs a Python call more."""
 
 _of = itemgetter(WriteRow._fields.index("task"), WriteRow._fields.index("path"))
 

@@ -21,7 +21,7 @@ from flowfn.workflow import Workflow
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
-    from flowfn.functional.lowering import Lowered
+    from flowfn.functional.calling import Calls
     from flowfn.invocation import Setup
 
 P = ParamSpec("P")
@@ -50,29 +50,29 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         super().__init__(function, unused)
         self._self_definition = definition
         self._self_options = dict(options)
-        self._self_lowered: Lowered | None = None
+        self._self_made: Calls | None = None
 
     @property
-    def _self_lowering(self) -> Lowered:
-        """The entrypoint as the engine sees it, made at its first use."""
-        if self._self_lowered is None:
-            from flowfn.functional.lowering import Lowered
+    def _self_calls(self) -> Calls:
+        """What calls of it are made of, at its first use."""
+        if self._self_made is None:
+            from flowfn.functional.calling import Calls
 
-            self._self_lowered = Lowered(self._self_definition, self._self_options)
-        return self._self_lowered
+            self._self_made = Calls(self._self_definition, self._self_options)
+        return self._self_made
 
     @property
     def _self_setup(self) -> Setup:
-        return self._self_lowering.setup
+        return self._self_calls.setup
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self._self_lowering.call(args, kwargs, sys._getframe().f_back)
+        result: R = self._self_calls.call(args, kwargs, sys._getframe().f_back)
         return result
 
     def _call_on(
         self, thread: str, args: Sequence[Any], kwargs: dict[str, Any], *, once: bool = False
     ) -> Any:
-        return self._self_lowering.call_on(thread, args, kwargs, once=once)
+        return self._self_calls.call_on(thread, args, kwargs, once=once)
 
     def with_checkpointer(self, checkpointer: Any) -> Entrypoint[P, R]:
         """The same workflow, keeping its runs elsewhere: in a saver, a path, a URL, or (None) nowhere."""
@@ -99,7 +99,7 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
         return Entrypoint(bound, runnable(self._self_definition, bound), self._self_options)
 
     def _is_of(self, row: ThreadRow) -> bool:
-        return self._self_lowering.shape.is_of(Begin(row.workflow, row.call))
+        return self._self_calls.shape.is_of(Begin(row.workflow, row.call))
 
     def get_graph(self, config: Any = None, *, xray: int | bool = False) -> Graph:
         """What the workflow may do, read from its source: a node for each call of a task, a workflow or `interrupt`.

@@ -1,11 +1,11 @@
 """When the runs that are called together on one event loop begin: a few at a time, in the order of their calls.
 
-Rule: a run begins where only few others wait for the database, and some do anyhow where such waits have ended in
-several turns of the loop and none could begin. What waits for anything else, such as its own code or an answer, holds
-up nobody; so nothing can wait for each other here.
+Rule: a run begins while only few others wait for the database. Where none could begin in several turns of the loop,
+though waits ended in each, a few do anyhow. Nothing but the database counts: what waits for its own code, or for an
+answer, holds up nobody, so that no two runs can wait for each other here.
 
-Of a thousand that are gathered each would else take its first step before any takes its second. What all of them hold
-would be alive at once, for the garbage collector to look at again and again, which took half of their time.
+Of a thousand runs that are gathered, each would else take its first step before any takes its second. What all of them
+hold would be alive at once, for the garbage collector to go through again and again, which took half of their time.
 """
 
 from __future__ import annotations

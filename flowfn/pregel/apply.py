@@ -69,7 +69,7 @@ class Changes(NamedTuple):
 
 
 _changes = partial(tuple.__new__, Changes)
-"""Makes them of their parts, without a call of Python's."""
+"""Makes them of a tuple of their parts: calling the class costs a Python call more."""
 
 
 def apply(program: Program, checkpoint: Checkpoint, tasks: Sequence[Written]) -> Changes:

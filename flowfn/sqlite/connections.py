@@ -226,9 +226,8 @@ def _refuse_what_was_cut(connection: sqlite3.Connection, path: str) -> None:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:  # a size of its own is no wonder
             raise
-    if size % (
-        page := _page_size(connection)
-    ):  # again: it was the default's, if the file was still empty then
+    page = _page_size(connection)  # again: it was the default's, if the file was still empty then
+    if size % page:
         raise cut_off(path, size, page)
 
 

@@ -149,8 +149,8 @@ class Job:
 
     def _given(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(self.workflow, Entrypoint):
-            lowered = self.workflow._self_lowering
-            return lowered.shape.fresh(args, kwargs, lowered.setup.name)
+            calls = self.workflow._self_calls
+            return calls.shape.fresh(args, kwargs, calls.setup.name)
         (given,) = args
         return given
 

@@ -220,15 +220,15 @@ class CompiledGraph(Nested):
             shaper.labelled = False
         return shaper
 
-    def _blocking(
+    def _chunks(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> Iterator[Any]:
-        return super()._blocking(listening(order, shaper, printed), shaper, printed, ending_for(ending))
+        return super()._chunks(listening(order, shaper, printed), shaper, printed, ending_for(ending))
 
-    def _awaiting(
+    def _achunks(
         self, order: Order, shaper: Shaper, printed: str | Sequence[str], ending: list[Ending]
     ) -> AsyncIterator[Any]:
-        return super()._awaiting(listening(order, shaper, printed), shaper, printed, ending_for(ending))
+        return super()._achunks(listening(order, shaper, printed), shaper, printed, ending_for(ending))
 
     def _given(self, given: Any) -> tuple[Sequence[Write], str]:
         """What an input writes; no two inputs of a graph are the same call."""

@@ -149,7 +149,7 @@ def test_an_error_is_of_all_who_claim() -> None:
 
 
 def test_savers_of_databases_claim_together() -> None:
-    """And others needn't."""
+    """The savers of databases take together the leases that are wanted at once; others needn't."""
     assert issubclass(PostgresSaver, ClaimsTogether)
     assert issubclass(SqliteSaver, ClaimsTogether)
 

@@ -289,7 +289,7 @@ async def test_what_is_made_once_after_the_last_task_is_recorded(tmp_path: Path)
 
 
 def test_a_blocking_caller_of_a_saver_of_asyncio_is_told() -> None:
-    """What to call instead."""
+    """A blocking caller of a saver that has asyncio's methods alone is told what to call instead."""
     with pytest.raises(SaverError, match=r"AwaitedSaver has no .* ainvoke"):
         shop(AwaitedSaver(), []).invoke(["ink"], thread_id="1")
 

@@ -44,7 +44,7 @@ def test_a_path_and_a_url_name_a_file(target: Any, tmp_path: Path) -> None:
 
 
 def test_a_saver_is_itself() -> None:
-    """Nothing is wrapped."""
+    """A saver is returned as it is, with nothing around it."""
     saver = MemorySaver()
     assert open_saver(saver) is saver
 
@@ -118,7 +118,7 @@ def test_a_graph_that_has_run_can_be_copied(target: str, copied: Callable[[Any],
 
 
 def test_a_relative_path_starts_where_the_process_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At each call."""
+    """A relative path leads, at each call, from the folder that the process is in."""
     flow = doubled("runs.db")
     for folder in ("a", "b", "a"):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -133,7 +133,7 @@ def test_a_relative_path_starts_where_the_process_is(tmp_path: Path, monkeypatch
 def test_what_is_in_memory_lives_as_long_as_its_workflow(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever the process is."""
+    """A database in memory stays the workflow's, wherever the process goes."""
     flow = doubled(target)
     flow.invoke(1, thread_id="t")
     (tmp_path / "other").mkdir()

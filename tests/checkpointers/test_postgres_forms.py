@@ -56,7 +56,7 @@ def test_an_id_comes_back(id: str) -> None:
 @given(texts, texts)
 @example("sixteen letters!", "sixteen letters!\0")
 def test_no_two_ids_become_one(one: str, other: str) -> None:
-    """Whatever is in them."""
+    """Ids that differ are stored as bytes that differ, whatever is in them."""
     assert (id_bytes(one) == id_bytes(other)) == (one == other)
 
 

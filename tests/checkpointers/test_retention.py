@@ -91,7 +91,7 @@ def test_what_is_kept_does_not_grow_with_the_turns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [MemorySaver, lambda **more: SqliteSaver(":memory:", **more)])
 def test_retention_keeps_something(kind: Any) -> None:
-    """At least one."""
+    """`retention=` keeps one checkpoint at least, and less is refused."""
     with pytest.raises(InvalidInput, match="0 is no number of checkpoints"):
         kind(retention=0)
 

@@ -429,7 +429,7 @@ def test_an_id_comes_back(id: str) -> None:
 
 
 def test_a_uuid_takes_sixteen_bytes() -> None:
-    """In its usual spelling."""
+    """A UUID in its usual spelling is stored as its bytes."""
     assert len(short_id(str(UUID(int=5)))) == 16
 
 

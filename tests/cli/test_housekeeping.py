@@ -92,7 +92,7 @@ def test_gc_says_what_to_write(flowfn: Any, shop: Path, arguments: tuple[str, ..
 
 
 def test_no_age_is_too_great(flowfn: Any, shop: Path) -> None:
-    """Nothing is so old."""
+    """An age from before all time is taken as well: nothing is so old."""
     ran = flowfn("gc", "--older-than", "999999w")
     assert (ran.code, ran.out.startswith("0 threads and 0 checkpoints")) == (0, True), ran.err
 
@@ -118,7 +118,7 @@ def test_a_thread_travels(flowfn: Any, shop: Path) -> None:
 
 
 def test_a_run_goes_to_the_standard_output(flowfn: Any, shop: Path) -> None:
-    """As bytes, for `>`."""
+    """Without a file to write to, the bytes go to standard output, for `>`."""
     done = subprocess.run(
         [sys.executable, "-m", "flowfn.cli", "export", "paid", "--db", "runs.db"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

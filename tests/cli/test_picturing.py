@@ -36,5 +36,5 @@ def test_the_timeline(flowfn: Any, shop: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written(flowfn: Any, shop: Path) -> None:
-    """Exit code 2."""
+    """A picture whose file can't be written ends the command with exit code 2."""
     assert flowfn("timeline", "paid", "--out", "no/such/folder.svg").code == 2

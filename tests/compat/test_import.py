@@ -248,7 +248,7 @@ def test_older_formats(copy: Path) -> None:
 
 
 def test_encrypted_values_are_read_with_langgraphs_key(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `EncryptedSerializer.from_pycryptodome_aes` wrote them."""
+    """Values are read that `EncryptedSerializer.from_pycryptodome_aes` wrote."""
     cipher = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 16).cipher
     db = sqlite3.connect(copy)
     for key, tag, data in db.execute("SELECT rowid, type, checkpoint FROM checkpoints").fetchall():

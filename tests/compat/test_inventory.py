@@ -241,7 +241,7 @@ LANGCHAINS = {
 
 @pytest.mark.parametrize("path", LANGCHAINS)
 def test_langchains_names_are_where_programs_import_them_from(path: str) -> None:
-    """They are LangChain's own."""
+    """They are LangChain's own objects, under LangGraph's paths."""
     names = LANGCHAINS[path].split()
     assert [OURS.find(f"{path}.{name}") for name in names] == [
         THEIRS.find(f"{path}.{name}") for name in names

@@ -90,7 +90,7 @@ def asking(checkpointer: Any = None) -> Any:
 
 
 def test_a_failing_handler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """The run goes on."""
+    """A handler that raises is logged, and the run goes on."""
 
     class Failing(GraphCallbackHandler):
         def on_interrupt(self, event: Any) -> None:

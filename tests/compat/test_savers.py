@@ -54,7 +54,7 @@ def test_a_connection_stands_for_its_file(tmp_path: Path) -> None:
 
 
 async def test_a_connection_of_aiosqlite_stands_for_its_file(tmp_path: Path) -> None:
-    """The same for asyncio."""
+    """A connection of aiosqlite stands for its file too."""
     async with aiosqlite.connect(tmp_path / "runs.db") as connection:
         saver = AsyncSqliteSaver(connection)
         assert await entrypoint(checkpointer=saver)(lambda n: n + 1).ainvoke(1, ONE) == 2
@@ -79,7 +79,7 @@ def test_a_connection_that_was_given_is_shown(kind: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", [AsyncSqliteSaver, AsyncSqliteStore])
 async def test_a_connection_of_aiosqlite_is_shown(kind: Any, tmp_path: Path) -> None:
-    """The same for asyncio."""
+    """A connection of aiosqlite that was given is shown; one that was opened here isn't."""
     async with aiosqlite.connect(tmp_path / "runs.db") as connection:
         assert kind(connection).conn is connection
     async with kind.from_conn_string(str(tmp_path / "runs.db")) as opened:

@@ -194,7 +194,7 @@ def test_leaving_tasks_beside_each_other_waits_for_them(saver: Any) -> None:
 
 
 def test_a_stream_that_is_never_begun_runs_nothing(saver: Any) -> None:
-    """It is a generator."""
+    """A stream is a generator: nothing runs before its first chunk is asked for."""
     stream = begun(graph_of(saver, {"a": fails}))
     stream.close()  # type: ignore[attr-defined]
     assert [*saver.list(None)] == []

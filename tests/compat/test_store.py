@@ -90,7 +90,7 @@ def same(program: Callable[[SimpleNamespace, Any], Any], backends: list[str], **
 
 
 def test_items_come_and_go() -> None:
-    """Put, get, replace, delete."""
+    """An item is put, found, replaced and deleted."""
 
     def program(lib: Any, store: Any) -> list[Any]:
         steps = [lambda: store.get(HERE, "k"), lambda: store.delete(HERE, "k")]
@@ -293,7 +293,7 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_name_the_same_texts(path: str) -> None:
-    """Their steps too."""
+    """A path has the same steps as in LangGraph, and names the same texts."""
     value = {
         "a": {"b": "B", "c": {"d": "D"}},
         "l": [{"x": "1"}, {"x": 2}, None],
@@ -307,7 +307,7 @@ def test_paths_name_the_same_texts(path: str) -> None:
 
 
 def test_functions_become_embeddings() -> None:
-    """Blocking and async ones."""
+    """Blocking and async functions are taken for models of embeddings."""
 
     async def later(texts: Any) -> list[list[float]]:
         return letters(texts)

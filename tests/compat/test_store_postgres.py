@@ -72,7 +72,7 @@ def test_a_store_closes_what_it_opened(postgres_database: Any) -> None:
 
 
 def test_what_is_no_connection_is_refused() -> None:
-    """With what to pass."""
+    """What is neither a connection nor a pool is refused with what to pass."""
     with pytest.raises(TypeError, match="is no connection"):
         PostgresStore(42)
 

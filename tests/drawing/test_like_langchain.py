@@ -85,6 +85,6 @@ def connected(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
 @settings(max_examples=100)
 @given(connected())
 def test_the_same_characters(shape: Any) -> None:
-    """`draw_ascii`, character for character."""
+    """`draw_ascii` gives what langchain-core's gives, character for character."""
     pytest.importorskip("grandalf")
     assert built(ours, shape).draw_ascii() == built(theirs, shape).draw_ascii()

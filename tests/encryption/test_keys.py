@@ -108,7 +108,7 @@ def test_hidden_names_come_back_and_are_the_same_each_time(name: str, scope: str
 
 @pytest.mark.parametrize("change", [lambda h: h[:-1] + "x", lambda h: h + "x", lambda h: h[:8]])
 def test_a_changed_name_is_refused(change: Callable[[str], str]) -> None:
-    """Names are authenticated too."""
+    """A hidden name is authenticated: one that was changed doesn't open."""
     with pytest.raises(DecryptionError):
         RING.reveal(change(RING.hide("name", "s")), "s")
 

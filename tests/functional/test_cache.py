@@ -83,7 +83,7 @@ def test_two_caches_share_nothing(world: World) -> None:
 
 
 def test_a_cleared_cache_computes_anew(world: World) -> None:
-    """`cache.clear()` forgets."""
+    """After `cache.clear()` a call is computed anew."""
     cache = MemoryCache()
     wf = calling(world, doubling(world), cache)
     world.invoke(wf, 3)

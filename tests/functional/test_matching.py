@@ -266,11 +266,10 @@ def test_a_task_whose_code_changed(world: World, policy: Any, ran: list[str]) ->
     with pytest.raises(ConnectionError):
         world.invoke(workflow("v1"), thread_id="t")
     world.ran.clear()
-    assert world.invoke(workflow("v2"), None, thread_id="t") == (
-        "v1 of a" if policy == "reuse" else "v2 of a"
-    )
+    edited = workflow("v2")
+    assert world.invoke(edited, None, thread_id="t") == ("v1 of a" if policy == "reuse" else "v2 of a")
     assert world.ran == ran
-    assert [difference.kind for difference in workflow("v2").thread("t").report] == [
+    assert [difference.kind for difference in edited.thread("t").report] == [
         {"reuse": "code", "rerun": "rerun"}[policy]
     ]
 

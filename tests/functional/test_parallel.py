@@ -525,7 +525,7 @@ def test_calls_run_where_the_thread_that_looks_after_them_cant_be_started(
 
 
 def test_calls_are_looked_after_where_the_thread_that_did_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another takes its place."""
+    """Where the thread that looked after waiting calls has ended, another takes its place."""
     waker = Waker()
     monkeypatch.setattr(threads, "WAKER", waker)
     waker._thread = threading.Thread(target=lambda: None)

@@ -47,7 +47,7 @@ async def one_waits() -> tuple[Places, Frame, Frame]:
 
 
 async def test_a_branch_that_begins_to_wait_as_another_queues_gives_nothing_back() -> None:
-    """The code has no place then: it had let one more than the limit run."""
+    """Code that queues for a place holds none: one that it gave back would let in one more than the limit."""
     places, one, other = await one_waits()
     back = await begun(one.step_back(HOST))
     one.step_aside()

@@ -83,7 +83,7 @@ def test_previous_is_a_copy_of_what_was_saved(world: World) -> None:
 
 
 def test_without_a_checkpointer_previous_is_none(world: World) -> None:
-    """Nothing kept, nothing seen."""
+    """Where nothing is kept, `previous` is None at each call."""
 
     @world.entrypoint(checkpointer=None)
     async def wf(x: int, *, previous: Any) -> Any:

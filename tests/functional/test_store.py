@@ -130,7 +130,7 @@ def test_what_was_found_is_recorded(world: World) -> None:
 
 
 def test_a_url_that_names_no_store_is_refused(world: World) -> None:
-    """Before anything runs."""
+    """A URL that names no store is refused before anything runs."""
 
     @world.entrypoint(store="redis://x")
     async def wf(n: int) -> int:

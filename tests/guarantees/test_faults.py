@@ -459,7 +459,7 @@ def test_a_question_that_cannot_be_stored(any_saver: Saver) -> None:
 
 
 def test_an_answer_that_cannot_be_stored(any_saver: Saver) -> None:
-    """The question stays open."""
+    """An answer that can't be stored is refused, and its question stays open."""
 
     @entrypoint(checkpointer=any_saver)
     def flow(n: int) -> Any:

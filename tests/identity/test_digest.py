@@ -1128,7 +1128,7 @@ class TestRender:
 
     @given(st.dictionaries(st.sampled_from("abc"), PLAIN), st.integers(20, 200))
     def test_a_rendering_keeps_its_limit(self, value: dict[str, Any], limit: int) -> None:
-        """Whatever the arguments."""
+        """A rendering is no longer than its limit, whatever the arguments are."""
         assert len(render(value, limit)) <= limit
 
     def test_huge_values_are_shown_in_part(self) -> None:

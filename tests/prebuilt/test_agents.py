@@ -262,7 +262,7 @@ def test_a_node_of_tools_may_be_given(caller: Caller, version: Version) -> None:
 
 
 def test_what_is_no_model_is_refused() -> None:
-    """Before anything runs."""
+    """What is no model, or no tool, is refused when the agent is made, before anything runs."""
     with pytest.raises(TypeError, match="7 is no model: give a chat model, or a function of messages"):
         create_react_agent(7, [])
     with pytest.raises(TypeError, match="7 is no tool: give a function"):

@@ -249,7 +249,7 @@ class Heard(BaseCallbackHandler):
 
 @pytest.mark.parametrize("where", ["the run", "the model", "what binds it"])
 def test_callbacks_hear_of_a_model(caller: Caller, where: str, by_langchain: list[str]) -> None:
-    """Whoever has set them."""
+    """Callbacks hear of a model's call, whoever has set them."""
     heard = Heard()
     model: Any = Fake(callbacks=[heard]) if where == "the model" else Fake()
     model = model.with_config(callbacks=[heard]) if where == "what binds it" else model

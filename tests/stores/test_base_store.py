@@ -208,7 +208,7 @@ def test_an_async_function_embeds_for_asyncio() -> None:
 
 
 def test_a_name_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`"provider:model"` is langchain's way."""
+    """`"provider:model"` is for langchain to look up, and is refused where that isn't installed."""
     for name in [*sys.modules]:
         if name.partition(".")[0] == "langchain":
             monkeypatch.delitem(sys.modules, name)

@@ -49,7 +49,7 @@ def test_what_matches(asked: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("asked", PASSING, ids=repr)
 def test_what_does_not(asked: dict[str, Any]) -> None:
-    """The contract's other table."""
+    """These values don't match: the other table of the contract."""
     assert not matches(VALUE, asked)
 
 

@@ -52,6 +52,6 @@ def test_an_object_is_itself() -> None:
 
 @pytest.mark.parametrize("target", ["redis://x", "sqlite://", "memory://x"])
 def test_another_url_is_refused(target: str) -> None:
-    """With what to pass."""
+    """A URL of another kind is refused with what to pass."""
     with pytest.raises(InvalidInput, match=r"is not a store\. Pass a store, a path"):
         open_store(target)

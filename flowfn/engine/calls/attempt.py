@@ -1,15 +1,13 @@
 """One call, run until its outcome is recorded.
 
 Rule: only then may anybody see it. An attempt ends in one of three ways: a value, an error after its
-last retry, or suspension, where something under it waits for a human. Tasks that it called and
-didn't wait for end before it does, so that a recorded call has nothing left to run. Any other
-`BaseException` (a cancellation, Ctrl-C) leaves no record: the call was under way, and runs again.
+last retry, or suspension, where something under it waits for a human. Any other `BaseException` (a
+cancellation, Ctrl-C) leaves no record: the call was under way, and runs again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import partial
 from inspect import Signature
 from typing import TYPE_CHECKING, Any
@@ -17,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from flowfn.context import current_frame, under_way
 from flowfn.engine.calls.belated import tell_of_changes
 from flowfn.engine.calls.call import NodeCall
+from flowfn.engine.calls.closing import close
 from flowfn.engine.calls.frame import Frame
 from flowfn.engine.calls.injection import injected
-from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.records.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.records.reader import told_rows
 from flowfn.engine.records.record import ERROR, RETURN
@@ -31,21 +29,20 @@ from flowfn.errors import (
     GraphRecursionError,
     InvalidUpdateError,
     StepTimeout,
-    Suspended,
     TaskTimeout,
     WorkerDied,
 )
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
-from flowfn.logs import logger
 from flowfn.policies import decide
 from flowfn.ports import Writes
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
+    from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
     from flowfn.engine.records.journal import Journal
     from flowfn.futures import Future
-    from flowfn.ports import Host
+    from flowfn.ports import Host, Serializer
 
 
 _OF_AN_ATTEMPT = (StepTimeout, WorkerDied, InvalidUpdateError, GraphRecursionError)
@@ -91,25 +88,10 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     """What a task came to, recorded; `value` is MISSING unless an equal call's was kept."""
     journal = call.run.journal if call.definition.recorded else None
     if journal is not None:
-        _check_result_type(call)
-        if (kept := journal.kept) is not None and call.parent is not None:
-            caller = call.parent.call.definition
-            if call.definition.version_key not in kept or caller.version_key not in kept:
-                await keep_sources(journal.saver, host, (call.definition, caller))
-        marks = call.definition.marks_start
-        note = journal.unsent_note if marks else journal.note
-        call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
-        if call.waited and not marks:
-            journal.suspend(call.note, False)
-        if marks and call.doubt is not None and value is MISSING:
-            settled = await settle(call, host)
-            if settled is not MISSING:
-                call.run.root.reused.add()
-                return settled
-        if call.parent is not None and call.parent.failures:
-            await _tell_of_survival(call, call.parent, journal, host)
-        if call.parent is not None and call.parent.made > call.nth + 1:
-            tell_of_changes(call)
+        settled = await _begin(call, journal, host, is_kept=value is not MISSING)
+        if settled is not MISSING:
+            call.run.root.reused.add()
+            return settled
     try:
         if value is MISSING:
             value = await _with_retries(call, host)
@@ -124,6 +106,36 @@ async def _task_outcome(call: Call, host: Host, value: Any) -> Any:
     if call.parent is not None:
         call.run.root.ran.add()
     return value
+
+
+async def _begin(call: Call, journal: Journal, host: Host, *, is_kept: bool) -> Any:
+    """Note that a call begins, and settle what must be settled before it runs.
+
+    Returns its result where it was in doubt and that turned out to be known, else MISSING. What `is_kept` in a cache
+    is in no doubt.
+    """
+    definition, caller = call.definition, call.parent
+    if id(journal.serde) not in definition.checked:
+        _check_result_type(definition, journal.serde)
+    if (kept := journal.kept) is not None and caller is not None:
+        around = caller.call.definition
+        if definition.version_key not in kept or around.version_key not in kept:
+            await keep_sources(journal.saver, host, (definition, around))
+    marks = definition.marks_start
+    note = journal.unsent_note if marks else journal.note
+    call.note = note(call.run.namespace, call.run.checkpoint.id, call.task, call.info)
+    if call.waited and not marks:
+        journal.suspend(call.note, False)
+    if marks and call.doubt is not None and not is_kept:
+        settled = await settle(call, host)
+        if settled is not MISSING:
+            return settled
+    if caller is not None:
+        if caller.failures:
+            await _tell_of_survival(call, caller, journal, host)
+        if caller.made > call.nth + 1:
+            tell_of_changes(call)
+    return MISSING
 
 
 async def _tell_of_survival(call: Call, caller: Frame, journal: Journal, host: Host) -> None:
@@ -251,130 +263,11 @@ async def _once(frame: Frame, host: Host) -> Any:
         if frame.slots is not None:
             frame.leave()
     if error is not None or not frame.quiet or call.run.root.fatal is not None:
-        await _close(frame, host, error)
+        await close(frame, host, error)
     frame.closed = True
     if error is not None:
         raise error
     return value
-
-
-async def _close(frame: Frame, host: Host, error: BaseException | None) -> None:
-    """End an attempt: settle what it called, and turn an open question into suspension.
-
-    Raises:
-        Suspended: something waits for an answer, and no error came between.
-        NonDeterminismError: the run was refused, whatever the user code made of that.
-    """
-    if frame.unplaced and error is None:
-        _place_held(frame)
-    suspending = error is None or frame.told or isinstance(error, Suspended)
-    if not suspending or frame.run.root.fatal is not None:
-        frame.closed = True
-        _give_up_children(frame, running=not isinstance(error, Exception))
-    try:
-        await _settle_children(frame, host)
-    except BaseException as stopped:
-        await _stop_children(frame, host, stopped)
-        raise
-    frame.closed = True
-    if not suspending:
-        failing.ride_unseen(frame)
-    if frame.run.root.fatal is not None:
-        raise frame.run.root.fatal
-    if frame.questions:
-        await record_questions(frame, host)
-    if frame.suspended and suspending:
-        if frame.call.parent is not None:
-            frame.call.parent.suspended = True
-        if frame.call.note is not None and frame.run.journal is not None:
-            frame.run.journal.suspend(frame.call.note, True)
-        raise Suspended(tuple(frame.call.questions))
-    if error is None:
-        _log_unseen(frame)
-
-
-def _give_up_children(frame: Frame, *, running: bool) -> None:
-    """Start nothing more after an error; after a cancellation stop what runs as well."""
-    for future in frame.open_calls():
-        if running or future.waiting or future.held:
-            future.cancel()
-
-
-async def _stop_children(frame: Frame, host: Host, error: BaseException) -> None:
-    """Let nothing of an attempt go on beyond it that was cancelled while it waited for its calls."""
-    frame.closed = True
-    stopped = frame.open_calls()
-    _give_up_children(frame, running=True)
-    if not isinstance(error, GeneratorExit):  # what is closed can't wait
-        await host.let_stop(stopped)
-
-
-async def _settle_children(frame: Frame, host: Host) -> None:
-    """Wait for all calls of a frame, and for those that its asyncio branches go on to make.
-
-    Of a stream that was not read to its end the run waits for its reader, and nobody reads on once the code has ended.
-    """
-    while True:
-        if frame.unplaced:
-            await _place_suspended(frame, host)
-        open_calls = _but_streams(frame) or _left_by_readers(frame)
-        await host.settle(open_calls)
-        for future in open_calls:
-            frame.children.pop(future, None)
-        if frame.suspended and not frame.closed:
-            await host.let_branches_go_on()
-        if not frame.children:
-            return
-
-
-def _but_streams(frame: Frame) -> tuple[Future[Any], ...]:
-    """The calls that haven't been seen to end, but for those whose streams the code reads."""
-    return tuple(future for future, call in frame.children.copy().items() if call.definition.reader is None)
-
-
-def _left_by_readers(frame: Frame) -> tuple[Future[Any], ...]:
-    """The calls of workflows whose streams the code of a frame has read, each told that nobody reads on."""
-    calls = frame.children.copy()
-    for call in calls.values():
-        if call.definition.reader is not None:
-            call.definition.reader.leave()
-    return tuple(calls)
-
-
-async def _place_suspended(frame: Frame, host: Host) -> None:
-    """Place what was held when the code was told of a question; its other branches may yet claim their records."""
-    token = current_frame.set(frame)
-    try:
-        held = frame.unplaced[0].future
-        assert held is not None
-        await host.others_wait(held)
-    finally:
-        current_frame.reset(token)
-    if frame.unplaced:
-        _place_held(frame)
-
-
-def _place_held(frame: Frame) -> None:
-    """Nobody waited for a held call; the end of its frame does. A refusal is kept as the run's."""
-    held = frame.unplaced[0].future
-    assert held is not None
-    with suppress(FlowError):
-        held.place()
-
-
-def _log_unseen(frame: Frame) -> None:
-    """Say of which results nobody looked at that the caller may count on them: of a task that failed, and of a future
-    that was taken for its value."""
-    for call, error in frame.failures:
-        if call.future is not None and not call.future.seen:
-            caller = frame.call.definition.name
-            logger.warning("%s, called by %s, failed, and nobody looked: %r", call.summary, caller, error)
-    for site in dict.fromkeys(site for future, site in frame.mistaken.items() if not future.seen):
-        logger.warning(
-            "%s: a task's future was tested or made a text, and nobody looked at its result: a future is always true, "
-            "and its text isn't the result's. Write .result() or await",
-            site,
-        )
 
 
 def _tell_failure(call: Call, error: BaseException) -> None:
@@ -387,16 +280,13 @@ def _tell_failure(call: Call, error: BaseException) -> None:
         run.post(TaskFinished(run.namespace, run.step, call, MISSING, error))
 
 
-def _check_result_type(call: Call) -> None:
-    """Refuse before the work what the annotation tells can't be stored after it.
+def _check_result_type(definition: Definition, serde: Serializer) -> None:
+    """Refuse before the work what the annotation tells can't be stored after it; once for each serializer.
 
     Raises:
         SerializationError: the annotated result can't be stored.
     """
-    definition, serde = call.definition, call.run.journal.serde if call.run.journal else None
-    if serde is None or definition.is_generator or id(serde) in definition.checked:
-        return
     check: Callable[[Any, str], None] | None = getattr(serde, "check", None)
-    if check is not None and definition.returns is not Signature.empty:
+    if check is not None and not definition.is_generator and definition.returns is not Signature.empty:
         check(definition.returns, f"task {definition.name!r}")
     definition.checked.add(id(serde))

@@ -100,17 +100,25 @@ class Call:
         self.checkpoint = run.checkpoint.id
         """Under which its superstep began."""
         self.arguments: dict[str, Any] = {}
+        """What counts of its arguments, by parameter."""
         self.digest: Digest | None = None
+        """Of these; None where nothing is recorded."""
         self.occurrence = 0
+        """How many equal calls came before it in its scope."""
         self.branch = 0
+        """Which branch of its caller's code made it."""
         self.position = -1
+        """How many calls of its name its caller had made before."""
         self.born = 0
+        """How many outcomes the run had when it was made."""
         self.nth = 0
         """How many tasks its caller had called before, in this attempt."""
         self._id: str | None = None
         self._info: CallInfo | None = None
         self.note: Note | None = None
+        """That it was made, as the journal has it; None before it begins."""
         self.future: Future[Any] | None = None
+        """What its caller got; None where nobody waits for it by a future."""
         self.questions: list[Interrupt] = []
         """What it, or any call under it, asked in this attempt and has no answer to."""
         self.timeout: Any = definition.timeout
@@ -124,6 +132,7 @@ class Call:
         self.doubt: Record | None = None
         """Its record, where that says that it had started and not finished."""
         self.waited = False
+        """Whether its record says that the run stopped for a question of its own or of a call of its."""
         self.edited = False
         """Whether its record is of other code."""
 

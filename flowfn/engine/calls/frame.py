@@ -83,7 +83,9 @@ class Frame:
         self.counts: dict[tuple[str, bytes], Iterator[int]] = {}
         """Count the calls that equal an earlier one."""
         self.positions: dict[str, Iterator[int]] = {}
+        """Count its calls of each name."""
         self.equals: dict[tuple[str, bytes], dict[int, deque[Record]]] = {}
+        """The recorded calls of a name and arguments, by the branch that made them."""
         self.caller: Caller | None = None
         """Tells its calls of functions that share a name from each other; None until it makes one."""
         self.home: Any = None
@@ -95,14 +97,19 @@ class Frame:
         self.made = 0
         """How many tasks it has called."""
         self.children: dict[Future[Any], Call] = {}
+        """The calls that it has made and that haven't been seen to end."""
         self.unplaced: list[Call] = []
+        """Those of them that are held until somebody waits; see `engine/calls/spawn.py`."""
         self.failures: list[tuple[Call, BaseException]] = []
+        """Its calls that failed, or whose recorded failure it was given, in the order in which they did."""
         self.mistaken: dict[Future[Any], str] = {}
         """The futures whose truth or text its code took before their results, and where it first did."""
         self.survived = 0
         """After how many of `failures` it is recorded that its code went on."""
         self.questions: list[Any] = []
+        """What its code asked in this attempt, to be recorded when it ends."""
         self.nested = 0
+        """How many runs it has nested in itself."""
         self.newest = 0
         """Of the recorded calls that it has made again: how late the latest was made."""
         self.suspended = False
@@ -112,8 +119,11 @@ class Frame:
         self.halted = False
         """Whether its code was told, and may call nothing more. On an event loop other branches may."""
         self.closed = False
+        """Whether it has ended: what its code left running may call nothing more."""
         self.slots = run.root.slots if call.definition.counted else None
+        """Where it has a place under `max_concurrency`; None where it needs none, and once its code has ended."""
         self.waits = 0
+        """In how many ways its code waits for calls of its own at this moment."""
         self._runtime: Runtime[Any] | None = None
         self.watch: Callable[[bool], None] | None = None
         """Told of each sign of life, where the time between two is limited."""

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Call
-from flowfn.engine.ids import call_id
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.records.record import ERROR, Record
-from flowfn.engine.replay import failing
-from flowfn.engine.replay.causes import Cause, cause_of, note_edit
-from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, differs_in_a_day, judge
-from flowfn.errors import InvalidInput, NonDeterminismError
+from flowfn.engine.replay import failing, refusing
+from flowfn.engine.replay.causes import note_edit
+from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, judge
+from flowfn.engine.replay.reporting import report_alike, report_in_doubt, report_weak
+from flowfn.errors import InvalidInput
 from flowfn.futures import Future
 from flowfn.identity.digest import digest
 from flowfn.identity.made_with.captured import given_to_arguments
-from flowfn.report import CallSummary, Kind
+from flowfn.report import Kind
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def spawn(
             if isinstance(verdict, Ambiguous) or (isinstance(verdict, Same) and verdict.how in LATER):
                 return _hold(call, host)
             if run.ledger.lent:
-                _refuse_a_lent_record(call, frame)
+                refusing.refuse_a_lent_record(call, frame)
             reused = _reuse(call, *verdict) if isinstance(verdict, Same) else None
             if isinstance(verdict, New) and run.ledger.rivals(frame.scope, definition.qualified):
                 run.newcomers.append(call)
         if reused is not None:
             return reused
-    _report_weak(call, None)
+    report_weak(call, None)
     return _start(call, host)
 
 
@@ -114,7 +114,7 @@ def place_held(frame: Frame) -> None:
     for call in held:
         verdict = _judge(call, frame)
         if isinstance(verdict, Ambiguous):
-            frame.run.root.fatal = refusal = _refusal(call, verdict)
+            frame.run.root.fatal = refusal = refusing.ambiguous(call, verdict)
             for each in held:  # whoever waits for one of them would else wait for ever
                 assert each.future is not None
                 each.future.become(Future.failed(refusal))
@@ -183,13 +183,13 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
     recorded = record.code
     call.edited = recorded is not None and recorded != call.definition.code
     if how != "identity":
-        _report_alike(call, record, how)
+        report_alike(call, record, how)
     if how == "day":
         run.ledger.lent[record.task] = call.summary
     outcome = record.outcome
     if outcome is None or record.started > record.index:
         if record.in_doubt:
-            _report_in_doubt(call, record)
+            report_in_doubt(call, record)
             call.doubt = record
             return None
         if outcome is None:
@@ -210,7 +210,7 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
         run.root.reused.add()
         return _failed(call, value, record.order)
     run.replayed(call, value)
-    _report_weak(call, record)
+    report_weak(call, record)
     return Future.of(value, record.order)
 
 
@@ -241,14 +241,9 @@ def _runs_anew(call: Call, record: Record) -> bool:
     assert recorded is not None
     kind: Kind = "rerun" if policy == "rerun" else "code"
     note_edit(call.run, call.definition, recorded)
-    call.run.root.report.add(kind, _summary(record), call.summary, "the task's code changed")
+    call.run.root.report.add(kind, record.summary, call.summary, "the task's code changed")
     if policy == "error":
-        error = NonDeterminismError(
-            f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
-            f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.root.counted_report()}",
-            call.run.root.report,
-        )
-        call.run.root.fatal = error
+        call.run.root.fatal = error = refusing.edited(call)
         raise error
     return policy == "rerun"
 
@@ -270,112 +265,3 @@ def _start(call: Call, host: Any) -> Future[Any]:
     call.parent.children[future] = call
     host.start(future)
     return future
-
-
-# -- what is said about it ------------------------------------------------------------------------
-
-
-def _summary(record: Record) -> CallSummary | None:
-    return None if record.info is None else record.info.summary._replace(code=record.code or "")
-
-
-def _report_alike(call: Call, record: Record, how: str) -> None:
-    summary, report = _summary(record), call.run.root.report
-    if how == "fields":
-        report.add("fields", summary, call.summary, "only fields differ that were added since: reused")
-    elif how != "position":
-        report.add("clock", summary, call.summary, "only the time differs: reused")
-    else:
-        report.add("position", summary, call.summary, "reused by its position, as on_divergence says")
-
-
-def _report_weak(call: Call, reused: Record | None) -> None:
-    """Say of a call that no more than the type of an argument is known, or of what its function captured: another
-    object may be meant."""
-    if call.digest is None:
-        return
-    if kind := call.digest.weak:
-        why = (
-            f"a {kind} counts by its type and what it was given alone: give the class an __eq__, as @dataclass "
-            "does, or say what tells the calls apart with key=, or leave the argument out with ignore="
-        )
-    elif call.definition.made_with and len(call.definition.made) != 1 and (kind := _untold(call)):
-        why = (
-            f"another function of its name captured another {kind}, and that counts by its type alone: "
-            "make its class a dataclass, or give each function a name of its own, task(name=…)"
-        )
-    else:
-        return
-    what, summary = ("ran", None) if reused is None else ("reused", _summary(reused))
-    call.run.root.report.add("weak", summary, call.summary, f"{what}, though {why}")
-
-
-def _untold(call: Call) -> str:
-    assert call.parent is not None
-    claimant = call.parent.claimant(call.definition)
-    return "" if claimant is None else claimant.untold
-
-
-def _report_in_doubt(call: Call, record: Record) -> None:
-    settled = {"rerun": "runs again", "ask": "a human is asked"}
-    next_step = settled.get(str(call.definition.in_doubt), "it is verified")
-    reason = f"it had started, and had not finished: {next_step}"
-    call.run.root.report.add("in_doubt", _summary(record), call.summary, reason)
-
-
-def _refuse_a_lent_record(call: Call, frame: Frame) -> None:
-    """Refuse a call whose own record went to a call of another day: days name items, and that one's result is wrong.
-
-    Raises:
-        NonDeterminismError: it did.
-    """
-    assert call.digest is not None
-    run, name = call.run, call.definition.qualified
-    before = (call_id(frame.scope, name, call.digest.exact, number) for number in range(call.occurrence))
-    other = next((run.ledger.lent[task] for task in before if task in run.ledger.lent), None)
-    if other is None:
-        return
-    report = run.root.counted_report()
-    report.add(
-        "doubt", other, call.summary, "its record went to the other, from which it differs only in the day"
-    )
-    run.root.fatal = NonDeterminismError(
-        f"the record of {call.summary} went to {other}, as they differ only in the day. {_OF_A_DAY}\n{report}",
-        report,
-    )
-    raise run.root.fatal
-
-
-_OF_A_DAY = (
-    "The day of the run? Take it from flowfn.now(), or leave it out: @task(ignore=…) or @task(key=…). "
-    "An item of its own? Say on_divergence='rerun' to run it."
-)
-
-
-def _refusal(call: Call, verdict: Ambiguous) -> NonDeterminismError:
-    """The error that tells the author what can't be told apart, and what to write."""
-    recorded, report = _summary(verdict.record), call.run.root.counted_report()
-    verdict.record.claim()
-    cause = Cause("") if verdict.record.info is None else cause_of(call, verdict.record.info)
-    report.add("forbidden" if verdict.forbidden else "doubt", recorded, call.summary, *cause)
-    if verdict.forbidden:
-        return NonDeterminismError(
-            f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
-            f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",
-            report,
-        )
-    assert call.digest is not None
-    if differs_in_a_day(verdict.record, call.digest):
-        return NonDeterminismError(
-            f"can't tell {call.summary} from the recorded {recorded}: they differ only in the day. It was that of the "
-            "call each time, and recorded calls beside it name other days. "
-            f"{_OF_A_DAY} ('reuse' takes the record.)\n{report}",
-            report,
-        )
-    return NonDeterminismError(
-        f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
-        "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
-        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)\n"
-        f"{report}",
-        report,
-    )

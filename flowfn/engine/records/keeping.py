@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
 
 _row = partial(tuple.__new__, WriteRow)
-"""Makes one of its parts, without a call of Python's."""
+"""Makes a row of a tuple of its parts: calling the class costs a Python call more."""
 
 SOON = 0.001
 """Seconds: what ends sooner, at the first attempt, has no row of its own to say so, which would cost as much again."""

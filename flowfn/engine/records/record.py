@@ -226,6 +226,11 @@ class Record:
         return True
 
     @property
+    def summary(self) -> CallSummary | None:
+        """What it is of, for people, with the code that its outcome is of; None where only the outcome is known."""
+        return None if self.info is None else self.info.summary._replace(code=self.code or "")
+
+    @property
     def told(self) -> Told:
         """What it told those who read streams around it."""
         return Told() if self._told is None else Told(*self._serde.loads(self._told.value))

@@ -1,7 +1,8 @@
 """What the records of earlier attempts mean to this one, whose code may be another by now.
 
 - Which record is whose: `matching` decides; `namesakes`, of functions that share a name.
-- Why none is: `causes` and `sources` tell the report.
+- What the report says of it: `reporting`, with `causes` and `sources` to tell why no record is a call's.
+- What only the author can decide: `refusing`, with `lost` and `missed` for what an edit of a graph would cost a thread.
 - What runs again: `doubt`, a call that may have run; `failing`, what an error came from.
-- `rehearsal` replays a run, and nothing is executed. `lost`, `missed`: what an edit of a graph would cost a thread.
+- `rehearsal` replays a run, and nothing is executed.
 """

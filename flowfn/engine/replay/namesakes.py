@@ -1,16 +1,20 @@
 """Which recorded calls may be those of a function that shares its name with others: lambdas, and what factories make.
 
 Rule: a record is a function's if the function has its code and was made with the same (see `captured`). Else the
-function has been edited, or it is another one of that name. With the same captured values it was edited, if no other
-one known has them; with others it was, if no other one is known at all. Known are those that the calling code names, by
-themselves or in a container; those that it has called in this attempt; and, where it doesn't name this one, those that
-were made together with it. One that is made inside the run is a part of the calling code: while that is the same, it
-was not edited. Functions that nothing tells apart share their records, in the order of their calls.
+function was edited since, or the record is of another one of that name:
 
-A record says whether its function was alone, with no other one called or named by then. Equal calls of functions that
-all were alone are of versions of one, in the order of their calls. Where one of them wasn't, some may be of a function
-that has gone: one that captured something else is then nobody's, nor is one that captured the same, if another such
-record is left.
+- it captured the same as the record says: it was edited, if no other function that is known captured that,
+- it captured something else: it was edited, if no other one is known at all,
+- it was made inside the run, as a part of the calling code: it wasn't edited while that is the same.
+
+Known are those that the calling code names, by themselves or in a container; those that it has called in this attempt;
+and, where it doesn't name this one, those that were made together with it. Functions that nothing tells apart share
+their records, in the order of their calls.
+
+A record says whether its function was alone, with no other one called or named by then. Of equal calls whose functions
+all were alone, the functions are versions of one, and get the records in the order of the calls. Where one of them wasn't alone, some
+records may be of a function that has gone: one that captured something else is then nobody's, and so is one that
+captured the same, if another such record is left.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from flowfn.engine.ids import node_scope
 from flowfn.engine.questions.answers import left_waiting, pending_rows
 from flowfn.engine.records.record import ERROR, RUN_TASK, one_row
 from flowfn.engine.replay.failing import failed_rows
+from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.entering import Fresh, Resume, enter
 from flowfn.engine.runs.leasing import on_saver
 from flowfn.engine.runs.places import Places
@@ -118,7 +119,7 @@ async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:
 
 async def _suspend(run: Run, journal: Journal) -> Ending:
     """Leave the thread waiting for answers."""
-    run.note_orphans()
+    report_orphans(run)
     _in_order(run)
     items = [
         *journal.riders(),
@@ -163,7 +164,7 @@ async def _fail(run: Run, journal: Journal, error: Exception) -> None:
     if isinstance(error, LeaseLost):
         return
     if run.root.fatal is None:
-        run.note_orphans()
+        report_orphans(run)
     items: list[CheckpointRow | Writes] = [
         *journal.riders(),
         _error_row(run, journal, error),

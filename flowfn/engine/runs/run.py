@@ -6,7 +6,6 @@ run, has a namespace of its own on the same thread, under the same lease (`engin
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,13 +15,10 @@ from flowfn.engine.hosts import Hosts, refused_async
 from flowfn.engine.ids import node_scope, task_uuid
 from flowfn.engine.records.backlog import Item
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import CallInfo
 from flowfn.engine.records.rows import Encoded, checkpoint_row, encoded_metadata
-from flowfn.engine.replay.causes import cause_of, cause_of_orphan
-from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused, way, what_is_lost
-from flowfn.engine.replay.missed import missed_joins
+from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
+from flowfn.engine.replay.refusing import refuse_losses
 from flowfn.engine.runs.root import Root
-from flowfn.errors import NonDeterminismError
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
@@ -191,27 +187,8 @@ class Run:
         Raises:
             NonDeterminismError: there is such a thing. Nothing has run.
         """
-        assert self.journal is not None
         if not (commanded or self.ledger.commanded):
-            lost = what_is_lost(loaded, self.checkpoint, self.ledger, self.program, self.journal.serde)
-            if lost:
-                raise NonDeterminismError(
-                    f"thread {self.thread!r} stopped before {', '.join(lost)}, which {self.program.name!r} no longer "
-                    "has: what was to be done there, or had been done, would be lost. Give it back as it was, say "
-                    "where to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
-                    self.root.report,
-                )
-            missed = await missed_joins(self, loaded)
-            if missed:
-                told = ", ".join(
-                    f"{way(join)} for {', '.join(map(repr, who))}" for join, who in missed.items()
-                )
-                raise NonDeterminismError(
-                    f"thread {self.thread!r} would wait for ever, at {told}, which may have run before "
-                    f"{self.program.name!r} had it: its node would be left out. Give the edges back as they were, say "
-                    "where to go on with Command(goto=…), or who ran last with bulk_update_state([[…]])",
-                    self.root.report,
-                )
+            await refuse_losses(self, loaded)
         forget_ways(self.checkpoint, self.program)
 
     def set_out(self) -> None:
@@ -326,23 +303,6 @@ class Run:
             said = {**self.config.stored_metadata(), "parents": self.parents}
             self._metadata = said, encoded_metadata(self.journal.serde, said)
         after.metadata = self._metadata[0]
-
-    def note_orphans(self) -> None:
-        """Report what was recorded and nobody asked for, beside the calls that ran in its place."""
-        if not self.ledger.records and not self.newcomers:
-            return
-        orphans = list(self.ledger.orphans())
-        left: dict[tuple[str, str], deque[CallInfo]] = {}
-        for info in sorted(orphans, key=lambda info: info.position):
-            left.setdefault((info.scope, info.qualified), deque()).append(info)
-        for call in self.newcomers:
-            if rivals := left.get((call.info.scope, call.info.qualified)):
-                rival = rivals.popleft()
-                self.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
-        self.newcomers.clear()
-        for info in orphans:
-            cause = cause_of_orphan(self, info, self.callers.get(info.scope))
-            self.root.report.add("orphan", info.summary, None, *cause)
 
     # -- what watchers are told -----------------------------------------------------------------
 

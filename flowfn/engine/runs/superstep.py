@@ -1,40 +1,28 @@
 """Supersteps: plan what is due, run it, record what each task wrote, apply it all, save; until nothing is due.
 
 Rule: a task's writes are recorded before anybody sees them, and a recorded task doesn't run again. What a
-superstep's only task wrote goes with the checkpoint that it makes, in one commit; it runs in place, as nobody
-else waits for it. The first task that fails stops the superstep: coroutines under way are cancelled, code on
-threads runs to its end; what has finished is kept for the next attempt. A task that ends in a signal stops nobody: it
-asks, leaves the program for the one around, or has a nested run that was drained.
+superstep's only task wrote goes with the checkpoint that it makes, in one commit. A failure ends the superstep, and
+what has finished is kept for the next attempt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Failure, NodeCall
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.keeping import failure_rows, write_rows
 from flowfn.engine.records.record import HANDLER
 from flowfn.engine.records.rows import Encoded
 from flowfn.engine.replay.lost import log_dropped
+from flowfn.engine.replay.reporting import report_orphans
+from flowfn.engine.runs.abreast import is_failure, settle
 from flowfn.engine.runs.deadline import Deadline
 from flowfn.engine.runs.run import NO_VALUES
-from flowfn.engine.runs.turns import Turns
-from flowfn.errors import (
-    AsyncInBlockingRun,
-    Cancelled,
-    Drained,
-    GraphRecursionError,
-    Signal,
-    Stopped,
-    Suspended,
-)
+from flowfn.errors import Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
-from flowfn.futures import Future
 from flowfn.ports import Writes
 from flowfn.pregel.apply import advance, apply
 from flowfn.pregel.interrupts import stops
@@ -44,6 +32,7 @@ from flowfn.values import Checkpoint
 
 if TYPE_CHECKING:
     from flowfn.definition import Definition
+    from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.run import Run
 
 
@@ -93,7 +82,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
     errors: list[BaseException] = []
     handlers = [handler for task in tasks if (handler := _left_handler(run, task))] if recorded else []
     await _announce(run, tasks, calls)
-    for call, error in await _settle(run, calls, deadline):
+    for call, error in await settle(run, calls, deadline):
         if call.node.on_error is None or not isinstance(error, Exception):
             errors.append(error)
         else:
@@ -102,7 +91,7 @@ async def _take(run: Run, tasks: list[Task]) -> None:
         tasks += handlers
         handling = [_call_of(run, task) for task in handlers if not _is_restored(run, task)]
         await _announce(run, handlers, handling)
-        errors += [error for _, error in await _settle(run, handling, deadline)]
+        errors += [error for _, error in await settle(run, handling, deadline)]
         calls += handling
     _raise_first(run, errors)
     await _advance(run, tasks, [call for call in calls if call.rides])
@@ -127,15 +116,14 @@ def _is_restored(run: Run, task: Task) -> bool:
 
 async def _announce(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
     """Tell what starts, and let whoever watches look at that first."""
-    _tell_starts(run, tasks, calls)
+    if run.post is not None:
+        _tell_starts(run, tasks, calls)
     if run.before_work is not None:
         await run.before_work(len(calls))
 
 
 def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> None:
     """Tell of each task, in their order, that it starts, or that it had finished."""
-    if run.post is None:
-        return
     starting = {id(call.node_task): call for call in calls}
     for task in tasks:
         if (call := starting.get(id(task))) is not None:
@@ -146,154 +134,13 @@ def _tell_starts(run: Run, tasks: Sequence[Task], calls: Sequence[NodeCall]) -> 
             run.tell(NodeReused(run.namespace, run.step, run.program, task, node_id, run.config, caller))
 
 
-async def _settle(
-    run: Run, calls: Sequence[NodeCall], deadline: Deadline | None
-) -> list[tuple[NodeCall, BaseException]]:
-    """Run calls side by side; which failed, in the order in which they did.
-
-    Raises:
-        StepTimeout: the deadline was missed.
-    """
-    if len(calls) == 1 and deadline is None:
-        error = await _settle_alone(run, calls[0])
-        return [] if error is None else [(calls[0], error)]
-    for call in calls:
-        call.future = _future_of(run, call)
-    order: list[NodeCall] = []
-    stopped: set[NodeCall] = set()
-    turns = Turns(calls, run.config.max_concurrency, partial(_start, run))
-
-    def look(future: Any, call: NodeCall) -> None:
-        if deadline is not None and deadline.passed:
-            late()
-        error = _error_of(future)
-        if error is not None:
-            order.append(call)
-            if _is_failure(error) and call.node.on_error is None:
-                if deadline is not None:
-                    deadline.fail()
-                run.host.soon(partial(_stop_the_others, calls, turns, stopped))
-        turns.next(call)
-
-    def late() -> None:
-        if deadline is not None and deadline.miss():
-            _give_up(calls, turns, stopped, all_that_wait=True)
-
-    for call in calls:
-        assert call.future is not None
-        call.future.when_done(partial(look, call=call))
-        if call.future.waiting:
-            run.host_of(call.definition).start(call.future)
-    futures = [call.future for call in calls]
-    try:
-        if deadline is None:
-            await run.host.settle(futures)
-        else:
-            await run.host.settle_within(deadline.left, futures, late)
-    except BaseException as error:
-        _give_up(calls, turns, stopped)
-        if not isinstance(error, GeneratorExit):  # what is closed can't wait
-            await run.host.let_stop(futures)
-        raise
-    if deadline is not None and deadline.missed and run.root.fatal is None:
-        raise deadline.error(run.program.name)
-    return _failed(calls, order.copy())
-
-
-async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
-    """Run a superstep's only call, in place where it belongs to the host of the run; what it failed with.
-
-    What a node sets in context variables is its own, as the next one may run in another process; unless the program
-    shares its caller's.
-    """
-    if call.node.bare and _is_passed(call):
-        return None
-    if run.hosts_itself(call.definition):
-        try:
-            call.value = await (
-                attempt(call) if run.program.shares_context else run.host.apart(attempt(call))
-            )
-        except BaseException as error:
-            return error
-        return None
-    call.future = _future_of(run, call)
-    await run.host.settle([call.future])
-    failure = _error_of(call.future)
-    if failure is None:
-        call.value = call.future.result(0)
-    return failure
-
-
-def _is_passed(call: NodeCall) -> bool:
-    """Call a node in which nobody's code runs. Should it fail, it is attempted, for what is recorded and told of it."""
-    if call.run.root.fatal is not None or call.run.root.rehearsal is not None:
-        return False
-    try:
-        call.value = call.definition.function(*call.args, **call.kwargs)
-        call.writes = call.node_task.writes = call.node.output(call.value)
-    except Exception:
-        return False
-    return True
-
-
-def _future_of(run: Run, call: NodeCall) -> Future[Any]:
-    """What a call comes to on the host that it belongs to, which hasn't begun it."""
-    try:
-        future: Future[Any] = run.host_of(call.definition).future(partial(attempt, call))
-        return future
-    except AsyncInBlockingRun as error:
-        call.blame(error)
-        return Future.failed(error)
-
-
-def _start(run: Run, call: NodeCall) -> None:
-    """A call's turn has come."""
-    assert call.future is not None
-    call.future.release(partial(attempt, call))
-    run.host_of(call.definition).start(call.future)
-
-
-def _failed(calls: Sequence[NodeCall], order: Sequence[NodeCall]) -> list[tuple[NodeCall, BaseException]]:
-    """Which calls failed, in the `order` that is known; a worker wakes who waits before it calls back."""
-    found = [(call, error) for call in calls if (error := _error_of(call.future)) is not None]
-    return sorted(found, key=lambda each: order.index(each[0]) if each[0] in order else len(order))
-
-
-def _stop_the_others(calls: Sequence[NodeCall], turns: Turns, stopped: set[NodeCall]) -> None:
-    """Stop what a failure leaves in vain; of what has come to an end only the record is under way."""
-    _give_up([call for call in calls if call.writes is None], turns, stopped)
-
-
-def _give_up(
-    calls: Sequence[NodeCall], turns: Turns, stopped: set[NodeCall], *, all_that_wait: bool = False
-) -> None:
-    """Stop the coroutines that are under way or queue; code on threads can't be stopped, and ends for the record.
-
-    Each is stopped once, and is among `stopped` then: another time would cut off its clean-up.
-    """
-    coroutines = [call for call in calls if call.definition.is_async]
-    turns.drop(calls if all_that_wait else coroutines)
-    for call in calls if all_that_wait else coroutines:
-        assert call.future is not None
-        if call in stopped or call.future.done():
-            continue
-        if call.definition.is_async or call.future.waiting:
-            stopped.add(call)
-            call.future.cancel()
-
-
-def _is_failure(error: BaseException) -> bool:
-    """Whether it leaves what runs beside it in vain."""
-    return not isinstance(error, Signal) or isinstance(error, Cancelled | Stopped)
-
-
 def _raise_first(run: Run, errors: Sequence[BaseException]) -> None:
     """Raise what ends the superstep: the first failure, else what leaves the program, else a question."""
     if run.root.fatal is not None:
         raise run.root.fatal
     if not errors:
         return
-    for error in sorted(errors, key=lambda error: not _is_failure(error)):
+    for error in sorted(errors, key=lambda error: not is_failure(error)):
         if not isinstance(error, Suspended):
             raise error
     raise Suspended(tuple(chain.from_iterable(error.args[0] for error in errors)))
@@ -331,25 +178,9 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     if changes.ignored or run.program.sends in (changes.updated or ()):
         log_dropped(run.program, changes, after)
     run.stamp(after, "loop")
-    run.note_orphans()
-    ends = run.journal is not None and run.parent is None and is_over(run.program, after)
+    report_orphans(run)
     if run.journal is not None:
-        encoded: Encoded = {}
-        items: list[Any] = [
-            Writes(run.namespace, before.id, rows)
-            for call in riding
-            if not run.program.opaque and (rows := write_rows(run.journal.serde, call, ended, encoded))
-        ]
-        items += [*run.journal.riders(), run.row(after, encoded)]
-        if ends:
-            items += run.journal.report_rows(run.root.counted_report(), before.id)
-        closed = [call.closed for call in riding if call.closed is not None]
-        if _ends_its_call(run, after):
-            run.hold(items, closed)
-        else:
-            await run.journal.write(
-                run.host, items, status="done" if ends else None, release=ends, closed=closed
-            )
+        await _save(run, run.journal, after, riding, ended)
     if run.post is not None:
         for call in riding:
             run.tell(TaskFinished(run.namespace, run.step, call, call.value))
@@ -360,6 +191,31 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     run.tell_values(before, after)
 
 
+async def _save(
+    run: Run, journal: Journal, after: Checkpoint, riding: Sequence[NodeCall], ended: float
+) -> None:
+    """Commit a checkpoint with what rides: what the tasks wrote, and of the last one how the run went.
+
+    `ended` is when those tasks had ended.
+    """
+    before = run.checkpoint.id
+    encoded: Encoded = {}
+    items: list[Any] = [
+        Writes(run.namespace, before, rows)
+        for call in riding
+        if not run.program.opaque and (rows := write_rows(journal.serde, call, ended, encoded))
+    ]
+    items += [*journal.riders(), run.row(after, encoded)]
+    closed = [call.closed for call in riding if call.closed is not None]
+    if _ends_its_call(run, after):
+        run.hold(items, closed)
+    elif run.parent is None and is_over(run.program, after):
+        items += journal.report_rows(run.root.counted_report(), before)
+        await journal.write(run.host, items, status="done", release=True, closed=closed)
+    else:
+        await journal.write(run.host, items, closed=closed)
+
+
 def _ends_its_call(run: Run, after: Checkpoint) -> bool:
     """Whether a nested run's last checkpoint goes with its call's record: no code of anybody's runs in between."""
     call = None if run.frame is None or not run.may_hold else run.frame.call
@@ -367,19 +223,3 @@ def _ends_its_call(run: Run, after: Checkpoint) -> bool:
         return False
     call.closed = run.namespace
     return True
-
-
-def _error_of(future: Any) -> BaseException | None:
-    """The error that a finished future holds; a cancelled one's is its cancellation."""
-    if future.cancelled():
-        return _cancellation(future)
-    failure: BaseException | None = future.failure
-    return failure
-
-
-def _cancellation(future: Any) -> BaseException:
-    try:
-        future.result(0)
-    except BaseException as error:
-        return error
-    raise AssertionError("a cancelled future has no result")

@@ -1,0 +1,114 @@
+"""Why a run doesn't go on: only its author can say which record a call's is, or what becomes of what an edit took away.
+
+Rule: a refusal comes before anything new runs. It shows the call and the record, and says what to write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowfn.engine.ids import call_id
+from flowfn.engine.replay.causes import Cause, cause_of
+from flowfn.engine.replay.lost import way, what_is_lost
+from flowfn.engine.replay.matching import Ambiguous, differs_in_a_day
+from flowfn.engine.replay.missed import missed_joins
+from flowfn.errors import NonDeterminismError
+
+if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.runs.run import Run
+    from flowfn.ports import Loaded
+
+_OF_A_DAY = (
+    "The day of the run? Take it from flowfn.now(), or leave it out: @task(ignore=…) or @task(key=…). "
+    "An item of its own? Say on_divergence='rerun' to run it."
+)
+
+
+def ambiguous(call: Call, verdict: Ambiguous) -> NonDeterminismError:
+    """The error of a call that can't be placed; its record is nobody's from now on."""
+    recorded, report = verdict.record.summary, call.run.root.counted_report()
+    verdict.record.claim()
+    cause = Cause("") if verdict.record.info is None else cause_of(call, verdict.record.info)
+    report.add("forbidden" if verdict.forbidden else "doubt", recorded, call.summary, *cause)
+    if verdict.forbidden:
+        return NonDeterminismError(
+            f"{call.summary} is a new call while the recorded {recorded} is unmatched, and "
+            f"on_divergence='error' allows none: restore the call, or use on_divergence='rerun'\n{report}",
+            report,
+        )
+    assert call.digest is not None
+    if differs_in_a_day(verdict.record, call.digest):
+        return NonDeterminismError(
+            f"can't tell {call.summary} from the recorded {recorded}: they differ only in the day. It was that of the "
+            "call each time, and recorded calls beside it name other days. "
+            f"{_OF_A_DAY} ('reuse' takes the record.)\n{report}",
+            report,
+        )
+    return NonDeterminismError(
+        f"can't tell {call.summary} from the recorded {recorded}: they differ only in what looks random. "
+        "Made anew on each run? Make it with flowfn.uuid4() or in a task, or leave it out: @task(ignore=…) or "
+        "@task(key=…). Another item? Say on_divergence='rerun' to run it. ('reuse' takes the record.)\n"
+        f"{report}",
+        report,
+    )
+
+
+def edited(call: Call) -> NonDeterminismError:
+    """The error of a task whose own code changed, under `on_code_change="error"`."""
+    report = call.run.root.report
+    return NonDeterminismError(
+        f"the code of {call.summary} changed since its result was recorded, and on_code_change='error': "
+        f"set on_code_change to 'reuse' or 'rerun', or version= to what it was\n{call.run.root.counted_report()}",
+        report,
+    )
+
+
+def refuse_a_lent_record(call: Call, frame: Frame) -> None:
+    """Refuse a call whose own record went to a call of another day: days name items, and that one's result is wrong.
+
+    Raises:
+        NonDeterminismError: it did.
+    """
+    assert call.digest is not None
+    run, name = call.run, call.definition.qualified
+    before = (call_id(frame.scope, name, call.digest.exact, number) for number in range(call.occurrence))
+    other = next((run.ledger.lent[task] for task in before if task in run.ledger.lent), None)
+    if other is None:
+        return
+    report = run.root.counted_report()
+    report.add(
+        "doubt", other, call.summary, "its record went to the other, from which it differs only in the day"
+    )
+    run.root.fatal = NonDeterminismError(
+        f"the record of {call.summary} went to {other}, as they differ only in the day. {_OF_A_DAY}\n{report}",
+        report,
+    )
+    raise run.root.fatal
+
+
+async def refuse_losses(run: Run, loaded: Loaded) -> None:
+    """Refuse to pass over what an edit of the program would lose of where its thread stands.
+
+    Raises:
+        NonDeterminismError: there is such a thing. Nothing has run.
+    """
+    assert run.journal is not None
+    lost = what_is_lost(loaded, run.checkpoint, run.ledger, run.program, run.journal.serde)
+    if lost:
+        raise NonDeterminismError(
+            f"thread {run.thread!r} stopped before {', '.join(lost)}, which {run.program.name!r} no longer "
+            "has: what was to be done there, or had been done, would be lost. Give it back as it was, say "
+            "where to go on with Command(goto=…), or where the thread stands with update_state(…, as_node=…)",
+            run.root.report,
+        )
+    missed = await missed_joins(run, loaded)
+    if missed:
+        told = ", ".join(f"{way(join)} for {', '.join(map(repr, who))}" for join, who in missed.items())
+        raise NonDeterminismError(
+            f"thread {run.thread!r} would wait for ever, at {told}, which may have run before "
+            f"{run.program.name!r} had it: its node would be left out. Give the edges back as they were, say "
+            "where to go on with Command(goto=…), or who ran last with bulk_update_state([[…]])",
+            run.root.report,
+        )
