@@ -12,9 +12,9 @@ and, where it doesn't name this one, those that were made together with it. Func
 their records, in the order of their calls.
 
 A record says whether its function was alone, with no other one called or named by then. Of equal calls whose functions
-all were alone, the functions are versions of one, and get the records in the order of the calls. Where one of them wasn't alone, some
-records may be of a function that has gone: one that captured something else is then nobody's, and so is one that
-captured the same, if another such record is left.
+all were alone, the functions are versions of one, and get the records in the order of the calls. Where one of them
+wasn't alone, some records may be of a function that has gone: one that captured something else is then nobody's, and so
+is one that captured the same, if another such record is left.
 """
 
 from __future__ import annotations
