@@ -6,7 +6,6 @@ Each method comes in two colours; the async one runs the blocking one where the 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -142,12 +141,10 @@ class Stateful:
             raise EmptyUpdate("No updates provided. Each superstep is a list of one StateUpdate or more")
         try:
             with with_configurable(where.configurable):
-                for updates in supersteps:
-                    named = apply_updates(setup, saver, where, [StateUpdate(*one) for one in updates])
-                    where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
+                steps = [[StateUpdate(*one) for one in updates] for updates in supersteps]
+                return apply_updates(setup, saver, where, steps)
         except Exception as error:
             raise setup.translated(error) from error.__cause__
-        return named
 
     async def abulk_update_state(
         self,

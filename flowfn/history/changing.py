@@ -1,11 +1,13 @@
 """A thread changed from outside a run: its state updated, or its run cancelled.
 
-Rule: whoever changes a thread holds its lease meanwhile, and makes one commit.
+Rule: whoever changes a thread holds its lease from before he looks at it until his last commit: what he goes by is what
+there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.rows import checkpoint_row, decode_checkpoint, encoded_metadata
 from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
-from flowfn.errors import ThreadBusy
+from flowfn.errors import SaverError, ThreadBusy
 from flowfn.history.state import amended, load, part_at
 from flowfn.hosts.ids import new_id
 from flowfn.ports import (
@@ -41,15 +43,32 @@ if TYPE_CHECKING:
 
 
 def apply_updates(
-    setup: Setup, saver: Saver, where: RunConfig, updates: Sequence[StateUpdate]
+    setup: Setup, saver: Saver, where: RunConfig, supersteps: Sequence[Sequence[StateUpdate]]
 ) -> dict[str, Any]:
-    """Write to a thread's state as a new checkpoint; the config that names it.
+    """Write to a thread's state as a new checkpoint for each superstep; the config that names the last one.
 
     Raises:
         ThreadBusy: a live run holds the thread.
     """
-    thread = where.thread_id
-    assert thread is not None
+    assert where.thread_id is not None
+    with alone(saver, where.thread_id) as lease:
+        *others, last = supersteps
+        for updates in others:
+            named = _apply(setup, saver, lease, where, updates, release=False)
+            where = replace(where, checkpoint_id=named["configurable"]["checkpoint_id"])
+        return _apply(setup, saver, lease, where, last, release=True)
+
+
+def _apply(
+    setup: Setup,
+    saver: Saver,
+    lease: Lease,
+    where: RunConfig,
+    updates: Sequence[StateUpdate],
+    *,
+    release: bool,
+) -> dict[str, Any]:
+    thread = lease.thread
     setup, where = part_at(setup, where)
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
@@ -71,9 +90,10 @@ def apply_updates(
     metadata = encoded_metadata(saver.serde, after.metadata)
     items.append(checkpoint_row(saver.serde, after, where.checkpoint_ns, program, metadata, whole=whole))
     status: Status = "done" if is_over(program, after) else "interrupted"
-    commit_alone(saver, thread, lambda lease: Commit(thread, lease, items, status=status, release=True))
+    commit(saver, Commit(thread, lease, items, status=status, release=release and not amendment.then))
     if amendment.then:
-        return apply_updates(setup, saver, replace(where, checkpoint_id=after.id), amendment.then)
+        where = replace(where, checkpoint_id=after.id)
+        return _apply(setup, saver, lease, where, amendment.then, release=release)
     return located(thread, where.checkpoint_ns, after.id, after.metadata)
 
 
@@ -123,28 +143,37 @@ def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[Wr
 
 def cancel(saver: Saver, thread: str) -> bool:
     """Take a thread from whoever runs it, and leave it cancelled; False if it is unknown."""
-    row = saver.thread(thread)
-    if row is None:
+    if saver.thread(thread) is None:
         return False
-    lease = saver.claim(thread, force=True)
-    assert isinstance(lease, Lease)
-    status: Status = "cancelled" if row.status in UNFINISHED else row.status
-    error = saver.commit([Commit(thread, lease, status=status, release=True)])[0]
-    if error is not None:
-        raise error
+    with alone(saver, thread, force=True) as lease:
+        row = saver.thread(thread)  # as of now: its run may have ended meanwhile
+        status: Status | None = None if row is None else row.status
+        if status in UNFINISHED:
+            status = "cancelled"
+        commit(saver, Commit(thread, lease, status=status, release=True))
     return True
 
 
-def commit_alone(saver: Saver, thread: str, make: Callable[[Lease], Commit]) -> None:
-    """Write to a thread that nobody runs.
+@contextmanager
+def alone(saver: Saver, thread: str, *, force: bool = False) -> Iterator[Lease]:
+    """Hold a thread's lease; the last commit gives it back, or whatever is raised.
 
     Raises:
-        ThreadBusy: somebody does.
+        ThreadBusy: a live run holds the thread, and it isn't taken from it by `force`.
     """
-    lease = saver.claim(thread)
+    lease = saver.claim(thread, force=force)
     if isinstance(lease, Busy):
         raise ThreadBusy(f"thread {thread!r} is held by a live run ({lease.owner}): wait until it has ended")
-    error = saver.commit([make(lease)])[0]
+    try:
+        yield lease
+    except BaseException:
+        with suppress(SaverError):
+            saver.release(lease)
+        raise
+
+
+def commit(saver: Saver, change: Commit) -> None:
+    """Make a commit, or raise why it was refused."""
+    (error,) = saver.commit([change])
     if error is not None:
-        saver.release(lease)
         raise error

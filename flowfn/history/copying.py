@@ -17,7 +17,7 @@ from flowfn.engine.questions.answers import Pending, read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import QUESTION, RUN_TASK, one_row
 from flowfn.errors import InvalidInput, UnknownCheckpoint
-from flowfn.history.changing import commit_alone
+from flowfn.history.changing import alone, commit
 from flowfn.history.rewinding import rewound
 from flowfn.history.state import load
 from flowfn.history.supersteps import node_tasks
@@ -53,9 +53,7 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
         InvalidInput: the thread exists already.
     """
     if saver.thread(thread) is not None:
-        raise InvalidInput(
-            f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
-        )
+        raise _taken(thread)
     loaded = load(saver, where)
     if loaded is None:
         raise UnknownCheckpoint(f"thread {where.thread_id!r} has no checkpoint to copy: check the thread_id")
@@ -77,7 +75,16 @@ def copy_to(saver: Saver, where: RunConfig, thread: str, before: str | None = No
         row = one_row(RUN_TASK, QUESTION, saver.serde.dumps([tuple(question) for question in waiting]))
         copy.items.append(Writes("", copy.spots["", loaded.checkpoint.id][1], [row]))
         status = "interrupted"
-    commit_alone(saver, thread, lambda lease: Commit(thread, lease, copy.items, begin, status, release=True))
+    with alone(saver, thread) as lease:
+        if saver.load(thread) is not None:  # it came to be meanwhile
+            raise _taken(thread)
+        commit(saver, Commit(thread, lease, copy.items, begin, status, release=True))
+
+
+def _taken(thread: str) -> InvalidInput:
+    return InvalidInput(
+        f"thread {thread!r} exists already: fork to another thread_id, or to none for a new one"
+    )
 
 
 def _status(saver: Saver, loaded: Loaded, old: ThreadRow | None) -> Status:

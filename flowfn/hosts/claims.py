@@ -2,7 +2,8 @@
 
 Rule: those of threads that are free are taken at once, in place where the saver is quick (`inline`), else on one
 worker; who finds somebody there claims by itself, so that nobody waits for another's thread. A lease that nobody waits
-for any more is given back.
+for any more is given back. Who does that is decided where it is taken, and not on the loop: that may end before it
+comes to it, as `asyncio.run` does once all is cancelled.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from flowfn.hosts.admission import Admission
 from flowfn.hosts.workers import run_soon
 from flowfn.ports import ClaimsTogether, Lease, Saver
 
-_Due = tuple[str, "asyncio.Future[Lease | None]"]
+_Due = tuple[str, "asyncio.Future[Lease | None]", dict[str, Lease | None]]
+"""A thread, who waits for it, and under `_END` what came of that first: the lease was taken, or he left (None)."""
+
+_END = "end"
+
 _Leases = Sequence[Lease | None] | BaseException
 
 
@@ -45,53 +50,55 @@ class Claimer:
         if due is None:
             self._due[id(saver)] = due = (saver, [])
             loop.call_soon(self._flush, loop, id(saver))
-        due[1].append((thread, taken))
+        end: dict[str, Lease | None] = {}
+        due[1].append((thread, taken, end))
         try:
             with admission:
                 return await taken
         except asyncio.CancelledError:
-            if taken.done() and not taken.cancelled() and taken.exception() is None:
-                _give_back(saver, taken.result())
+            _give_back(saver, end.setdefault(_END, None))
             raise
 
     def _flush(self, loop: asyncio.AbstractEventLoop, key: int) -> None:
         saver, due = self._due.pop(key)
         if saver.inline:
-            _tell(saver, due, _claimed(saver, due))
+            _tell(due, _claimed(saver, due))
             return
 
         def claim_and_tell() -> None:
             leases = _claimed(saver, due)
             try:
-                loop.call_soon_threadsafe(_tell, saver, due, leases)
+                loop.call_soon_threadsafe(_tell, due, leases)
             except RuntimeError:  # the loop has ended, and nobody waits
-                for lease in () if isinstance(leases, BaseException) else leases:
-                    _give_back(saver, lease)
+                for _, _, end in due:
+                    _give_back(saver, end.pop(_END, None))
 
         try:
             run_soon(claim_and_tell)
         except RuntimeError as error:  # no thread can be started
-            _tell(saver, due, error)
+            _tell(due, error)
 
 
 def _claimed(saver: ClaimsTogether, due: list[_Due]) -> _Leases:
-    """The leases, or why there are none."""
+    """The leases, or why there are none; those of who has left meanwhile are given back."""
     try:
-        return saver.claim_free([thread for thread, _ in due])
+        leases = saver.claim_free([thread for thread, _, _ in due])
     except BaseException as error:
         return error
+    for (_, _, end), lease in zip(due, leases, strict=True):
+        if end.setdefault(_END, lease) is not lease:
+            _give_back(saver, lease)
+    return leases
 
 
-def _tell(saver: ClaimsTogether, due: list[_Due], leases: _Leases) -> None:
+def _tell(due: list[_Due], leases: _Leases) -> None:
     if isinstance(leases, BaseException):
-        for _, taken in due:
+        for _, taken, _ in due:
             if not taken.done():
                 taken.set_exception(leases)
         return
-    for (_, taken), lease in zip(due, leases, strict=True):
-        if taken.done():
-            _give_back(saver, lease)
-        else:
+    for (_, taken, _), lease in zip(due, leases, strict=True):
+        if not taken.done():
             taken.set_result(lease)
 
 

@@ -51,7 +51,8 @@ _KNOWN: dict[int, tuple[type[SaverError], str]] = {
     ),
     sqlite3.SQLITE_IOERR: (
         SaverError,
-        "The disk failed to read or write. Check the disk, and that it isn't a network folder.",
+        "The disk failed to read or write. Check the disk, that it isn't a network folder, and that the file isn't "
+        "open under another name, a hard link.",
     ),
 }
 

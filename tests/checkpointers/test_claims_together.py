@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -130,6 +131,44 @@ def test_a_lease_that_nobody_waits_for_is_given_back() -> None:
         return first.cancelled(), await second
 
     assert asyncio.run(run()) == (True, Lease("b", 1))
+
+
+def test_a_lease_that_is_taken_as_the_loop_ends_is_given_back() -> None:
+    """The loop is told of it, and comes to nothing any more; who had asked was cancelled, as by `asyncio.run`."""
+    called, go, told, returned = (threading.Event() for _ in range(4))
+
+    class Saver:
+        inline = False
+
+        def claim_free(self, threads: Sequence[str]) -> Sequence[Lease | None]:
+            called.set()
+            assert go.wait(10)
+            return [Lease(thread, 1) for thread in threads]
+
+        def release(self, lease: Lease) -> None:
+            returned.set()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+            handle = super().call_soon_threadsafe(*args, **kwargs)
+            if go.is_set():
+                told.set()
+            return handle
+
+        def close(self) -> None:
+            go.set()
+            assert told.wait(10)
+            super().close()
+
+    async def run() -> None:
+        claim = asyncio.create_task(LoopHost().claim_free(cast("Any", Saver()), "a"))
+        while not called.is_set():
+            await asyncio.sleep(0)
+        claim.cancel()
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(run())
+    assert returned.wait(10)
 
 
 def test_an_error_is_of_all_who_claim() -> None:

@@ -371,3 +371,11 @@ def test_a_busy_moment_costs_no_lease(path: Path) -> None:
                 saver.claim("t")
             other._database.undo()
         claimed(other, "t")
+
+
+def test_a_file_that_is_open_under_a_hard_link_is_told_as_such(tmp_path: Path) -> None:
+    """Each name has a log of its own, so that SQLite refuses the second one; it speaks of the disk alone."""
+    with SqliteSaver(tmp_path / "runs.db"):
+        os.link(tmp_path / "runs.db", tmp_path / "link.db")
+        with pytest.raises(SaverError, match="open under another name, a hard link"):
+            SqliteSaver(tmp_path / "link.db")
