@@ -243,6 +243,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.logs",
         "flowfn.opening",
         "flowfn.ports",
+        "flowfn.saver_around",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
