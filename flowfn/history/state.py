@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
-from flowfn.engine.ids import nested_namespace, node_scope, task_uuid
+from flowfn.engine.ids import nested_namespace, node_scope
 from flowfn.engine.questions.answers import read_asked
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
 from flowfn.engine.records.rows import decode_checkpoint
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.history.within import folded
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import (
     Loaded,
     Saver,

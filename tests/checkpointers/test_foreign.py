@@ -677,6 +677,21 @@ def test_the_log_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+def test_a_saver_that_takes_no_questions_keeps_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    """What is put for others to look at is no part of the run: that goes on, and a log line says what is missing."""
+
+    class BytesOnly(OwnSaver):
+        def put_writes(self, config: Any, writes: Any, *rest: Any) -> None:
+            if not all(isinstance(value, bytes) for _, value in writes):
+                raise TypeError("bytes only")
+            super().put_writes(config, writes, *rest)
+
+    app = graph(BytesOnly(), [])
+    app.invoke({"xs": [0]}, ONE)
+    assert app.invoke(GraphCommand(resume="yes"), ONE)["xs"] == [0, "a", "yes", "beside"]
+    assert [each.levelname for each in caplog.records if "keeps no question" in each.message] == ["WARNING"]
+
+
 def test_encrypted_around_a_foreign_one(foreign: Any) -> None:
     """Encryption goes around any saver; what it keeps is bytes throughout."""
     keys = KeyRing({"now": bytes(range(32))})

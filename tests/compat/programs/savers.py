@@ -440,6 +440,47 @@ async def what_waits_is_found_among_writes(t):
         t.note("failed", [value for _, channel, value in writes if channel == "__error__"])
 
 
+def _asking_twice(what):
+    return lambda state: {"x": [interrupt(f"{what} 1"), interrupt(f"{what} 2")]}
+
+
+def _waiting_tasks(found):
+    """Which tasks of a checkpoint wait, and for what, as an inbox finds it."""
+    return sorted(
+        (task, each.value, each.id)
+        for task, channel, questions in found.pending_writes
+        if channel == "__interrupt__"
+        for each in questions
+    )
+
+
+async def what_waits_is_found_with_its_task(t):
+    """Also of a nested graph; and none that has been answered. Through a saver of the program's own, too."""
+    inner = StateGraph(State)
+    inner.add_node("inside", t.node(_asking_twice("inside")))
+    inner.add_edge(START, "inside")
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(_asking_twice("ask")))
+    builder.add_node("nested", inner.compile())
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "nested")
+    for saver in (InMemorySaver(), Around(InMemorySaver())):
+        graph = builder.compile(checkpointer=saver)
+        await t.invoke(graph, {"x": []}, THREAD)
+        for answer in ("yes", "no", None):
+            state = await t.call(graph, "get_state", THREAD)
+            found = _waiting_tasks(await t.call(saver, "get_tuple", THREAD))
+            t.note("found", sorted(value for _, value, _ in found))
+            t.note(
+                "those of the state",
+                found
+                == sorted((task.id, each.value, each.id) for task in state.tasks for each in task.interrupts),
+            )
+            if answer:
+                answers = {each.id: answer for each in state.interrupts}
+                await t.invoke(graph, Command(resume=answers), THREAD)
+
+
 async def a_thread_that_a_program_copies(t):
     """Checkpoint by checkpoint into another saver, with its writes: it goes on there, and what had ended has."""
     saver, copy = InMemorySaver(), InMemorySaver()
