@@ -185,6 +185,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.workflow": NOUNS
     | {"flowfn.options", "flowfn.pregel", "flowfn.runtime"}
     | {
+        "flowfn.python.beside",
         "flowfn.python.traceback",
         "flowfn.config",
         "flowfn.context",
