@@ -123,6 +123,33 @@ def test_an_event_loop_goes_on_while_the_engine_loads(
     assert done.stdout.splitlines() == [result, ""]
 
 
+def test_calls_that_wait_for_the_engine_begin_in_their_order(run_python: Any) -> None:
+    """They wait for one import, and one that is cancelled meanwhile takes none along."""
+    code = """
+import asyncio, threading
+from flowfn import entrypoint
+
+begun = []
+
+@entrypoint()
+async def flow(n: int) -> int:
+    begun.append(n)
+    return n
+
+async def main():
+    calls = [asyncio.ensure_future(flow.ainvoke(n)) for n in range(50)]
+    await asyncio.sleep(0)
+    calls[7].cancel()
+    importing = [thread.name for thread in threading.enumerate() if thread.name == "flowfn-imports"]
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    print(importing, begun == [n for n in range(50) if n != 7], type(found[7]).__name__)
+
+asyncio.run(main())
+"""
+    done = run_python("-c", code)
+    assert done.stdout == "['flowfn-imports'] True CancelledError\n", done.stderr
+
+
 def test_the_probe_sees_what_is_loaded(run_python: Any) -> None:
     """The test above can fail: the probe names a library that was imported."""
     assert loaded(run_python, "import sqlite3") == ["sqlite3"]
