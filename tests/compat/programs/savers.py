@@ -359,6 +359,33 @@ async def a_state_that_is_put_by_hand(t):
     t.note("result", await t.invoke(graph, None, THREAD))
 
 
+async def the_writes_and_values_of_memory(t):
+    """They are found beside the storage, and go with it, as programs delete a thread that know no method for it."""
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "ask")
+    saver = InMemorySaver()
+    graph = builder.compile(checkpointer=saver)
+    for thread in ("1", "2"):
+        await t.invoke(graph, {"x": []}, config(thread))
+    t.note(
+        "threads", [sorted({key[0] for key in kept}) for kept in (saver.storage, saver.writes, saver.blobs)]
+    )
+    last = (await t.call(graph, "get_state", config("1"))).config["configurable"]["checkpoint_id"]
+    written = [row[1:3] for row in saver.writes["1", "", last].values() if row[1] == "__interrupt__"]
+    t.note("asked", [each.value for _, stored in written for each in saver.serde.loads_typed(stored)])
+    del saver.storage["1"]
+    for kept in (saver.writes, saver.blobs):
+        for key in [key for key in kept if key[0] == "1"]:
+            del kept[key]
+    t.note(
+        "threads", [sorted({key[0] for key in kept}) for kept in (saver.storage, saver.writes, saver.blobs)]
+    )
+    for kept in (saver.storage, saver.writes, saver.blobs):
+        kept.clear()
+    t.note("left", [len(kept) for kept in (saver.storage, saver.writes, saver.blobs)])
+
+
 class Around(BaseCheckpointSaver):
     """Keeps what it is given in another saver."""
 
