@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from checkpointers.rules import now
 from flowfn.described import body_of, metadata_of
 from flowfn.errors import InvalidInput
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
 from flowfn.python.unicode import is_unicode
 from flowfn.values import Interrupt
@@ -25,12 +26,13 @@ SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume_
 _UNSHOWN = ("__timed__", "__code__", "__told__")
 """The channels of when a task ran, of which code, and what it streamed: LangGraph's tools would show them."""
 
-_QUESTION, _ERROR = "__interrupt__", "__error__"
-_RUN = "0" * 32
+QUESTION, _ANSWER, _ERROR = "__interrupt__", "__resume__", "__error__"
+RUN_TASK = "0" * 32
 """The task under which a run keeps what is its own."""
 
-_WAITING = "__waiting__"
-"""How the list of what a run waits for is shown: who looks for questions finds each one with its task."""
+_WAITING, _ASKED = "__waiting__", "__asked__"
+"""How the list of what a run waits for is shown, and what a call asked, be it answered or not: who looks for questions
+finds those that wait, each with the node's task that waits for it."""
 
 _UNRECORDED = {
     *("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"),
@@ -114,23 +116,50 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
         checkpoint=checkpoint,
         metadata=metadata_of(row, serde),
         parent_config=None if row.parent is None else config_of(loaded.thread, row.namespace, row.parent),
-        pending_writes=[_shown(write, serde) for write in loaded.writes if not _is_unshown(write)],
+        pending_writes=_shown_writes(loaded, serde),
     )
+
+
+def _shown_writes(loaded: Loaded, serde: Serializer) -> list[tuple[str, str, Any]]:
+    """What was written under a checkpoint, LangGraph's way."""
+    rows = [row for row in loaded.writes if not _is_unshown(row)]
+    settled = {row.task for row in rows if row.channel == _ANSWER}
+    if any(row.channel == QUESTION and row.task == RUN_TASK for row in rows):
+        settled.update(row.task for row in rows)
+    found = []
+    for row in rows:
+        found.append(_shown(row, serde, row.task in settled))
+        if found[-1][1] == _WAITING:
+            at = loaded.checkpoint
+            found += waiting_tasks(loaded.thread, at.namespace, at.id, found[-1][2])
+    return found
+
+
+def waiting_tasks(
+    thread: str, namespace: str, checkpoint: str, asked: Any
+) -> list[tuple[str, str, list[Interrupt]]]:
+    """The node's tasks that wait at a checkpoint, each with its questions, out of the run's list of what was asked."""
+    found: dict[str, list[Interrupt]] = {}
+    for interrupt, _, _, _, under, *more in asked:
+        if under and not (more and more[0]):
+            task = task_uuid(thread, namespace, checkpoint, under[0][1])
+            found.setdefault(task, []).append(interrupt)
+    return [(task, QUESTION, questions) for task, questions in found.items()]
 
 
 def _is_unshown(write: WriteRow) -> bool:
     """Whether LangGraph has nothing of the kind: its programs would take what a run ended by for a task's error."""
-    return write.channel in _UNSHOWN or (write.channel == _ERROR and write.task == _RUN)
+    return write.channel in _UNSHOWN or (write.channel == _ERROR and write.task == RUN_TASK)
 
 
-def _shown(write: WriteRow, serde: Serializer) -> tuple[str, str, Any]:
+def _shown(write: WriteRow, serde: Serializer, settled: bool) -> tuple[str, str, Any]:
     """A write, LangGraph's way: a question is one of a list, and of a node's error there is the text."""
     value = serde.loads(write.value)
     channel = write.channel
-    if channel == _QUESTION and write.task == _RUN:
+    if channel == QUESTION and write.task == RUN_TASK:
         channel = _WAITING
-    elif channel == _QUESTION and isinstance(value, Interrupt):
-        value = [value]
+    elif channel == QUESTION and isinstance(value, Interrupt):
+        channel, value = (_ASKED if settled else channel), [value]
     elif channel == _ERROR and write.path and type(value) is tuple:
         value = value[-1]
     return write.task, channel, value
@@ -173,8 +202,13 @@ def to_writes(
 ) -> Iterator[WriteRow]:
     """The rows of a task's writes, numbered LangGraph's way; those of a thread that is copied, as they were."""
     for position, (shown, value) in enumerate(writes):
-        channel = _QUESTION if shown == _WAITING else shown
-        if shown == _QUESTION and type(value) is list and len(value) == 1 and isinstance(value[0], Interrupt):
+        channel = QUESTION if shown in (_WAITING, _ASKED) else shown
+        if (
+            channel == QUESTION
+            and type(value) is list
+            and len(value) == 1
+            and isinstance(value[0], Interrupt)
+        ):
             (value,) = value
         yield WriteRow(task, SPECIAL.get(channel, position), channel, serde.dumps(value), path)
 

@@ -14,6 +14,7 @@ from flowfn.config import Config, Durability, OnBusy
 from flowfn.errors import Cancelled, InvalidInput, UnknownChannel
 from flowfn.options import check_option
 from flowfn.ports import Standing
+from flowfn.python.beside import imported_beside, ready
 from flowfn.stateful import Stateful
 from flowfn.values import MISSING, GraphOutput
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+ENGINE = ("flowfn.invocation.running", "flowfn.hosts.loop", "flowfn.hosts.streams", "flowfn.streams")
+"""The modules that the first call of a process loads."""
+
 
 class Workflow(Stateful, Generic[P, R]):
     """A program with a way to be called. Made by `@entrypoint`."""
@@ -39,6 +43,10 @@ class Workflow(Stateful, Generic[P, R]):
     ) -> Any:
         """A direct call on a thread."""
         raise TypeError(f"a graph isn't called like a function: write thread({thread!r}).invoke(input)")
+
+    def _needed(self) -> tuple[str, ...]:
+        """The modules that calls load, which an event loop needn't wait for."""
+        return ENGINE
 
     # -- calling --------------------------------------------------------------------------------
 
@@ -133,6 +141,8 @@ class Workflow(Stateful, Generic[P, R]):
         **others: Any,
     ) -> Any:
         """`invoke` for asyncio: async functions run on the event loop, sync ones on threads."""
+        if (needed := self._needed()) not in ready:
+            await imported_beside(needed)
         from flowfn.invocation.running import run_awaiting
 
         order = self._order(
@@ -222,6 +232,8 @@ class Workflow(Stateful, Generic[P, R]):
         **others: Any,
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
+        if (needed := self._needed()) not in ready:
+            await imported_beside(needed)
         order = self._order(
             input,
             config,

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.ports": {"flowfn.values", "flowfn.delta"},
     "flowfn.saver_around": {"flowfn.ports"},
     "flowfn.described": {"flowfn.ports"},
+    "flowfn.instance_ids": set(),
     "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.python.unicode"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
@@ -67,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.pregel", "flowfn.ports", "flowfn.policies", "flowfn.context", "flowfn.futures"}
     | {
         "flowfn.identity",
+        "flowfn.instance_ids",
         "flowfn.definition",
         "flowfn.doubt",
         "flowfn.kinds",
@@ -133,6 +135,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.described",
         "flowfn.engine",
         "flowfn.hosts.ids",
+        "flowfn.instance_ids",
         "flowfn.invocation",
         "flowfn.logs",
     }
@@ -183,6 +186,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.workflow": NOUNS
     | {"flowfn.options", "flowfn.pregel", "flowfn.runtime"}
     | {
+        "flowfn.python.beside",
         "flowfn.python.traceback",
         "flowfn.config",
         "flowfn.context",
@@ -204,6 +208,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What tests may hold: the real engine, on hosts and savers of a test's own.
     "flowfn.testing": NOUNS
     | {
+        "flowfn.instance_ids",
         "flowfn.context",
         "flowfn.definition",
         "flowfn.engine",
@@ -240,10 +245,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.delta",
         "flowfn.described",
         "flowfn.encryption",
+        "flowfn.instance_ids",
         "flowfn.python",
         "flowfn.logs",
         "flowfn.opening",
         "flowfn.ports",
+        "flowfn.saver_around",
         "flowfn.serde",
         "flowfn.sqlite",
         "flowfn.postgres",
@@ -270,6 +277,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.identity",
         "flowfn.engine.questions.answers",
         "flowfn.engine.ids",
+        "flowfn.instance_ids",
         "flowfn.engine.questions.interrupts",
         "flowfn.engine.records.record",
         "flowfn.pregel",

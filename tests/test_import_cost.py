@@ -68,6 +68,88 @@ def test_the_engine_loads_with_the_first_run(run_python: Any) -> None:
     assert done.stdout.split() == ["flowfn.engine.drive"]
 
 
+_LOOKING_ON = """
+import asyncio, sys, threading
+from typing import TypedDict
+from flowfn import entrypoint
+from graph_compat.graph import START, StateGraph
+
+class Looking:
+    found = []
+    def find_spec(self, name, path=None, target=None):
+        if threading.current_thread() is threading.main_thread():
+            self.found.append(name)
+
+@entrypoint()
+async def flow(n: int) -> int:
+    return n
+
+builder = StateGraph(TypedDict("State", {"n": int}))
+builder.add_node("a", lambda state: {"n": state["n"] + 1})
+builder.add_edge(START, "a")
+graph = builder.compile()
+
+async def streamed(stream):
+    return [chunk async for chunk in stream][-1]
+
+async def main():
+    sys.meta_path.insert(0, Looking())
+    return await CALL
+
+print(asyncio.run(main()))
+print(*sorted({name for name in Looking.found if name.startswith(("flowfn.engine.", "langchain_core.", "langsmith."))}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        ("flow.ainvoke(1)", "1"),
+        ("streamed(flow.astream(1))", "{'flow': 1}"),
+        ("graph.ainvoke({'n': 1})", "{'n': 2}"),
+        ("streamed(graph.astream({'n': 1}))", "{'a': {'n': 2}}"),
+        ("asyncio.gather(graph.ainvoke({'n': 1}), graph.ainvoke({'n': 2}))", "[{'n': 2}, {'n': 3}]"),
+    ],
+)
+@pytest.mark.parametrize(
+    "first", ["", "import langchain_core.runnables.config\n"], ids=["alone", "langchain"]
+)
+def test_an_event_loop_goes_on_while_the_engine_loads(
+    run_python: Any, first: str, call: str, result: str
+) -> None:
+    """The first call of a server imports nothing large on the loop's own thread."""
+    done = run_python("-c", first + _LOOKING_ON.replace("CALL", call))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [result, ""]
+
+
+def test_calls_that_wait_for_the_engine_begin_in_their_order(run_python: Any) -> None:
+    """They wait for one import, and one that is cancelled meanwhile takes none along."""
+    code = """
+import asyncio, threading
+from flowfn import entrypoint
+
+begun = []
+
+@entrypoint()
+async def flow(n: int) -> int:
+    begun.append(n)
+    return n
+
+async def main():
+    calls = [asyncio.ensure_future(flow.ainvoke(n)) for n in range(50)]
+    await asyncio.sleep(0)
+    calls[7].cancel()
+    importing = [thread.name for thread in threading.enumerate() if thread.name == "flowfn-imports"]
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    print(importing, begun == [n for n in range(50) if n != 7], type(found[7]).__name__)
+
+asyncio.run(main())
+"""
+    done = run_python("-c", code)
+    assert done.stdout == "['flowfn-imports'] True CancelledError\n", done.stderr
+
+
 def test_the_probe_sees_what_is_loaded(run_python: Any) -> None:
     """The test above can fail: the probe names a library that was imported."""
     assert loaded(run_python, "import sqlite3") == ["sqlite3"]

@@ -1,8 +1,9 @@
 """Savers that were written for LangGraph, as flowfn's.
 
-`adapting` says which they are, and `saver` is the adapter; `reading` finds what the other has. `methods` calls the
-other's methods, whichever of them it has, `rows` translates what they take and give, and `errors` says what goes wrong
-with them. Importing this brings no event loop along.
+`adapting` says which they are, and `saver` is the adapter; `partly` is that of savers of flowfn's of which a subclass
+reads in its own way. `reading` finds what the other has. `methods` calls the other's methods, whichever of them it has,
+`rows` translates what they take and give, and `errors` says what goes wrong with them. Importing this brings no event
+loop along.
 """
 
 from typing import TYPE_CHECKING

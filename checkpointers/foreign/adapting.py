@@ -14,48 +14,60 @@ from flowfn.ports import Saver
 from flowfn.python.forking import let_go_by_fork
 
 if TYPE_CHECKING:
+    from checkpointers.foreign.partly import PartlyForeign
     from checkpointers.foreign.saver import ForeignSaver
 
 METHODS = ("put", "put_writes", "get_tuple", "list")
 """What a saver has to have, or their `a…` twins. `delete_thread` is needed to delete threads."""
 
 _COLOURS = ("", TWIN)
+_WRITING = {prefix + name for prefix in _COLOURS for name in ("put", "put_writes")}
 
 
 def is_foreign(target: Any) -> TypeGuard[Any]:
     """Whether something is a saver that is used through LangGraph's methods.
 
-    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any.
+    That is whatever has them and isn't a saver of flowfn's, and one of flowfn's whose subclass has replaced any. Where
+    it has replaced only those that read, what it writes isn't.
     """
     if isinstance(target, CheckpointSaver):
-        return _replaces_methods(type(target))
+        return bool(_replaced(type(target)))
     if isinstance(target, type | Saver):
         return False
     return any(all(hasattr(target, prefix + name) for name in METHODS) for prefix in _COLOURS)
 
 
 @lru_cache(maxsize=256)
-def _replaces_methods(kind: type) -> bool:
+def _replaced(kind: type) -> frozenset[str]:
+    """Which of the methods a subclass of a saver of flowfn's has replaced."""
     names = [prefix + name for prefix in _COLOURS for name in METHODS]
-    return any(getattr(kind, name) is not getattr(CheckpointSaver, name) for name in names)
+    return frozenset(name for name in names if getattr(kind, name) is not getattr(CheckpointSaver, name))
 
 
-def adapted(saver: Any) -> ForeignSaver:
+def adapted(saver: Any) -> ForeignSaver | PartlyForeign:
     """The adapter of a saver: the same one for as long as anybody has it, so that its leases are shared."""
     with _adapting:
         found = _adapters.get(id(saver))
         if found is None:
-            from checkpointers.foreign.saver import ForeignSaver
-
-            found = _adapters[id(saver)] = ForeignSaver(saver)
-            logger.info(
-                "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "
-                "commit isn't one transaction",
-                type(saver).__name__,
-            )
+            found = _adapters[id(saver)] = _made(saver)
         found.note_loop()
         return found
 
 
-_adapters: weakref.WeakValueDictionary[int, ForeignSaver] = weakref.WeakValueDictionary()
+def _made(saver: Any) -> ForeignSaver | PartlyForeign:
+    if isinstance(saver, CheckpointSaver) and not (replaced := _replaced(type(saver))) & _WRITING:
+        from checkpointers.foreign.partly import PartlyForeign
+
+        return PartlyForeign(saver, replaced)
+    from checkpointers.foreign.saver import ForeignSaver
+
+    logger.info(
+        "%s keeps threads through LangGraph's methods: no lease keeps other processes out of a thread, and a "
+        "commit isn't one transaction",
+        type(saver).__name__,
+    )
+    return ForeignSaver(saver)
+
+
+_adapters: weakref.WeakValueDictionary[int, ForeignSaver | PartlyForeign] = weakref.WeakValueDictionary()
 _adapting = let_go_by_fork(threading.Lock())

@@ -4,21 +4,33 @@ Rule: what is read is what was written, whatever the saver's own serializer make
 messages of langchain, are put as they are, for other tools to read; all else is put as the bytes of flowfn's
 serializer. What LangGraph's shapes have no room for is a channel of its own in each checkpoint, `RECORD`; and each
 commit's writes are one pending write, since savers number and sort a task's writes each in its own way.
+Questions are put once more as LangGraph puts them, for programs that look for them; no run reads those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from checkpointers.rules import merged
-from checkpointers.tuples import FORMAT, config_of
+from checkpointers.tuples import FORMAT, QUESTION, RUN_TASK, config_of, waiting_tasks
 from flowfn.described import RECORD
 from flowfn.errors import CorruptDataError, InvalidInput
-from flowfn.ports import CheckpointRow, Loaded, Serializer, Status, Versioned, WriteRow, configurable_here
+from flowfn.ports import (
+    CheckpointRow,
+    Loaded,
+    Serializer,
+    Status,
+    Versioned,
+    WriteRow,
+    Writes,
+    configurable_here,
+)
 from flowfn.python.unicode import is_unicode
 from flowfn.serde import DEFAULT
+from flowfn.values import Interrupt
 
 CALL = "flowfn_call"
 """The key of a checkpoint's metadata under which the call that it belongs to is found."""
@@ -175,6 +187,23 @@ def to_entry(entry: Entry) -> bytes:
     """The pending write that an entry is."""
     run = None if entry.run is None else list(entry.run)
     return DEFAULT.dumps([entry.place, [list(row) for row in entry.rows], run])
+
+
+def questions(thread: str, writes: Writes, serde: Serializer) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """The tasks of nodes that wait as a run stops, each with its questions as LangGraph's programs have them."""
+    for row in writes.rows:
+        if row.channel == QUESTION and row.task == RUN_TASK and (kind := _kind_of_questions()) is not None:
+            asked = _read(row.value, serde)
+            if type(asked) is list:  # and isn't sealed
+                for task, channel, each in waiting_tasks(thread, writes.namespace, writes.checkpoint, asked):
+                    yield task, (channel, [kind(value=one.value, id=one.id) for one in each])
+
+
+def _kind_of_questions() -> type[Any] | None:
+    """The class that the serializers of this process's savers know; None where its module isn't loaded."""
+    if "langgraph" not in sys.modules:
+        return Interrupt
+    return getattr(sys.modules.get("langgraph.types"), "Interrupt", None)
 
 
 def entries(found: Any) -> list[Entry]:

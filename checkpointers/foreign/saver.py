@@ -22,6 +22,7 @@ from typing import Any
 
 from checkpointers.base import CheckpointSaver, ThreadRows
 from checkpointers.foreign import reading
+from checkpointers.foreign.errors import SaverRaised
 from checkpointers.foreign.methods import Methods
 from checkpointers.foreign.rows import (
     CALL,
@@ -31,6 +32,7 @@ from checkpointers.foreign.rows import (
     foreign_config,
     from_foreign,
     from_tuple,
+    questions,
     run_of,
     to_checkpoint,
     to_entry,
@@ -42,6 +44,7 @@ from checkpointers.leases import Holder, is_alive, label
 from checkpointers.rules import concerns_thread, lease_lost, limited, now, strange_item, tell
 from flowfn.described import RECORD
 from flowfn.errors import SaverError
+from flowfn.logs import logger
 from flowfn.ports import (
     UNFINISHED,
     Busy,
@@ -100,6 +103,7 @@ class ForeignSaver(CheckpointSaver):
         self._holder = Holder()
         self._lock = threading.Lock()
         self._last_place = 0
+        self._shows_questions = True
         self._methods = Methods(saver)
         _crosses_forks(self)
 
@@ -301,6 +305,23 @@ class ForeignSaver(CheckpointSaver):
         entry = Entry(self._next_place(), item.rows, run)
         where = foreign_config(thread, item.namespace, item.checkpoint)
         self._methods.call("put_writes", where, [(RECORD, to_entry(entry))], str(uuid.uuid4()))
+        if self._shows_questions:
+            self._show_questions(thread, item, where)
+
+    def _show_questions(self, thread: str, item: Writes, where: Mapping[str, Any]) -> None:
+        """Put what is asked beside its record, for programs that look for it; nobody here reads it back."""
+        for task, write in questions(thread, item, self.serde):
+            try:
+                self._methods.call("put_writes", where, [write], task)
+            except SaverRaised as error:
+                self._shows_questions = False
+                logger.warning(
+                    "%s keeps no question as LangGraph would, so that who looks for questions among a checkpoint's "
+                    "pending_writes finds none; runs wait and go on as ever (%s)",
+                    type(self.saver).__name__,
+                    error,
+                )
+                return
 
     def _next_place(self) -> int:
         """Grows with every write: the order of commits."""

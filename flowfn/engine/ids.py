@@ -1,4 +1,6 @@
-"""Ids of calls, tasks and namespaces: digests of where they are, so that each attempt makes the same ones."""
+"""Ids of calls, of nodes' tasks within a superstep, and of namespaces: digests of where they are, so that each attempt
+makes the same ones.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,6 @@ def call_id(scope: str, name: str, digest: bytes, occurrence: int) -> str:
     """The id of a call: 32 hex digits, the same on every attempt."""
     text = f"{scope}\0{name}\0{occurrence}\0".encode("utf-8", "surrogatepass")
     return sha256(text + digest).hexdigest()[:32]
-
-
-def instance_id(thread: str, namespace: str, checkpoint: str, task: str) -> str:
-    """The id of one call of one run: the same on every attempt, and nowhere else. 32 hex digits."""
-    text = "\0".join((thread, namespace, checkpoint, task))
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def task_uuid(thread: str, namespace: str, checkpoint: str, task: str) -> str:
-    """The same id in the form of a UUID, as people and tools are shown it."""
-    raw = instance_id(thread, namespace, checkpoint, task)
-    return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
 
 
 def nested_namespace(around: str, name: str, task: str, kind: str) -> str:

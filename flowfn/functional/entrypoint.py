@@ -17,7 +17,7 @@ from flowfn.functional.wrapping import Wrapper, defined, rebuild, reference, run
 from flowfn.options import check_option
 from flowfn.policies import CachePolicy, RetryPolicy, timeout_seconds
 from flowfn.ports import Begin, Saver, ThreadRow
-from flowfn.workflow import Workflow
+from flowfn.workflow import ENGINE, Workflow
 
 if TYPE_CHECKING:
     from flowfn.drawing.graph import Graph
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
+
+
+_NEEDED = (*ENGINE, "flowfn.functional.lowering")
+"""The modules that calls load."""
 
 
 class Entrypoint(Wrapper[P, R], Workflow[P, R]):
@@ -64,6 +68,9 @@ class Entrypoint(Wrapper[P, R], Workflow[P, R]):
     @property
     def _self_setup(self) -> Setup:
         return self._self_calls.setup
+
+    def _needed(self) -> tuple[str, ...]:
+        return _NEEDED
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self._self_calls.call(args, kwargs, sys._getframe().f_back)

@@ -72,7 +72,7 @@ def _apply(
     setup, where = part_at(setup, where)
     program, loaded = setup.program, load(saver, where)
     ledger = Ledger() if loaded is None else Ledger(loaded.writes, saver.serde)
-    before = amended(program, _stored(saver, loaded, program), ledger.commanded)
+    before = amended(program, _stored(saver, loaded, program), ledger.commanded, thread)
     amendment = setup.updates(before, updates, where)
     at_head = where.checkpoint_id is None or _is_head(saver, where)
     left = _left(program, before, ledger if at_head else Ledger(), amendment)

@@ -12,7 +12,7 @@ from itertools import dropwhile
 
 from flowfn.config import RunConfig
 from flowfn.described import body_of, metadata_of, to_body, to_metadata
-from flowfn.engine.ids import remembers, task_uuid
+from flowfn.engine.ids import remembers
 from flowfn.engine.questions.answers import Pending, read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import QUESTION, RUN_TASK, one_row
@@ -22,6 +22,7 @@ from flowfn.history.rewinding import rewound
 from flowfn.history.state import load
 from flowfn.history.supersteps import node_tasks
 from flowfn.hosts.ids import new_id
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import (
     Begin,
     CheckpointRow,

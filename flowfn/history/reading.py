@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from flowfn.described import metadata_of
-from flowfn.engine.ids import task_uuid
 from flowfn.engine.questions.answers import read_pending
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
@@ -20,6 +19,7 @@ from flowfn.errors import DecryptionError, FlowError
 from flowfn.history.state import RecordedCall, recorded_calls
 from flowfn.history.supersteps import NodeTask, leads_to, node_tasks
 from flowfn.history.within import folded, with_inner
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
 from flowfn.streams import gathered

@@ -8,13 +8,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.config import RunConfig, located
-from flowfn.engine.ids import nested_namespace, node_scope, task_uuid
+from flowfn.engine.ids import nested_namespace, node_scope
 from flowfn.engine.questions.answers import read_asked
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
 from flowfn.engine.records.rows import decode_checkpoint
+from flowfn.engine.replay.lost import log_command_refused
 from flowfn.errors import UnknownCheckpoint, UnknownPart
 from flowfn.history.within import folded
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import (
     Loaded,
     Saver,
@@ -247,7 +249,7 @@ class _Reading:
     def snapshot(self, *, ahead: bool, parts: bool) -> StateSnapshot:
         """The snapshot; `ahead` of the checkpoint by what its finished tasks have written."""
         row, program = self.loaded.checkpoint, self.program
-        at = amended(program, self.checkpoint, self.ledger.commanded)
+        at = amended(program, self.checkpoint, self.ledger.commanded, self.loaded.thread)
         found = due(program, replace(at if ahead else self.checkpoint, updated=None))
         tasks = tuple(self._task(name, path, ahead, parts) for name, path, _ in found)
         done = [(name, path, writes) for name, path, _ in found if (writes := self.ledger.writes_at(path))]
@@ -344,9 +346,18 @@ def _result(writes: Sequence[Write], program: Program) -> Any:
     return found.get(program.stream_channels[0]) if program.lone else found
 
 
-def amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Checkpoint:
-    """A checkpoint with what commands have written beside its superstep."""
-    return advance(checkpoint, amend(program, checkpoint, writes)) if writes else checkpoint
+def amended(program: Program, checkpoint: Checkpoint, writes: Sequence[Write], thread: str) -> Checkpoint:
+    """A checkpoint with what commands have written beside its superstep.
+
+    What an edit of the program makes a channel refuse is left out: a thread has to be seen and changed to be mended.
+    """
+    if not writes:
+        return checkpoint
+    try:
+        return advance(checkpoint, amend(program, checkpoint, writes))
+    except Exception as error:
+        log_command_refused(error, thread)
+        return checkpoint
 
 
 def recorded_calls(ledger: Ledger, scope: str) -> tuple[RecordedCall, ...]:

@@ -113,7 +113,11 @@ class Setup:
             return None
         if self.checkpointer == "memory://":
             return self._memory
-        return self._named() if isinstance(self.checkpointer, str | os.PathLike) else self._itself
+        if isinstance(self.checkpointer, str | os.PathLike):
+            return self._named()
+        if self._note_loop is not None:
+            self._note_loop()
+        return self._itself
 
     def _named(self) -> Saver:
         """What a path or a URL names now; it stays open while the workflow lives."""
@@ -140,6 +144,12 @@ class Setup:
     def _itself(self) -> Saver:
         """A checkpointer that is a saver."""
         return self._opened()
+
+    @cached_property
+    def _note_loop(self) -> Callable[[], None] | None:
+        """Tells a saver with methods of asyncio's the event loop of this call: a process has one after another."""
+        noting: Callable[[], None] | None = getattr(self._itself, "note_loop", None)
+        return noting
 
     @cached_property
     def _memory(self) -> Saver:

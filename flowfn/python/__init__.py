@@ -5,7 +5,8 @@ Rule: nothing here knows what a task or a workflow is.
 - The process: `began`, when; `folder`, where; `forking` and `ending`, what to do then; `event_loop`, which one runs;
   `script`, what was started; `project`, whose code it is; `traceback`, what its users see of it.
 - Missing in the library: `cached_property` and `unlocked`, without a lock; `lazy`, imports when they are used;
-  `recent`, what needn't be worked out again; `inbox`, a queue whose additions are told in their order.
+  `beside`, imports that no event loop waits for; `recent`, what needn't be worked out again; `inbox`, a queue whose
+  additions are told in their order.
 - Values: `plain`, under what subclasses override; `slots`, past the code of their classes; `unicode`, which strings are
   text; `published`, one name for what the library keeps in other places from version to version.
 """

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ids import instance_id
 from flowfn.engine.records.record import ANSWER, RETURN, RUN_TASK
+from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Writes
 
 if TYPE_CHECKING:

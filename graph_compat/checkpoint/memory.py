@@ -10,7 +10,12 @@ from typing import Any, NoReturn
 import checkpointers
 from checkpointers.run_file import export_thread, import_thread
 from graph_compat.checkpoint.base.saver import BaseCheckpointSaver, OwnSaver
-from graph_compat.checkpoint.base.values import Checkpoint, CheckpointMetadata, CheckpointTuple
+from graph_compat.checkpoint.base.values import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from graph_compat.checkpoint.persistent_dict import PersistentDict
 from graph_compat.checkpoint.serde.base import OwnSerde
 
@@ -60,6 +65,16 @@ class InMemorySaver(OwnSaver, checkpointers.MemorySaver, BaseCheckpointSaver[str
         """The threads, as programs look at them that were written before a saver could delete one."""
         return Storage(self)
 
+    @property
+    def writes(self) -> Writes:
+        """What was written under checkpoints, looked at in the same way."""
+        return Writes(self)
+
+    @property
+    def blobs(self) -> Blobs:
+        """The values of channels, looked at in the same way."""
+        return Blobs(self)
+
     async def __aenter__(self) -> InMemorySaver:
         return self
 
@@ -100,6 +115,64 @@ class Storage(MutableMapping[str, dict[str, dict[str, tuple[Any, Any, str | None
 
     def __len__(self) -> int:
         return len(self._saver.threads())
+
+
+class _Parts(MutableMapping[Any, Any]):
+    """What is kept of all threads, by keys that begin with the thread's id. Each look reads it anew, as a copy."""
+
+    def __init__(self, saver: InMemorySaver) -> None:
+        self._saver = saver
+
+    def _read(self) -> dict[Any, Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._read()[key]
+
+    def __setitem__(self, key: Any, kept: Any) -> NoReturn:
+        raise NotImplementedError("a thread gets its checkpoints by put(), and its writes by put_writes()")
+
+    def __delitem__(self, key: Any) -> NoReturn:
+        if key not in self._read():
+            raise KeyError(key)
+        raise NotImplementedError(
+            f"this is part of thread {key[0]!r}, and goes with it: delete_thread({key[0]!r})"
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+
+class Writes(_Parts):
+    """Of each (thread, namespace, checkpoint id), the writes by (task, index): task, channel, tag and bytes, path."""
+
+    def _read(self) -> dict[Any, Any]:
+        stored = self._saver.serde.dumps_typed
+        found: dict[Any, Any] = {}
+        for each in self._saver.list(None):
+            at, written = each.config["configurable"], {}
+            for place, (task, channel, value) in enumerate(each.pending_writes or ()):
+                written[task, WRITES_IDX_MAP.get(channel, place)] = task, channel, stored(value), ""
+            if written:
+                found[at["thread_id"], at["checkpoint_ns"], at["checkpoint_id"]] = written
+        return found
+
+
+class Blobs(_Parts):
+    """Of each (thread, namespace, channel, version), the value: tag and bytes."""
+
+    def _read(self) -> dict[Any, Any]:
+        stored = self._saver.serde.dumps_typed
+        found = {}
+        for each in self._saver.list(None):
+            at, versions = each.config["configurable"], each.checkpoint["channel_versions"]
+            for channel, value in each.checkpoint["channel_values"].items():
+                key = at["thread_id"], at["checkpoint_ns"], channel, versions.get(channel)
+                found[key] = stored(value)
+        return found
 
 
 MemorySaver = InMemorySaver

@@ -12,8 +12,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flowfn.values import MISSING
-from flowfn.workflow import Workflow
+from flowfn.workflow import ENGINE, Workflow
 from graph_compat.graph.surface import Surface
+from graph_compat.langchain import is_loaded
 
 if TYPE_CHECKING:
     from flowfn.invocation import Ending
@@ -39,8 +40,19 @@ def _like(method: M) -> Callable[[Callable[..., Any]], M]:
     return cast("Callable[[Callable[..., Any]], M]", wraps(method))
 
 
+_LISTENED_TO = (
+    *ENGINE,
+    *("graph_compat.langchain.runs", "graph_compat.langchain.handler", "flowfn.history.reading"),
+    *("langchain_core.tracers.context", "langchain_core.tracers.stdout", "langsmith.run_helpers"),
+)
+"""The modules that calls load in a program that has loaded LangChain."""
+
+
 class Watched(Surface):
     """What calls of a graph go by."""
+
+    def _needed(self) -> tuple[str, ...]:
+        return _LISTENED_TO if is_loaded() else ENGINE
 
     @_like(Workflow.invoke)
     def invoke(self, *args: Any, **kw: Any) -> Any:

@@ -33,6 +33,7 @@ from flowfn.encryption import KeyRing  # noqa: E402
 from flowfn.errors import InvalidInput, LeaseLost, SaverError, ThreadBusy  # noqa: E402
 from flowfn.ports import Begin, Commit, Lease, Versioned  # noqa: E402
 from graph_compat.checkpoint.memory import InMemorySaver as CompatSaver  # noqa: E402
+from graph_compat.checkpoint.sqlite import SqliteSaver as PlainSqliteSaver  # noqa: E402
 from graph_compat.graph import START, StateGraph  # noqa: E402
 from graph_compat.types import Command as GraphCommand  # noqa: E402
 from graph_compat.types import interrupt as graph_interrupt  # noqa: E402
@@ -288,6 +289,19 @@ async def test_what_is_made_once_after_the_last_task_is_recorded(tmp_path: Path)
         assert await wf.ainvoke(Command(resume="yes"), thread_id="1") == ("yes", question.value)
 
 
+@pytest.mark.parametrize(
+    "wrap", [lambda saver: saver, lambda saver: EncryptedSaver(saver, KeyRing({"1": bytes(32)}))]
+)
+def test_a_saver_of_asyncio_is_used_on_one_loop_after_another(wrap: Callable[[Any], Any]) -> None:
+    """Its methods run on the loop of the call, whichever the saver was first used on."""
+
+    @entrypoint(checkpointer=wrap(AwaitedSaver()))
+    async def counting(n: int, *, previous: int = 0) -> int:
+        return n + previous
+
+    assert [asyncio.run(counting.ainvoke(n, thread_id="1")) for n in (1, 2, 3)] == [1, 3, 6]
+
+
 def test_a_blocking_caller_of_a_saver_of_asyncio_is_told() -> None:
     """A blocking caller of a saver that has asyncio's methods alone is told what to call instead."""
     with pytest.raises(SaverError, match=r"AwaitedSaver has no .* ainvoke"):
@@ -457,6 +471,80 @@ def test_a_replaced_method_is_called() -> None:
     assert seen == [None, [0], [0, "a"], [0, "a", "yes", "beside"]]
 
 
+class Migrating(CompatSaver):
+    """Gives what it has of a channel in capitals; refuses whoever doesn't say who asks; notes what is listed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.listed: list[str] = []
+
+    def get_tuple(self, config: Any) -> Any:
+        if config["configurable"].get("user") == "nobody":
+            raise PermissionError("nobody may look")
+        found = super().get_tuple(config)
+        if found is None or "xs" not in found.checkpoint["channel_values"]:
+            return found
+        values = found.checkpoint["channel_values"]
+        given = {**values, "xs": [str(each).upper() for each in values["xs"]]}
+        return found._replace(checkpoint={**found.checkpoint, "channel_values": given})
+
+    async def alist(self, config: Any, **options: Any) -> Any:
+        self.listed.append("awaited")
+        async for each in super().alist(config, **options):
+            yield each
+
+
+def test_a_run_reads_by_a_replaced_method() -> None:
+    """It goes on from the values that the method gives, and an error of the method's is the call's."""
+    app = graph(Migrating(), [])
+    app.invoke({"xs": [0]}, ONE)
+    assert app.get_state(ONE).values == {"xs": ["0", "A", "beside"]}
+    assert app.invoke(GraphCommand(resume="yes"), ONE)["xs"] == ["0", "A", "yes", "beside"]
+    with pytest.raises(PermissionError, match="nobody may look"):
+        app.get_state({"configurable": {"thread_id": "1", "user": "nobody"}})
+
+
+async def test_an_asyncio_caller_reads_by_a_replaced_method_of_asyncio() -> None:
+    """It is called where LangGraph would call it."""
+    saver = Migrating()
+    app = graph(saver, [])
+    await app.ainvoke({"xs": [0]}, ONE)
+    assert len([state async for state in app.aget_state_history(ONE)]) == 3
+    assert saver.listed == ["awaited"]
+
+
+def test_who_reads_its_own_way_goes_on_with_threads_of_the_plain_class(tmp_path: Path) -> None:
+    """And the plain class with its."""
+
+    class Reading(PlainSqliteSaver):
+        def get_tuple(self, config: Any) -> Any:
+            return super().get_tuple(config)
+
+        def list(self, config: Any, **options: Any) -> Any:
+            return super().list(config, **options)
+
+    with PlainSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
+        graph(saver, []).invoke({"xs": [0]}, ONE)
+    with Reading.from_conn_string(str(tmp_path / "runs.db")) as saver:
+        resumed = graph(saver, []).invoke(GraphCommand(resume="yes"), ONE)
+    assert resumed["xs"] == [0, "a", "yes", "beside"]
+    with PlainSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
+        assert graph(saver, []).get_state(ONE).values == {"xs": [0, "a", "yes", "beside"]}
+
+
+def test_a_checkpoint_from_elsewhere_is_refused() -> None:
+    """What a replaced method finds in another saver can't be gone on from: its values aren't kept here."""
+    old = CompatSaver()
+    graph(old, []).invoke({"xs": [0]}, ONE)
+
+    class Falling(CompatSaver):
+        def get_tuple(self, config: Any) -> Any:
+            return super().get_tuple(config) or old.get_tuple(config)
+
+    with pytest.raises(InvalidInput, match="which it doesn't keep"):
+        graph(Falling(), []).invoke(GraphCommand(resume="yes"), ONE)
+
+
 def test_a_thread_that_langgraph_wrote_is_refused() -> None:
     """Its checkpoints aren't read as flowfn's; the message says how to take it over."""
     saver = InMemorySaver()
@@ -587,6 +675,21 @@ def test_the_log_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.message.split(":")[0] for record in caplog.records] == [
         "InMemorySaver keeps threads through LangGraph's methods"
     ]
+
+
+def test_a_saver_that_takes_no_questions_keeps_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    """What is put for others to look at is no part of the run: that goes on, and a log line says what is missing."""
+
+    class BytesOnly(OwnSaver):
+        def put_writes(self, config: Any, writes: Any, *rest: Any) -> None:
+            if not all(isinstance(value, bytes) for _, value in writes):
+                raise TypeError("bytes only")
+            super().put_writes(config, writes, *rest)
+
+    app = graph(BytesOnly(), [])
+    app.invoke({"xs": [0]}, ONE)
+    assert app.invoke(GraphCommand(resume="yes"), ONE)["xs"] == [0, "a", "yes", "beside"]
+    assert [each.levelname for each in caplog.records if "keeps no question" in each.message] == ["WARNING"]
 
 
 def test_encrypted_around_a_foreign_one(foreign: Any) -> None:

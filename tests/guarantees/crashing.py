@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from checkpointers import PostgresSaver
 from flowfn import Command, Interrupted, Workflow, current
-from flowfn.engine.ids import instance_id
 from flowfn.engine.records.record import RETURN
+from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import DyingSaver, FileDisk, LivingSaver, MemoryDisk, When, at
 

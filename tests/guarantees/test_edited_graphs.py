@@ -9,11 +9,11 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from checkpointers import SqliteSaver
+from checkpointers import MemorySaver, SqliteSaver
 from flowfn import NonDeterminismError
 from graph_compat.channels.last_value import LastValueAfterFinish
 from graph_compat.graph import START, StateGraph
-from graph_compat.types import Command, Send, StateUpdate
+from graph_compat.types import Command, Send, StateUpdate, interrupt
 
 CONFIG: Any = {"configurable": {"thread_id": "job"}}
 
@@ -388,3 +388,51 @@ def test_a_fan_out_keeps_the_items_that_were_sent(graphs: Graphs, size: int) -> 
     graphs.record(lambda g: g.fan("work", 3), "work1")
     assert graphs.run(lambda g: g.fan("work", size)) == ["in", "split", "work0", "work1", "work2"]
     assert graphs.ran == ["work1"]
+
+
+def _refusing(left: list[str], right: list[str]) -> list[str]:
+    if "typo" in right:
+        raise ValueError("typo is refused")
+    return left + right
+
+
+class Refusing(TypedDict):
+    log: Annotated[list[str], _refusing]
+
+
+def _asking(state: Any, saver: Any) -> Any:
+    builder = StateGraph(state)
+    builder.add_node("ask", lambda state: {"log": [interrupt("?")]})
+    builder.add_edge(START, "ask")
+    return builder.compile(checkpointer=saver)
+
+
+def _commanded() -> Any:
+    """A graph that refuses what a command has written to its thread."""
+    saver = MemorySaver()
+    before = _asking(State, saver)
+    before.invoke({"log": ["in"]}, CONFIG)
+    before.invoke(Command(update={"log": ["typo"]}), CONFIG)
+    return _asking(Refusing, saver)
+
+
+def test_who_goes_on_from_a_command_that_is_refused_is_told() -> None:
+    """G2: what a command wrote isn't left out of a run that goes on from it."""
+    with pytest.raises(ValueError, match="typo is refused"):
+        _commanded().invoke(Command(resume="yes"), CONFIG)
+
+
+def test_a_thread_with_a_command_that_is_refused_is_seen_and_mended(caplog: pytest.LogCaptureFixture) -> None:
+    """G9: it is shown without it, a log line says so, and an update takes its place."""
+    graph = _commanded()
+    assert graph.get_state(CONFIG).values == {"log": ["in"]}
+    assert "what a command wrote is left out" in caplog.text
+    graph.update_state(CONFIG, {"log": ["right"]})
+    graph.invoke(None, CONFIG)
+    assert graph.invoke(Command(resume="yes"), CONFIG) == {"log": ["in", "right", "yes"]}
+
+
+def test_a_new_input_does_without_a_command_that_is_refused() -> None:
+    """G9: the thread isn't closed to new inputs."""
+    graph = _commanded()
+    assert graph.invoke({"log": ["again"]}, CONFIG)["log"] == ["in", "again"]

@@ -26,8 +26,8 @@ from typing import Any
 import pytest
 
 from flowfn import NonDeterminismError, Workflow, current, entrypoint, gather, interrupt, task
-from flowfn.engine.ids import instance_id
 from flowfn.engine.records.record import ERROR, RETURN
+from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Saver, Writes
 from flowfn.testing.processes import Crash
 

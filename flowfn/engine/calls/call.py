@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.context import shipped
-from flowfn.engine.ids import node_path, node_scope, task_uuid
+from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.records.record import CallInfo, Record
 from flowfn.identity.digest import Digest, render
+from flowfn.instance_ids import task_uuid
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flowfn.engine.ids import instance_id
 from flowfn.events import Custom
+from flowfn.instance_ids import instance_id
 from flowfn.runtime import ExecutionInfo, Runtime, StreamWriter, unheard
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.ids import instance_id, task_uuid
 from flowfn.engine.records.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, SerializationError
+from flowfn.instance_ids import instance_id, task_uuid
 from flowfn.kinds import read
 from flowfn.ports import Loaded, Place, WriteRow, Writes
 from flowfn.rendering import quoted, render_value
@@ -157,9 +157,8 @@ def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
 def asked_ids(serde: Any, rows: Sequence[WriteRow]) -> set[str]:
     """The ids of the questions among a checkpoint's writes, be it that the run has stopped for them yet or not."""
     found = {question.interrupt.id for question in read_asked(serde, rows)}
-    found.update(
-        serde.loads(row.value).id for row in rows if row.channel == QUESTION and row.task != RUN_TASK
-    )
+    of_calls = [serde.loads(row.value) for row in rows if row.channel == QUESTION and row.task != RUN_TASK]
+    found.update(each.id for each in of_calls if isinstance(each, Interrupt))  # else LangGraph's names put it
     return found
 
 

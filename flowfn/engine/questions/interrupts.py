@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
-from flowfn.engine.ids import instance_id
 from flowfn.engine.questions.answers import (
     DEADLINE,
     Offer,
@@ -29,6 +28,7 @@ from flowfn.engine.records.record import ANSWER, QUESTION, CallInfo, Record, one
 from flowfn.engine.replay.matching import Same, judge
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import digest, render
+from flowfn.instance_ids import instance_id
 from flowfn.kinds import spelled
 from flowfn.rendering import quoted
 from flowfn.values import MISSING, Interrupt

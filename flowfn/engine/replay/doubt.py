@@ -15,11 +15,11 @@ from flowfn.context import current_frame
 from flowfn.definition import Definition
 from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.calls.frame import Frame
-from flowfn.engine.ids import instance_id
 from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.records.keeping import code_rows
 from flowfn.engine.records.record import DECISION, DOUBT, RETURN, one_row
 from flowfn.errors import InvalidInput, Suspended
+from flowfn.instance_ids import instance_id
 from flowfn.ports import WriteRow
 from flowfn.values import MISSING
 

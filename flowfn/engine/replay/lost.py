@@ -61,6 +61,11 @@ def log_refused(changes: Changes, thread: str) -> None:
         )
 
 
+def log_command_refused(error: Exception, thread: str) -> None:
+    """Say that what a command wrote isn't part of a state, since the program, edited meanwhile, refuses it."""
+    logger.warning("thread %s: what a command wrote is left out, since it is refused: %r", thread, error)
+
+
 def log_dropped(program: Program, changes: Changes, after: Checkpoint) -> None:
     """Say what was written or sent to nothing that the program has."""
     for name, channel in changes.ignored:

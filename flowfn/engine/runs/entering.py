@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flowfn.engine.questions.answers import Offer, after_an_edit, answer, are_ids, read_asked
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.record import RUN_TASK
-from flowfn.engine.replay.lost import log_dropped
+from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
 from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
 from flowfn.ports import Begin, Loaded, WriteRow, Writes
@@ -66,7 +66,8 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         run.stand_at(
             journal.checkpoint(loaded, run.program.channels), ledger if at_head else None, made=False
         )
-        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded)
+        goes_on = isinstance(given, Resume) or _is_of_its_run(given, run.checkpoint)
+        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded, goes_on)
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise
@@ -133,10 +134,18 @@ async def _at(run: Run, journal: Journal, checkpoint: str) -> Loaded:
     return loaded
 
 
-def _add(run: Run, writes: Sequence[Write]) -> None:
-    """Make what a command wrote part of where the run stands."""
+def _add(run: Run, writes: Sequence[Write], goes_on: bool) -> None:
+    """Make what a command wrote part of where the run stands.
+
+    What an edit of the program makes a channel refuse stops who goes on from there; a new input does without.
+    """
     if writes:
-        run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, writes))
+        try:
+            run.checkpoint = advance(run.checkpoint, amend(run.program, run.checkpoint, writes))
+        except Exception as error:
+            if goes_on:
+                raise
+            log_command_refused(error, run.thread)
 
 
 def _pass_breakpoints(run: Run) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.engine.calls.spawn import spawn
 from flowfn.engine.hosts import Hosts, refused_async
-from flowfn.engine.ids import node_scope, task_uuid
+from flowfn.engine.ids import node_scope
 from flowfn.engine.records.backlog import Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.rows import Encoded, checkpoint_row, encoded_metadata
@@ -20,6 +20,7 @@ from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
 from flowfn.engine.replay.refusing import refuse_losses
 from flowfn.engine.runs.root import Root
 from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
+from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
 from flowfn.pregel.plan import due

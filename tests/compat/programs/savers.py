@@ -359,6 +359,33 @@ async def a_state_that_is_put_by_hand(t):
     t.note("result", await t.invoke(graph, None, THREAD))
 
 
+async def the_writes_and_values_of_memory(t):
+    """They are found beside the storage, and go with it, as programs delete a thread that know no method for it."""
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(lambda state: {"x": [interrupt("?")]}))
+    builder.add_edge(START, "ask")
+    saver = InMemorySaver()
+    graph = builder.compile(checkpointer=saver)
+    for thread in ("1", "2"):
+        await t.invoke(graph, {"x": []}, config(thread))
+    t.note(
+        "threads", [sorted({key[0] for key in kept}) for kept in (saver.storage, saver.writes, saver.blobs)]
+    )
+    last = (await t.call(graph, "get_state", config("1"))).config["configurable"]["checkpoint_id"]
+    written = [row[1:3] for row in saver.writes["1", "", last].values() if row[1] == "__interrupt__"]
+    t.note("asked", [each.value for _, stored in written for each in saver.serde.loads_typed(stored)])
+    del saver.storage["1"]
+    for kept in (saver.writes, saver.blobs):
+        for key in [key for key in kept if key[0] == "1"]:
+            del kept[key]
+    t.note(
+        "threads", [sorted({key[0] for key in kept}) for kept in (saver.storage, saver.writes, saver.blobs)]
+    )
+    for kept in (saver.storage, saver.writes, saver.blobs):
+        kept.clear()
+    t.note("left", [len(kept) for kept in (saver.storage, saver.writes, saver.blobs)])
+
+
 class Around(BaseCheckpointSaver):
     """Keeps what it is given in another saver."""
 
@@ -438,6 +465,47 @@ async def what_waits_is_found_among_writes(t):
             [each.value for _, channel, value in writes if channel == "__interrupt__" for each in value],
         )
         t.note("failed", [value for _, channel, value in writes if channel == "__error__"])
+
+
+def _asking_twice(what):
+    return lambda state: {"x": [interrupt(f"{what} 1"), interrupt(f"{what} 2")]}
+
+
+def _waiting_tasks(found):
+    """Which tasks of a checkpoint wait, and for what, as an inbox finds it."""
+    return sorted(
+        (task, each.value, each.id)
+        for task, channel, questions in found.pending_writes
+        if channel == "__interrupt__"
+        for each in questions
+    )
+
+
+async def what_waits_is_found_with_its_task(t):
+    """Also of a nested graph; and none that has been answered. Through a saver of the program's own, too."""
+    inner = StateGraph(State)
+    inner.add_node("inside", t.node(_asking_twice("inside")))
+    inner.add_edge(START, "inside")
+    builder = StateGraph(State)
+    builder.add_node("ask", t.node(_asking_twice("ask")))
+    builder.add_node("nested", inner.compile())
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "nested")
+    for saver in (InMemorySaver(), Around(InMemorySaver())):
+        graph = builder.compile(checkpointer=saver)
+        await t.invoke(graph, {"x": []}, THREAD)
+        for answer in ("yes", "no", None):
+            state = await t.call(graph, "get_state", THREAD)
+            found = _waiting_tasks(await t.call(saver, "get_tuple", THREAD))
+            t.note("found", sorted(value for _, value, _ in found))
+            t.note(
+                "those of the state",
+                found
+                == sorted((task.id, each.value, each.id) for task in state.tasks for each in task.interrupts),
+            )
+            if answer:
+                answers = {each.id: answer for each in state.interrupts}
+                await t.invoke(graph, Command(resume=answers), THREAD)
 
 
 async def a_thread_that_a_program_copies(t):
