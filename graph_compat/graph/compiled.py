@@ -205,7 +205,7 @@ class CompiledGraph(Nested):
                     await ended(ending)
             else:
                 ending = await lead(run, given)
-            result.value = ending.value
+            result.value = self._came_to(ending, order.shown)
         return ending
 
     def _shaper(
