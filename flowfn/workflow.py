@@ -468,10 +468,8 @@ class Workflow(Stateful, Generic[P, R]):
     def _most_at_once(self, configs: Sequence[Config | None]) -> int | None:
         return self._config(configs[0], None).max_concurrency if configs else None
 
-    def _came_to(self, ending: Ending, keys: Keys) -> Any:
-        """A run's result, or of its state the values of `keys`."""
-        if keys is None:
-            return ending.value
+    def _shown(self, ending: Ending, keys: str | Sequence[str]) -> Any:
+        """The values of `keys` that a run ended on."""
         from flowfn.pregel.view import shown
 
         return shown(self._self_setup.program, ending.state, keys)
@@ -479,7 +477,7 @@ class Workflow(Stateful, Generic[P, R]):
     def _returned(self, ending: Ending, output_keys: str | Sequence[str] | None, version: Version) -> Any:
         """A result the way LangGraph's `invoke` returns it."""
         setup = self._self_setup
-        value = self._came_to(ending, output_keys)
+        value = ending.value if output_keys is None else self._shown(ending, output_keys)
         if version == "v2":
             if ending.interrupts and setup.program.opaque and not isinstance(value, Mapping):
                 value = MISSING  # it is of the run before; as in a stream, a mapping alone is shown beside a question
