@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flowfn.invocation import Names, Order
     from flowfn.ports import ThreadRow
     from flowfn.runtime import RunControl
-    from flowfn.streams import Shaper, Version
+    from flowfn.streams import Keys, Shaper, Version
     from flowfn.thread import Thread
 
 P = ParamSpec("P")
@@ -110,13 +110,14 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             control=control,
+            shown=output_keys,
         )
         self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(run_blocking(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(stream_mode, subgraphs, self._output(output_keys), version)
         chunks = list(self._chunks(order, shaper, print_mode, ending))
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
@@ -155,13 +156,14 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             control=control,
+            shown=output_keys,
         )
         self._check_keys(output_keys)
         print_mode = print_mode or self._printed(debug)
         if stream_mode == "values" and not print_mode:
             return self._returned(await run_awaiting(self._self_setup, order), output_keys, version)
         ending: list[Ending] = []
-        shaper = self._shaper(stream_mode, subgraphs, output_keys, version)
+        shaper = self._shaper(stream_mode, subgraphs, self._output(output_keys), version)
         chunks = [chunk async for chunk in self._achunks(order, shaper, print_mode, ending)]
         return self._returned(ending[0], output_keys, version) if stream_mode == "values" else chunks
 
@@ -207,6 +209,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             control=control,
+            shown=self._streamed(output_keys),
         )
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         yield from self._chunks(order, shaper, print_mode or self._printed(debug), [])
@@ -244,6 +247,7 @@ class Workflow(Stateful, Generic[P, R]):
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
             control=control,
+            shown=self._streamed(output_keys),
         )
         shaper = self._shaper(self._mode(stream_mode, config), subgraphs, output_keys, version)
         printed = print_mode or self._printed(debug)
@@ -287,6 +291,16 @@ class Workflow(Stateful, Generic[P, R]):
     def _mode(self, mode: str | Sequence[str] | None, config: Config | None) -> str | Sequence[str]:
         """What a call streams that asks for `mode`, or for none."""
         return self._self_setup.stream_mode if mode is None else mode
+
+    def _output(self, keys: Keys) -> Keys:
+        """Which channels the chunks of a call show that isn't a stream: those of the output, as its result does."""
+        program = self._self_setup.program
+        return program.output_channels if keys is None and not program.lone else keys
+
+    def _streamed(self, keys: Keys) -> Keys:
+        """Which channels a stream's result shows to whoever watches calls: all that stream."""
+        program = self._self_setup.program
+        return program.stream_channels if keys is None and not program.lone else keys
 
     def _shaper(
         self,
@@ -466,14 +480,16 @@ class Workflow(Stateful, Generic[P, R]):
     def _most_at_once(self, configs: Sequence[Config | None]) -> int | None:
         return self._config(configs[0], None).max_concurrency if configs else None
 
+    def _shown(self, ending: Ending, keys: str | Sequence[str]) -> Any:
+        """The values of `keys` that a run ended on."""
+        from flowfn.pregel.view import shown
+
+        return shown(self._self_setup.program, ending.state, keys)
+
     def _returned(self, ending: Ending, output_keys: str | Sequence[str] | None, version: Version) -> Any:
         """A result the way LangGraph's `invoke` returns it."""
         setup = self._self_setup
-        value = ending.value
-        if output_keys is not None:
-            from flowfn.pregel.view import shown
-
-            value = shown(setup.program, ending.state, output_keys)
+        value = ending.value if output_keys is None else self._shown(ending, output_keys)
         if version == "v2":
             if ending.interrupts and setup.program.opaque and not isinstance(value, Mapping):
                 value = MISSING  # it is of the run before; as in a stream, a mapping alone is shown beside a question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,8 @@ class Order:
     once: bool = False
     started: Started | None = None
     """Of a call that is streamed."""
+    shown: str | Sequence[str] | None = None
+    """Which channels whoever watches calls is told of as its result; None stands for those of the output."""
 
     def equip(self, run: Run) -> None:
         """Give a run what its caller says about breakpoints."""

@@ -205,7 +205,7 @@ class CompiledGraph(Nested):
                     await ended(ending)
             else:
                 ending = await lead(run, given)
-            result.value = ending.value
+            result.value = ending.value if order.shown is None else self._shown(ending, order.shown)
         return ending
 
     def _shaper(

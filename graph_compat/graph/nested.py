@@ -36,7 +36,7 @@ class Nested(Watched):
             async with graph_run(self.name, order.input, around, on_loop=on_loop) as (config, result):
                 order = replace(order, config=config)
                 ending = await self._nested(self._self_setup, frame, given, order, hosts)
-                result.value = ending.value
+                result.value = ending.value if order.shown is None else self._shown(ending, order.shown)
             return ending
         except ParentCommand as signal:
             raise _arrived(signal) from None

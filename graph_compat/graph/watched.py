@@ -80,9 +80,10 @@ class Watched(Surface):
         self, input: Any = MISSING, config: Any = None, *, stream_mode: Modes = "values", **options: Any
     ) -> Any:
         ending: list[Ending] = []
+        asked = self._asked(options)
         _wanted.set(ending)
         try:
-            chunks = list(self.stream(input, config, stream_mode=_shown(stream_mode, options), **options))
+            chunks = list(self.stream(input, config, stream_mode=_shown(stream_mode, options), **asked))
         finally:
             _wanted.set(None)
         return self._last(ending, chunks, stream_mode, options)
@@ -91,13 +92,18 @@ class Watched(Surface):
         self, input: Any = MISSING, config: Any = None, *, stream_mode: Modes = "values", **options: Any
     ) -> Any:
         ending: list[Ending] = []
+        asked = self._asked(options)
         _wanted.set(ending)
         try:
-            stream = self.astream(input, config, stream_mode=_shown(stream_mode, options), **options)
+            stream = self.astream(input, config, stream_mode=_shown(stream_mode, options), **asked)
             chunks = [chunk async for chunk in stream]
         finally:
             _wanted.set(None)
         return self._last(ending, chunks, stream_mode, options)
+
+    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What a call that is a stream asks it for: the keys of its output, where it names none."""
+        return {**options, "output_keys": self._output(options.get("output_keys"))}
 
     def _last(self, ending: list[Ending], chunks: list[Any], mode: Modes, options: dict[str, Any]) -> Any:
         """What a call comes to whose stream has ended."""

@@ -163,7 +163,7 @@ class Journal:
     def note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
         """Note that a call was made; the row goes with the next commit."""
         note = self.unsent_note(namespace, checkpoint, task, info)
-        self._notes[task] = note
+        self._notes[namespace, checkpoint, task] = note
         return note
 
     def unsent_note(self, namespace: str, checkpoint: str, task: str, info: CallInfo) -> Note:
@@ -218,7 +218,7 @@ class Journal:
             SerializationError: the value can't be stored; nothing was written.
         """
         row = WriteRow(note.row.task, self.next_order(), channel, self.encode(value, owner))
-        self._notes.pop(note.row.task, None)
+        self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         self.owed[row.task] = Writes(note.namespace, note.checkpoint, (note.row, row))
 
     def next_place(self) -> int:
@@ -250,7 +250,7 @@ class Journal:
         settles: Future[Any] | None = None,
     ) -> Coroutine[Any, Any, None]:
         """Commit rows of a call, with every note that waits for a ride."""
-        self._notes.pop(note.row.task, None)
+        self._notes.pop((note.namespace, note.checkpoint, note.row.task), None)
         riding = self._notes.take()
         rows = rows if note.durable else (note.row, *rows)
         items = [Writes(note.namespace, note.checkpoint, rows), *grouped(riding)]
@@ -267,12 +267,12 @@ class Journal:
     def suspend(self, note: Note, waiting: bool) -> None:
         """Note that a call waits for an answer (or no longer does), so that it isn't taken for one in doubt."""
         row = one_row(note.row.task, SUSPENDED, self.serde.dumps(waiting))
-        self._notes[f"{note.row.task} waits"] = Note(note.namespace, note.checkpoint, row)
+        self.ride(note.namespace, note.checkpoint, [row])
 
     def ride(self, namespace: str, checkpoint: str, rows: Sequence[WriteRow]) -> None:
-        """Have rows go with the next commit; they replace those of the same task, index and channel."""
+        """Have rows go with the next commit; they replace those of the same task and channel there."""
         for row in rows:
-            self._notes[f"{row.task} {row.channel}"] = Note(namespace, checkpoint, row)
+            self._notes[namespace, checkpoint, row.task, row.channel] = Note(namespace, checkpoint, row)
 
     def riders(self) -> list[Writes]:
         """What waits for a ride, to go with the last commit of a run."""

@@ -26,8 +26,9 @@ class Note:
         self.order = 0
 
 
-class Notes(dict[str, Note]):
-    """Those that nobody has committed yet, by what they note; each is taken by one commit."""
+class Notes(dict[tuple[str, ...], Note]):
+    """Those that nobody has committed yet, by what they note, and where: tasks of one id are in any nested run, and are
+    others in each. Each note is taken by one commit."""
 
     __slots__ = ()
 

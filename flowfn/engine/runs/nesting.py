@@ -162,12 +162,15 @@ def _is_new(run: Run) -> bool:
 
 
 async def _branched(run: Run, journal: Journal, chosen: str) -> bool:
-    """Whether the checkpoint that the caller chose is the newest, and the beginning of a branch."""
+    """Whether the checkpoint that the caller chose is the newest, and the beginning of a branch in this very call.
+
+    One of an earlier call, as an update of what is remembered may be, needs a copy that is of this call.
+    """
     head = await journal.load(run.host, run.namespace, None)
     if head is None or head.checkpoint.id != chosen:
         return False
     _take_up(run, journal, head, None)
-    return run.begins_a_branch
+    return run.begins_a_branch and _is_of_this_call(run)
 
 
 def _take_up(run: Run, journal: Journal, loaded: Loaded, chosen: str | None) -> None:

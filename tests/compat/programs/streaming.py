@@ -431,6 +431,21 @@ async def invoke_shows_nested_graphs(t):
         await t.invoke(graph, {"x": ["i"]}, stream_mode=mode, subgraphs=True)
 
 
+async def invoke_shows_the_keys_of_the_output(t):
+    """What it returns of another mode than `values` has the output's keys, or those that it was asked for; what a
+    stream shows has all."""
+
+    def write(state):
+        return {"x": ["x"], "y": "y", "private": "p"}
+
+    builder = StateGraph(Wide, output_schema=Narrow).add_node("write", t.node(write))
+    graph = edges(builder, ". write .").compile()
+    for mode in ("updates", ["updates", "values"]):
+        await t.invoke(graph, {"x": ["i"]}, stream_mode=mode)
+        await t.invoke(graph, {"x": ["i"]}, stream_mode=mode, output_keys=["private"])
+        await t.stream(graph, {"x": ["i"]}, stream_mode=mode)
+
+
 @differs("options that don't exist")
 async def unknown_mode(t):
     """A mode that there isn't streams nothing."""

@@ -320,6 +320,39 @@ async def parents_after_a_replay_inside_a_subgraph(t):
     t.note("parents", (state.metadata["parents"], "checkpoint_map" in state.config["configurable"]))
 
 
+async def going_on_from_an_update_of_a_memory(t):
+    """An update at a checkpoint of a graph with memory is what a run goes on from that names it, whatever the graph
+    has remembered since."""
+    sub = chain(t, "s", ("ask", t.node(asks("?")))).compile(checkpointer=True)
+    graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+    for turn in ("i", "j"):
+        await t.invoke(graph, {"x": [turn]}, THREAD)
+        await t.invoke(graph, Command(resume=turn.upper()), THREAD)
+    memory = {"configurable": {"thread_id": "1", "checkpoint_ns": "sub"}}
+    for due in ("s", "ask"):
+        inside = await t.history(graph, memory)
+        before = next(s for s in inside if s.next == (due,))
+        updated = await t.update(graph, before.config, {"x": ["edited"]})
+        await t.stream(graph, None, updated, stream_mode="updates", subgraphs=True)
+        await t.stream(graph, Command(resume="again"), THREAD, stream_mode="updates", subgraphs=True)
+        if due == "s":
+            graph = chain(t, "a", ("sub", sub), "z").compile(checkpointer=InMemorySaver())
+            await t.invoke(graph, {"x": ["k"]}, THREAD)
+    await t.invoke(graph, {"x": ["l"]}, THREAD)
+
+
+@differs("an update of a memory is copied by the call that goes on from it")
+async def steps_after_an_update_of_a_memory(t):
+    """Which checkpoints a graph with memory has that went on from an update of what it was before."""
+    graph = chain(t, ("sub", chain(t, "s").compile(checkpointer=True))).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": ["i"]}, THREAD)
+    memory = {"configurable": {"thread_id": "1", "checkpoint_ns": "sub"}}
+    before = next(s for s in await t.history(graph, memory) if s.next == ("s",))
+    await t.invoke(graph, None, await t.update(graph, before.config, {"x": ["edited"]}))
+    state = await t.call(graph, "get_state", memory)
+    t.note("step", state.metadata["step"])
+
+
 async def replay_inside_a_subgraph_with_memory(t):
     """A replay by the config of a subgraph with memory starts inside, and the parent goes on after it."""
     log = []

@@ -301,6 +301,21 @@ async def failure_in_a_subgraph(t):
     await t.state(graph, THREAD, subgraphs=True)
 
 
+async def failures_of_nodes_of_one_name(t):
+    """A node of a subgraph may be called as the node that the subgraph is: each of them shows the error."""
+
+    def fail(state):
+        raise ValueError("m")
+
+    graph = t.node(fail)
+    for level in range(3):
+        builder = StateGraph(State).add_node("m", graph).add_edge(START, "m")
+        graph = builder.compile(checkpointer=InMemorySaver() if level == 2 else None)
+    for given in ({"x": []}, None):
+        await t.invoke(graph, given, THREAD)
+        await t.state(graph, THREAD, subgraphs=True)
+
+
 async def failure_in_a_subgraph_resumes_inside(t):
     """A subgraph with the parent's saver resumes at its own node that failed."""
     log = []

@@ -222,3 +222,39 @@ async def the_id_of_a_run_as_it_was_given(t: Trace) -> None:
         told = Told()
         await t.invoke(graph, {"x": []}, {"run_id": given, "callbacks": [told]})
         t.note("told", (told.seen, [name for run, name in told._names.items() if run == given]))
+
+
+class Come(BaseCallbackHandler):
+    """Notes what chains came to."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def on_chain_end(self, outputs: Any, **rest: Any) -> None:
+        self.seen.append(outputs)
+
+
+async def results_that_callbacks_are_told_of(t: Trace) -> None:
+    """A run's result has the keys that the call asked for, else those of the output, or all where it is streamed; so
+    has that of a graph that a node calls."""
+
+    def write(state: Counted) -> dict[str, Any]:
+        return {"x": ["x"], "y": 1}
+
+    builder = nodes(t, StateGraph(Counted, output_schema=State), write=write)
+    graph = edges(builder, ". write .").compile()
+    for keys in (None, "y", ["y"], ["x", "y"], []):
+
+        async def call(state: State, keys: Any = keys) -> dict[str, Any]:
+            return {"x": [await t.call(graph, "invoke", {"x": []}, output_keys=keys)]}
+
+        around = edges(nodes(t, StateGraph(State), call=call), ". call .").compile()
+        told = Come()
+        await t.invoke(graph, {"x": ["i"]}, {"callbacks": [told]}, output_keys=keys or None)
+        await t.stream(graph, {"x": ["i"]}, {"callbacks": [told]}, output_keys=keys)
+        await t.stream(graph, {"x": ["i"]}, {"callbacks": [told]}, output_keys=keys, stream_mode="updates")
+        if keys != []:
+            await t.invoke(around, {"x": []}, {"callbacks": [told]})
+        t.note("told", told.seen)
