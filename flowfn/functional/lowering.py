@@ -86,6 +86,7 @@ def lowered(
         context_schema=options["context_schema"],
         progress=options["progress"],
         given=shape.given,
+        recorded_call=lambda read: shape.digest(read(START)),
         updates=lambda checkpoint, updates, where: _amendment(definition, updates),
         inside=inside,
         returned=_returned,

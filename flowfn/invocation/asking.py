@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.runs.entering import Fresh, Resume
 from flowfn.engine.runs.leasing import on_saver
-from flowfn.errors import InvalidInput
+from flowfn.errors import FlowError, InvalidInput
 from flowfn.logs import logger
 from flowfn.ports import UNFINISHED, Begin, Host, Lease, Saver
 from flowfn.values import MISSING, Command
@@ -54,7 +55,7 @@ _ANOTHER_CALLS = (
 
 
 async def continued(
-    saver: Saver, lease: Lease, given: Fresh | Resume, host: Host, *, once: bool
+    setup: Setup, saver: Saver, lease: Lease, given: Fresh | Resume, host: Host, *, once: bool
 ) -> Fresh | Resume:
     """What a call makes of the thread that it has just taken; before that, another call could still change it.
 
@@ -64,8 +65,13 @@ async def continued(
     row = await on_saver(saver, host, saver.thread, lease.thread)
     if row is None or not isinstance(given, Fresh) or not (row.status in UNFINISHED or (once and row.call)):
         return given
-    if Begin(row.workflow, row.call).on_thread() == given.begin.on_thread():
+    recorded = Begin(row.workflow, row.call)
+    if recorded.on_thread() == given.begin.on_thread():
         return Resume(None)
+    if _differ_in_arguments(recorded, given.begin):
+        digest = await on_saver(saver, host, _recorded_call, setup, saver, lease.thread)
+        if digest == given.begin.digest:  # a class of its arguments was edited meanwhile
+            return Resume(None)
     if once:
         raise InvalidInput(_ANOTHER_CALLS.format(id=lease.thread, its=row.workflow, own=given.begin.workflow))
     logger.info(
@@ -75,6 +81,30 @@ async def continued(
         lease.thread,
     )
     return given
+
+
+def _differ_in_arguments(recorded: Begin, asked: Begin) -> bool:
+    """Whether two calls are of one workflow, and of one object or factory call, and differ all the same."""
+    return recorded.workflow == asked.workflow and _made_by(recorded) == _made_by(asked)
+
+
+def _made_by(begin: Begin) -> str:
+    return begin.digest.partition("/")[2]
+
+
+def _recorded_call(setup: Setup, saver: Saver, thread: str) -> str:
+    """The digest of the call that a thread's run is of, as its input is restored now; empty where it can't be."""
+    began = next((each for each in saver.history(thread, "") if each.checkpoint.source == "input"), None)
+    if began is None:  # what was there is kept no longer
+        return ""
+
+    def read(channel: str) -> Any:
+        data = began.checkpoint.values[channel].whole()
+        return MISSING if data is None else saver.serde.loads(data)
+
+    with suppress(FlowError, KeyError):
+        return setup.recorded_call(read)
+    return ""
 
 
 def answers(given: Fresh | Resume) -> bool:

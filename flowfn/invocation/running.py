@@ -109,7 +109,7 @@ async def _on_its_own(setup: Setup, order: Order, given: Fresh | Resume, hosts: 
     saver = setup.saver
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
     if order.goes_on and saver is not None and journal is not None:
-        given = await continued(saver, journal.lease, given, hosts.own, once=order.once)
+        given = await continued(setup, saver, journal.lease, given, hosts.own, once=order.once)
     run = _made(setup, order, hosts, journal)
     run.post = post
     if order.started is not None:

@@ -49,6 +49,8 @@ class Setup:
     is_async: bool = False
     """Whether a blocking caller is turned away before anything runs."""
     given: Callable[[Any], tuple[Sequence[Write], str]]
+    recorded_call: Callable[[Callable[[str], Any]], str] = lambda read: ""
+    """What `given` says of a recorded call now, told by what reads a channel of the checkpoint that it began at."""
     updates: Callable[[Checkpoint, Sequence[StateUpdate], RunConfig], Amendment]
     inside: Callable[[Frame, Fresh, Order, Hosts], Coroutine[Any, Any, Ending]]
     lead: Callable[[Run, Fresh | Resume, Order], Coroutine[Any, Any, Ending]] = lambda run, given, order: (

@@ -6,12 +6,14 @@ G1, section 4: the most common edit of all. A restored object has the new field,
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from checkpointers import MemorySaver
+from flowfn import InvalidInput
 
 HEAD = """
 from collections import namedtuple
@@ -64,11 +66,11 @@ class Versions:
         self._saver = MemorySaver()
         self._patch = monkeypatch
 
-    def flow(self, order: str, call: str) -> Any:
+    def flow(self, order: str, call: str, program: str = PROGRAM) -> Any:
         module = ModuleType("shop")
         vars(module).update(saver=self._saver, ran=self.ran)
         self._patch.setitem(sys.modules, "shop", module)
-        exec(HEAD + order + PROGRAM.replace("{call}", call), vars(module))
+        exec(HEAD + order + program.replace("{call}", call), vars(module))
         return vars(module)["flow"].thread("t")
 
     def resumed(self, before: str, after: str, call: str = RESTORED, then: str | None = None) -> Any:
@@ -134,3 +136,34 @@ def test_a_question_about_such_an_object_keeps_its_answer(versions: Versions) ->
     thread.invoke(False)
     thread.resume("yes")
     assert versions.flow(order + "    b: int = 0\n", call).resume("also") == ["yes", "also"]
+
+
+SHOP = """
+@task
+def charge(order):
+    ran.append("charge")
+    return ran.count("charge")
+
+@entrypoint(checkpointer=saver)
+def flow(order):
+    receipt = charge(order).result()
+    if order.fails and len(ran) == 1:
+        ran.append("died")
+        raise ConnectionError("killed here")
+    return receipt
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_workflow_that_is_given_such_an_object_is_known(versions: Versions, fails: bool) -> None:
+    """G1: a call on a thread goes on, and `once` gives what was given before; another object is another call."""
+    order = "@dataclass\nclass Order:\n    fails: bool\n"
+    thread = versions.flow(order, "", SHOP)
+    with pytest.raises(ConnectionError) if fails else nullcontext():
+        thread.once(sys.modules["shop"].Order(fails))
+    thread = versions.flow(order + "    b: int = 0\n", "", SHOP)
+    ask = thread if fails else thread.once
+    assert ask(sys.modules["shop"].Order(fails)) == 1
+    assert versions.ran.count("charge") == 1
+    with pytest.raises(InvalidInput, match="another call"):
+        thread.once(sys.modules["shop"].Order(fails, b=1))

@@ -66,13 +66,12 @@ async def enter(run: Run, journal: Journal, given: Fresh | Resume) -> None:
         run.stand_at(
             journal.checkpoint(loaded, run.program.channels), ledger if at_head else None, made=False
         )
-        goes_on = isinstance(given, Resume) or _is_of_its_run(given, run.checkpoint)
-        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded, goes_on)
+        if _is_of_its_run(given, run.checkpoint):
+            given = Resume(None)
+        _add(run, (ledger if at_head else journal.ledger(loaded)).commanded, isinstance(given, Resume))
     run.set_out()
     if isinstance(given, Resume) and loaded is None and given.otherwise is not None:
         given = given.otherwise
-    if loaded is not None and _is_of_its_run(given, run.checkpoint):
-        given = Resume(None)
     if isinstance(given, Fresh):
         journal.begin(given.begin if loaded is None else given.begin.on_thread())
         await run.take_input(given.writes)
