@@ -180,7 +180,7 @@ def unheard_config_of(frame: Frame) -> dict[str, Any]:
     config["metadata"] = {
         **known_by({**configurable, "checkpoint_id": gone_back_to(frame.run)}),
         **config["metadata"],
-        **_around(frame.run.namespace),
+        **_around(frame.run),
         **place_of(frame, info.checkpoint_ns),
         **((node.metadata or {}) if node is not None else {}),
     }
@@ -202,9 +202,19 @@ def gone_back_to(run: Run) -> str | None:
     return run.config.checkpoint_id
 
 
-def _around(namespace: str) -> dict[str, Any]:
-    """What metadata say of the graph around a nested one: in which node of the outermost one that is."""
-    return {"checkpoint_ns": namespace.partition("|")[0]} if namespace else {}
+def _around(run: Run) -> dict[str, Any]:
+    """What metadata say of the graph around a nested one: in which node's task of the outermost one that is."""
+    if not run.namespace:
+        return {}
+    task = run.namespace.partition("|")[0]
+    if ":" not in task:  # it remembers, and so is called the same in each task
+        while run.parent is not None and run.parent.parent is not None:
+            run = run.parent
+        assert run.frame is not None
+        info = run.frame.runtime.execution_info
+        assert info is not None
+        task = info.checkpoint_ns.partition("|")[0]
+    return {"checkpoint_ns": task}
 
 
 def place_of(frame: Frame, namespace: str) -> dict[str, Any]:

@@ -301,3 +301,27 @@ async def a_call_of_the_run_that_is_on_the_thread(t):
             for value in (*answer, {"x": ["5"]}):
                 await t.stream(each, value, named("s"), stream_mode=["updates", "values"])
             await t.state(each, thread)
+
+
+async def metadata_inside_a_graph_that_remembers(t):
+    """They name the task of the node around it, as in any other nested graph, though its namespace doesn't."""
+    seen = []
+
+    def node(state, config: RunnableConfig):
+        name, colon, task = config["metadata"]["checkpoint_ns"].partition(":")
+        seen.append((name, colon, len(task), config["metadata"]["langgraph_checkpoint_ns"].count(":")))
+        return {"x": ["i"]}
+
+    for remembers in (None, True):
+        inner = edges(StateGraph(S).add_node("node", node), ". node .").compile(checkpointer=remembers)
+
+        def calls(state, inner=inner):
+            return inner.invoke({"x": []})
+
+        for around in (inner, calls):
+            middle = edges(StateGraph(S).add_node("middle", around), ". middle .").compile(
+                checkpointer=remembers
+            )
+            graph = edges(StateGraph(S).add_node("outer", middle), ". outer .")
+            await t.invoke(graph.compile(checkpointer=InMemorySaver()), {"x": []}, ONE)
+    t.note("seen", seen)
