@@ -122,13 +122,27 @@ class WorkflowPlayer(Player):
                 case "child":
                     heard.append(await self.t.call(inner[id(step)], "invoke", size))
                 case "graph":
-                    heard.append(await self.t.call(inner[id(step)], "invoke", {"x": [f"{size}"]}))
+                    heard.append(await self.called(inner[id(step)], size))
                 case "fail":
                     times = self.failed[function.name] = self.failed.get(function.name, 0) + 1
                     if times == 1:
                         raise Boom(f"{function.name} fails at {size}")
         for future in later:
             heard.append(await self.t.value(future))
+
+    async def called(self, graph: Any, size: int) -> Any:
+        """What a graph comes to.
+
+        Raises:
+            Incomparable: a channel refused a superstep. LangGraph's has taken what came before that, and its graph goes
+                on from there (COMPATIBILITY.md, "a channel that refuses a write").
+        """
+        try:
+            return await self.t.call(graph, "invoke", {"x": [f"{size}"]})
+        except Exception as error:
+            if type(error).__name__ == "InvalidUpdateError":
+                raise Incomparable from error
+            raise
 
     async def chunks(self, chunks: list[Any], given: Any, config: Any, options: dict[str, Any]) -> int:
         """Recorded calls aren't told again, and so there are no empty chunks of them."""
