@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from itertools import count
 from types import ModuleType
 from typing import Any
 
@@ -66,9 +67,9 @@ class Versions:
         self._saver = MemorySaver()
         self._patch = monkeypatch
 
-    def flow(self, order: str, call: str, program: str = PROGRAM) -> Any:
+    def flow(self, order: str, call: str, program: str = PROGRAM, **names: Any) -> Any:
         module = ModuleType("shop")
-        vars(module).update(saver=self._saver, ran=self.ran)
+        vars(module).update(saver=self._saver, ran=self.ran, **names)
         self._patch.setitem(sys.modules, "shop", module)
         exec(HEAD + order + program.replace("{call}", call), vars(module))
         return vars(module)["flow"].thread("t")
@@ -127,6 +128,31 @@ def test_anything_else_is_another_call(versions: Versions, field: str, then: str
     order = KINDS["dataclass"]
     versions.resumed(order, order + f"    {field}\n", "charge(Order(1)).result()", then)
     assert versions.ran.count("charge") == 4
+
+
+SIDE_BY_SIDE = """
+@task
+def charge(order):
+    return next(numbers)
+
+@entrypoint(checkpointer=saver)
+def flow(dies):
+    futures = [charge(Order(1)) for _ in range(3)]
+    if dies:
+        raise ConnectionError(futures[-1].result())
+    return [future.result() for future in futures]
+"""
+
+
+@pytest.mark.parametrize("more", ["", "    b: int = 0\n"], ids=["as it was", "with a new field"])
+def test_of_equal_calls_each_keeps_its_own_record(versions: Versions, more: str) -> None:
+    """G2: of three equal calls only the last was recorded, and that is whose result it is on the next attempt."""
+    order = KINDS["dataclass"]
+    numbers = count()
+    with pytest.raises(ConnectionError, match="0"):
+        versions.flow(order, "", SIDE_BY_SIDE, numbers=numbers).invoke(True, {"max_concurrency": 1})
+    ended = versions.flow(order + more, "", SIDE_BY_SIDE.replace("if dies", "if False"), numbers=numbers)
+    assert ended.resume() == [1, 2, 0]
 
 
 def test_a_question_about_such_an_object_keeps_its_answer(versions: Versions) -> None:

@@ -165,6 +165,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         frame.call.definition.code,
         definition.qualified,
         call.digest,
+        call.occurrence,
         call.position,
         policy,
         partial(frame.claimant, definition),

@@ -217,7 +217,8 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     )  # fmt: skip
     policy: OnDivergence = "reuse" if run.settings.positional and key is None else "rerun"
     while isinstance(
-        verdict := judge(run.ledger, task, frame.scope, code, name, digested, position, policy), Same
+        verdict := judge(run.ledger, task, frame.scope, code, name, digested, occurrence, position, policy),
+        Same,
     ):
         if verdict.record.claim():
             return info, verdict.record.task, verdict.record

@@ -160,13 +160,14 @@ class Ledger:
         by_name[scope, name] = left = [record for record in found if not record.claimed]
         return left
 
-    def but_for_new_fields(self, scope: str, name: str, form: bytes | None) -> list[Record]:
-        """The unclaimed calls of a name in a scope that differ from this form only in fields that classes have got
-        since, in their order; see `identity.grown`."""
+    def but_for_new_fields(self, scope: str, name: str, form: bytes | None, occurrence: int) -> list[Record]:
+        """The unclaimed calls of a name in a scope, of that occurrence, that differ from this form only in fields that
+        classes have got since; see `identity.grown`."""
         key = without_defaults(form)
         if key is None:
             return []
-        return [record for record in self._indexed.by_values(scope, name).get(key, ()) if not record.claimed]
+        found = self._indexed.by_values(scope, name).get((occurrence, key), ())
+        return [record for record in found if not record.claimed]
 
     def names_an_item(self, record: Record) -> bool:
         """Whether a call like a recorded one named another day where that names the day of its call.
@@ -219,16 +220,16 @@ class _Index:
                 numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
-        self._by_values: dict[tuple[str, str], dict[Hashable, list[Record]]] = {}
+        self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
 
-    def by_values(self, scope: str, name: str) -> dict[Hashable, list[Record]]:
-        """The calls of a name in a scope by what isn't at its default in their arguments."""
+    def by_values(self, scope: str, name: str) -> dict[tuple[int, Hashable], list[Record]]:
+        """The calls of a name in a scope by their occurrence, and what isn't at its default in their arguments."""
         found = self._by_values.get((scope, name))
         if found is None:
             found = {}
             for record in self.by_name.get((scope, name), ()):
-                key = without_defaults(record.info.form) if record.info is not None else None
-                found.setdefault(key, []).append(record)
+                if (info := record.info) is not None:
+                    found.setdefault((info.occurrence, without_defaults(info.form)), []).append(record)
             self._by_values[scope, name] = found
         return found
 

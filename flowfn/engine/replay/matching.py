@@ -60,6 +60,7 @@ def judge(
     scope_code: str,
     name: str,
     digest: Digest,
+    occurrence: int,
     position: int,
     policy: OnDivergence,
     claiming: Callable[[], Claimant | None] = lambda: None,
@@ -80,7 +81,7 @@ def judge(
         rivals = [record for record in rivals if claimant.fits(record)]
     if not rivals:
         return NEW
-    for rival in (same := ledger.but_for_new_fields(scope, name, digest.form)):
+    for rival in (same := ledger.but_for_new_fields(scope, name, digest.form, occurrence)):
         if claimant is None or (claimant.fits(rival) and claimant.is_sure(rival, same)):
             return Same(rival, "fields")
     alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]
