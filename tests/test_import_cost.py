@@ -74,6 +74,8 @@ from typing import TypedDict
 from flowfn import entrypoint
 from graph_compat.graph import START, StateGraph
 
+LARGE = ("flowfn.engine.", "flowfn.functional.", "langchain_core.", "langsmith.")
+
 class Looking:
     found = []
     def find_spec(self, name, path=None, target=None):
@@ -97,7 +99,7 @@ async def main():
     return await CALL
 
 print(asyncio.run(main()))
-print(*sorted({name for name in Looking.found if name.startswith(("flowfn.engine.", "langchain_core.", "langsmith."))}))
+print(*sorted({name for name in Looking.found if name.startswith(LARGE)}))
 """
 
 

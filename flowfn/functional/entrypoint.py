@@ -29,7 +29,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 
-_NEEDED = (*ENGINE, "flowfn.functional.lowering")
+_NEEDED = (*ENGINE, "flowfn.functional.calling")
 """The modules that calls load."""
 
 
