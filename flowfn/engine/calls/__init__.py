@@ -1,6 +1,7 @@
 """A call of a task: from who it is to its recorded outcome.
 
-- `spawn` says who it is, and hands back what is recorded of it, or has `attempt` run it, which `closing` ends.
+- `identifying` says who it is, and `spawn` hands back what is recorded of it, or has `attempt` run it, which `closing`
+  ends.
 - `call`, `frame` and `injection`: what it is, what its code sees, and what that is given.
 - Other ways to an outcome: `elsewhere`, on an executor; `caching`, not at all; `once`, values of chance. `belated`:
   begun later than called.

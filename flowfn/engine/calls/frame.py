@@ -10,24 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.injection import runtime_of
 from flowfn.engine.calls.once import once
-from flowfn.engine.ids import call_id
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
-from flowfn.engine.records.record import Record
-from flowfn.engine.replay.namesakes import Caller, Claimant
 from flowfn.errors import RunClosed, Suspended
 from flowfn.futures import Future
 from flowfn.runtime import Runtime
 
 if TYPE_CHECKING:
-    from flowfn.definition import Definition
     from flowfn.engine.calls.call import Call
+    from flowfn.engine.records.record import Record
+    from flowfn.engine.replay.namesakes import Caller
     from flowfn.engine.runs.run import Run
     from flowfn.ports import Host
     from flowfn.values import Interrupt
-
-
-_NUMBERS = count(1)
-"""Tells apart who asks at the same time."""
 
 
 class Frame:
@@ -196,61 +190,12 @@ class Frame:
         number, self.nested = self.nested, self.nested + 1
         return number
 
-    def identity(
-        self, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
-    ) -> tuple[str, int, int]:
-        """Of its next call of that name and those arguments: the id, the occurrence and the branch of its code.
+    def position(self, name: str) -> int:
+        """How many calls of the same name this attempt made before."""
+        return next(self.positions.get(name) or self.positions.setdefault(name, count()))
 
-        A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
-        With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
-        name, one of another function.
-        """
-        self.steps += 1
-        branch, ledger = self._branch(), self.run.ledger
-        if of is not None:
-            return self._identity_of(of, name, digest, branch)
-        if self.numbers is not None and ledger.records and (record := self._recorded(name, digest, branch)):
-            return record.task, record.info.occurrence if record.info else 0, branch
-        key = (name, digest)
-        while True:
-            task = call_id(self.scope, name, digest, number := self._occurrence(key))
-            if not (ledger.is_claimed(task) or (own and self._is_anothers(task, branch))):
-                return task, number, branch
-
-    def _identity_of(self, claimant: Claimant, name: str, digest: bytes, branch: int) -> tuple[str, int, int]:
-        ledger, key = self.run.ledger, (name, digest)
-        alike = claimant.caller.alike
-        if key not in alike:
-            first = ledger.records.get(task := call_id(self.scope, name, digest, 0))
-            if first is not None and not first.claimed and claimant.made(first, branch):
-                return task, 0, branch  # as almost always, and for less
-            alike[key] = ledger.calls_alike(self.scope, name, digest)
-        is_only = claimant.is_only(alike[key], branch)
-        record = None if is_only else claimant.take(alike[key], branch)
-        if record is not None:
-            return record.task, record.info.occurrence if record.info else 0, branch
-        is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
-        while is_taken(task := call_id(self.scope, name, digest, number := self._occurrence(key))):
-            pass
-        return task, number, branch
-
-    def _occurrence(self, key: tuple[str, bytes]) -> int:
-        """How many calls of that name and those arguments were made before; of two threads each gets its own number."""
-        me = next(_NUMBERS)
-        if self.firsts.setdefault(key, me) == me:  # most are: they cost an int, where a counter is an object
-            return 0
-        return next(self.counts.setdefault(key, count(1)))
-
-    def claimant(self, definition: Definition) -> Claimant | None:
-        """Who looks for a record, where functions of its name have to be told apart."""
-        if not definition.shares_name:
-            return None
-        if self.caller is None:
-            self.caller = Caller(self.call.definition)
-        self.caller.calls(definition)
-        return self.caller.claimant(definition) if self.run.ledger.records else None
-
-    def _branch(self) -> int:
+    def branch(self) -> int:
+        """Which branch of its code is current; 0 for what calls it."""
         definition = self.call.definition
         return self.run.host_of(definition).branch(self) if definition.is_async else 0
 
@@ -258,27 +203,6 @@ class Frame:
         """What began the current branch of its code; None for what calls it."""
         definition = self.call.definition
         return self.run.host_of(definition).branch_began(self) if definition.is_async else None
-
-    def _recorded(self, name: str, digest: bytes, branch: int) -> Record | None:
-        """The next recorded call of that branch that nobody has claimed."""
-        key = (name, digest)
-        if key not in self.equals:
-            self.equals[key] = self.run.ledger.equal_calls(self.scope, name, digest)
-        left = self.equals[key].get(branch)
-        while left:
-            if not (record := left.popleft()).claimed:
-                return record
-        return None
-
-    def _is_anothers(self, task: str, branch: int) -> bool:
-        """Whether a recorded call was made by another branch of this very code."""
-        record = self.run.ledger.records.get(task)
-        info = None if record is None else record.info
-        return info is not None and info.branch != branch and info.scope_code == self.call.definition.code
-
-    def position(self, name: str) -> int:
-        """How many calls of the same name this attempt made before."""
-        return next(self.positions.get(name) or self.positions.setdefault(name, count()))
 
     # -- its place under `max_concurrency` -------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
 from flowfn.engine.records.record import RETURN, CallInfo, Record
 from flowfn.identity.code.lines import leading_to
@@ -32,7 +33,7 @@ def once(frame: Frame, name: str, make: Callable[[], Any], caller: FrameType) ->
     frame.check()
     lines = leading_to(caller, frame.call.definition.body, frame.branch_began())
     digested = exact({_LINES: lines})
-    task, occurrence, branch = frame.identity(name, digested.exact, own=True)
+    task, occurrence, branch = next_identity(frame, name, digested.exact, own=True)
     record = _recorded(frame, name, task, branch, lines) if run.ledger.records else None
     if record is not None and record.finished:
         return record.value()

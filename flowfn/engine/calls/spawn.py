@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Call
+from flowfn.engine.calls.identifying import claimant_of, identify, identify_among_equals
 from flowfn.engine.records.reader import told_again
 from flowfn.engine.records.record import ERROR, Record
 from flowfn.engine.replay import failing, refusing
@@ -22,8 +23,6 @@ from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, judge
 from flowfn.engine.replay.reporting import report_alike, report_in_doubt, report_weak
 from flowfn.errors import InvalidInput
 from flowfn.futures import Future
-from flowfn.identity.digest import digest
-from flowfn.identity.made_with.captured import given_to_arguments
 from flowfn.report import Kind
 from flowfn.values import MISSING
 
@@ -86,24 +85,6 @@ def _refuse_futures(definition: Definition, args: Sequence[Any], kwargs: dict[st
             )
 
 
-def identify(call: Call, frame: Frame) -> None:
-    """Give a call its identity: digest, occurrence, id."""
-    definition, run = call.definition, frame.run
-    assert run.journal is not None
-    call.arguments = arguments = definition.identifying(call.args, call.kwargs)
-    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
-    if digested.weak and (given := given_to_arguments(arguments)):
-        call.arguments = arguments = {**arguments, **given}
-        call.digest = digested = digest(
-            arguments, since=run.root.since, now=run.host.now, passed=run.root.passed
-        )
-    call.task, call.occurrence, call.branch = frame.identity(
-        definition.qualified, digested.exact, of=frame.claimant(definition)
-    )
-    call.position = frame.position(definition.qualified)
-    call.born = run.journal.order
-
-
 def place_held(frame: Frame) -> None:
     """Place the calls that were held, now that somebody waits.
 
@@ -147,10 +128,7 @@ def _place(call: Call, frame: Frame, *, waited: bool = False) -> Verdict:
             break
         if frame.run.ledger.is_claimed(call.task):  # another thread's, but for the clock, a moment ago
             assert call.digest is not None
-            qualified, exact = call.definition.qualified, call.digest.exact
-            call.task, call.occurrence, call.branch = frame.identity(
-                qualified, exact, of=frame.claimant(call.definition)
-            )
+            identify_among_equals(call, frame, call.digest)
     return verdict
 
 
@@ -168,7 +146,7 @@ def _judge(call: Call, frame: Frame) -> Verdict:
         call.occurrence,
         call.position,
         policy,
-        partial(frame.claimant, definition),
+        partial(claimant_of, frame, definition),
         day_is_clock=policy != "rerun",
     )
 

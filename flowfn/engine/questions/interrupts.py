@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flowfn.definition import OnDivergence
+from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.questions.answers import (
     DEADLINE,
     Offer,
@@ -208,7 +209,7 @@ def _identify(frame: Frame, question: Question) -> tuple[CallInfo, str, Record |
     assert run.journal is not None
     payload = {"value": question.value} if key is None else {"key": key}
     digested = digest(payload, since=run.root.since, now=run.host.now, passed=run.root.passed)
-    task, occurrence, branch = frame.identity(name, digested.exact)
+    task, occurrence, branch = next_identity(frame, name, digested.exact)
     code, position = frame.call.definition.code, frame.position(name)
     info = CallInfo(
         name, name, frame.scope, digested.skeleton, [list(leaf) for leaf in digested.leaves], bool(digested.weak),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from flowfn.engine.calls.identifying import claimant_of
 from flowfn.engine.replay.causes import cause_of, cause_of_orphan
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def report_weak(call: Call, reused: Record | None) -> None:
 def _untold(call: Call) -> str:
     """The type of what its function captured and nothing tells apart; empty where there is no such thing."""
     assert call.parent is not None
-    claimant = call.parent.claimant(call.definition)
+    claimant = claimant_of(call.parent, call.definition)
     return "" if claimant is None else claimant.untold
 
 

@@ -1,0 +1,128 @@
+"""Who a call is: its name, the digest of its arguments, and which of the equal calls of its scope it is.
+
+Rule: occurrences are counted as the calls come, whatever made them; but a record is taken first by the branch that made
+it, and by a function that is the recorded one, of those that share a name (`replay/namesakes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from flowfn.engine.ids import call_id
+from flowfn.engine.replay.namesakes import Caller, Claimant
+from flowfn.identity.digest import Digest, digest
+from flowfn.identity.made_with.captured import given_to_arguments
+
+if TYPE_CHECKING:
+    from flowfn.definition import Definition
+    from flowfn.engine.calls.call import Call
+    from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.record import Record
+
+_NUMBERS = count(1)
+"""Tells apart who asks at the same time."""
+
+
+def identify(call: Call, frame: Frame) -> None:
+    """Give a call its identity: digest, occurrence, id."""
+    definition, run = call.definition, frame.run
+    assert run.journal is not None
+    call.arguments = arguments = definition.identifying(call.args, call.kwargs)
+    call.digest = digested = digest(arguments, since=run.root.since, now=run.host.now, passed=run.root.passed)
+    if digested.weak and (given := given_to_arguments(arguments)):
+        call.arguments = arguments = {**arguments, **given}
+        call.digest = digested = digest(
+            arguments, since=run.root.since, now=run.host.now, passed=run.root.passed
+        )
+    identify_among_equals(call, frame, digested)
+    call.position = frame.position(definition.qualified)
+    call.born = run.journal.order
+
+
+def identify_among_equals(call: Call, frame: Frame, digested: Digest) -> None:
+    """Have a call be the next one of its name and arguments that its scope has no other call for."""
+    definition = call.definition
+    call.task, call.occurrence, call.branch = next_identity(
+        frame, definition.qualified, digested.exact, of=claimant_of(frame, definition)
+    )
+
+
+def next_identity(
+    frame: Frame, name: str, digest: bytes, *, own: bool = False, of: Claimant | None = None
+) -> tuple[str, int, int]:
+    """Of a frame's next call of that name and those arguments: the id, the occurrence and the branch of its code.
+
+    A record that another call has claimed, by position or as the same but for the clock, uses up its occurrence.
+    With `own` so does one of another branch, while the code is unchanged; and `of` a function that shares its
+    name, one of another function.
+    """
+    frame.steps += 1
+    branch, ledger = frame.branch(), frame.run.ledger
+    if of is not None:
+        return _identity_of(of, frame, name, digest, branch)
+    if frame.numbers is not None and ledger.records and (record := _recorded(frame, name, digest, branch)):
+        return record.task, record.info.occurrence if record.info else 0, branch
+    key = (name, digest)
+    while True:
+        task = call_id(frame.scope, name, digest, number := _occurrence(frame, key))
+        if not (ledger.is_claimed(task) or (own and _is_anothers(frame, task, branch))):
+            return task, number, branch
+
+
+def claimant_of(frame: Frame, definition: Definition) -> Claimant | None:
+    """Who looks for a record, where functions of its name have to be told apart."""
+    if not definition.shares_name:
+        return None
+    if frame.caller is None:
+        frame.caller = Caller(frame.call.definition)
+    frame.caller.calls(definition)
+    return frame.caller.claimant(definition) if frame.run.ledger.records else None
+
+
+def _identity_of(
+    claimant: Claimant, frame: Frame, name: str, digest: bytes, branch: int
+) -> tuple[str, int, int]:
+    ledger, key = frame.run.ledger, (name, digest)
+    alike = claimant.caller.alike
+    if key not in alike:
+        first = ledger.records.get(task := call_id(frame.scope, name, digest, 0))
+        if first is not None and not first.claimed and claimant.made(first, branch):
+            return task, 0, branch  # as almost always, and for less
+        alike[key] = ledger.calls_alike(frame.scope, name, digest)
+    is_only = claimant.is_only(alike[key], branch)
+    record = None if is_only else claimant.take(alike[key], branch)
+    if record is not None:
+        return record.task, record.info.occurrence if record.info else 0, branch
+    is_taken: Callable[[str], bool] = ledger.is_claimed if is_only else ledger.records.__contains__
+    while is_taken(task := call_id(frame.scope, name, digest, number := _occurrence(frame, key))):
+        pass
+    return task, number, branch
+
+
+def _occurrence(frame: Frame, key: tuple[str, bytes]) -> int:
+    """How many calls of that name and those arguments were made before; of two threads each gets its own number."""
+    me = next(_NUMBERS)
+    if frame.firsts.setdefault(key, me) == me:  # most are: they cost an int, where a counter is an object
+        return 0
+    return next(frame.counts.setdefault(key, count(1)))
+
+
+def _recorded(frame: Frame, name: str, digest: bytes, branch: int) -> Record | None:
+    """The next recorded call of that branch that nobody has claimed."""
+    key = (name, digest)
+    if key not in frame.equals:
+        frame.equals[key] = frame.run.ledger.equal_calls(frame.scope, name, digest)
+    left = frame.equals[key].get(branch)
+    while left:
+        if not (record := left.popleft()).claimed:
+            return record
+    return None
+
+
+def _is_anothers(frame: Frame, task: str, branch: int) -> bool:
+    """Whether a recorded call was made by another branch of this very code."""
+    record = frame.run.ledger.records.get(task)
+    info = None if record is None else record.info
+    return info is not None and info.branch != branch and info.scope_code == frame.call.definition.code
