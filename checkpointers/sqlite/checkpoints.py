@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from checkpointers.sqlite import channel_maps
@@ -28,9 +28,14 @@ BaseOf = Callable[[int], Base]
 """The whole map that is stored under a key."""
 
 
+def base_in(db: Cursor, key: int) -> Base:
+    """Looks a whole map up."""
+    return Bases().read(key, columns_of(db, key)[10])
+
+
 def bases_in(db: Cursor) -> BaseOf:
-    """Looks whole maps up, each once: for as long as one state of the database is seen."""
-    return lru_cache(Bases.SIZE)(lambda key: Bases().read(key, columns_of(db, key)[10]))
+    """Looks many up, each once: for as long as one state of the database is seen."""
+    return lru_cache(Bases.SIZE)(partial(base_in, db))
 
 
 def channel_map(columns: Sequence[Any], base_of: BaseOf) -> ChannelMap:

@@ -16,7 +16,7 @@ from checkpointers.sqlite import channel_maps
 from checkpointers.sqlite import values as sqlite_values
 from checkpointers.sqlite import writes as sqlite_writes
 from checkpointers.sqlite.channel_maps import EMPTY, ROOM, Bases, ChannelMap, after
-from checkpointers.sqlite.checkpoints import bases_in, channel_map, columns_of, put
+from checkpointers.sqlite.checkpoints import base_in, channel_map, columns_of, put
 from checkpointers.sqlite.heads import Head, Heads, Thread
 from checkpointers.sqlite.threads import add_thread, last_row
 from flowfn.ports import CheckpointRow, Commit, Writes
@@ -213,7 +213,7 @@ def _make_independent(db: Cursor, thread: int, key: int) -> bool:
     found = db.execute("SELECT key FROM checkpoint WHERE thread = ? AND base = ?", (thread, key)).fetchall()
     for (other,) in found:
         columns = columns_of(db, other)
-        whole = channel_map(columns, bases_in(db)).whole()
+        whole = channel_map(columns, partial(base_in, db)).whole()
         put(db, (*columns[:10], ChannelMap(whole).as_bytes(other)[0], None))
     return bool(found)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from checkpointers.short_forms import long_id, long_time, short_id
 from checkpointers.sqlite import writes as sqlite_writes
 from checkpointers.sqlite.channel_maps import key_of
-from checkpointers.sqlite.checkpoints import BaseOf, bases_in, channel_map
+from checkpointers.sqlite.checkpoints import BaseOf, base_in, bases_in, channel_map
 from checkpointers.sqlite.checksums import check
 from checkpointers.sqlite.threads import thread_key
 from checkpointers.sqlite.values import Values
@@ -40,7 +41,7 @@ def load(db: Cursor, id: str, namespace: str, checkpoint: str | None, values: Va
     found = db.execute(
         f"SELECT {_OF} FROM checkpoint WHERE {where} ORDER BY key DESC LIMIT 1", given
     ).fetchone()
-    return None if found is None else _loaded(db, id, found, values, bases_in(db))
+    return None if found is None else _loaded(db, id, found, values, partial(base_in, db))
 
 
 def page(

@@ -260,9 +260,10 @@ def _checked(columns: Sequence[Any] | None, key: int) -> tuple[_Row, bytes]:
     if columns is None or not (row := _Row(*columns[:5])).has(key):
         raise Damaged("its row is missing")
     check(columns[:5], columns[5])
+    if not row.beside:
+        return row, unpacked(row.data, row.beside, None, None)
     other = _Row(*columns[6:11])
-    if row.beside:
-        if other.key is None:
-            raise Damaged("the row beside its own is missing")
-        check(columns[6:11], columns[11])
+    if other.key is None:
+        raise Damaged("the row beside its own is missing")
+    check(columns[6:11], columns[11])
     return row, unpacked(row.data, row.beside, other.data, other.beside)
