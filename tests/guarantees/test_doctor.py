@@ -71,6 +71,22 @@ def test_a_changed_argument_runs_anew(edited: Edited) -> None:
     assert [edit.name for edit in found.report.edits] == ["flow"]
 
 
+def test_changed_calls_stand_beside_those_of_their_place(edited: Edited) -> None:
+    """Of several calls that changed each stands beside the recorded one that was made as early, whichever ended first."""
+    body = """
+x, y = fetch("a"), fetch("b")
+y.result(), x.result()
+die()
+return x.result()
+"""
+    edited.record(body)
+    found = checkup(edited, body.replace('"a"', '"c"').replace('"b"', '"d"'))
+    assert [change for difference in found.report for change in difference.changes] == [
+        ("url", "'a'", "'c'"),
+        ("url", "'b'", "'d'"),
+    ]
+
+
 def test_a_call_inserted_in_front_is_told(edited: Edited) -> None:
     """How the run goes on after a new call nobody knows before it runs; what is recorded behind it is told."""
     edited.record(TWO)

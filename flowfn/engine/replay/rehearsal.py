@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flowfn.engine.replay.causes import cause_of, cause_of_orphan
+from flowfn.engine.replay.causes import cause_of_orphan
+from flowfn.engine.replay.reporting import report_newcomers
 from flowfn.engine.runs.entering import enter_recorded
 from flowfn.engine.runs.superstep import go_on
 from flowfn.errors import Suspended
@@ -98,18 +99,8 @@ async def rehearse(run: Run) -> Rehearsal:
 
 
 def _note_left(run: Run, rehearsal: Rehearsal) -> None:
-    """Pair the new calls with the records of their name that nobody has asked for; the others are left.
-
-    The code that would have asked for them is compared with what it was, for the report.
-    """
-    left = [info for info in run.ledger.orphans() if info.scope in run.callers]
-    for call in run.newcomers:
-        rival = next(
-            (i for i in left if (i.scope, i.qualified) == (call.info.scope, call.info.qualified)), None
-        )
-        if rival is not None:
-            left.remove(rival)
-            run.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
+    """Note which recorded calls were left where the code came by that would have asked for them, and say why."""
+    left = report_newcomers(run, [info for info in run.ledger.orphans() if info.scope in run.callers])
     for info in left:
         cause_of_orphan(run, info, run.callers[info.scope])
     rehearsal.left += left

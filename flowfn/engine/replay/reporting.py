@@ -6,6 +6,7 @@ Rule: they are told, and decide nothing; what the author has to decide is `refus
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flowfn.engine.calls.identifying import claimant_of
@@ -68,14 +69,21 @@ def report_orphans(run: Run) -> None:
     """Say what was recorded and nobody asked for, beside the calls that ran in its place."""
     if not run.ledger.records and not run.newcomers:
         return
-    report, orphans = run.root.report, list(run.ledger.orphans())
+    orphans = list(run.ledger.orphans())
+    report_newcomers(run, orphans)
+    for info in orphans:
+        run.root.report.add("orphan", info.summary, None, *cause_of_orphan(run, info, run.callers.get(info.scope)))
+
+
+def report_newcomers(run: Run, orphans: Iterable[CallInfo]) -> list[CallInfo]:
+    """Say of each call that ran while recorded ones of its name were left in the place of which it did: the first of
+    them with the first, in their order. Those recorded ones in whose place none did."""
     left: dict[tuple[str, str], deque[CallInfo]] = {}
     for info in sorted(orphans, key=lambda info: info.position):
         left.setdefault((info.scope, info.qualified), deque()).append(info)
     for call in run.newcomers:
         if rivals := left.get((call.info.scope, call.info.qualified)):
             rival = rivals.popleft()
-            report.add("new", rival.summary, call.summary, *cause_of(call, rival))
+            run.root.report.add("new", rival.summary, call.summary, *cause_of(call, rival))
     run.newcomers.clear()
-    for info in orphans:
-        report.add("orphan", info.summary, None, *cause_of_orphan(run, info, run.callers.get(info.scope)))
+    return [info for infos in left.values() for info in infos]
