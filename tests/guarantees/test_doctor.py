@@ -72,7 +72,7 @@ def test_a_changed_argument_runs_anew(edited: Edited) -> None:
 
 
 def test_changed_calls_stand_beside_those_of_their_place(edited: Edited) -> None:
-    """Of several calls that changed each stands beside the recorded one that was made as early, whichever ended first."""
+    """Each of several changed calls stands beside the recorded one that was made as early, whichever ended first."""
     body = """
 x, y = fetch("a"), fetch("b")
 y.result(), x.result()

@@ -21,6 +21,7 @@ from flowfn import NonDeterminismError, Workflow, entrypoint, task
 from flowfn.config import Durability
 from flowfn.context import current_frame
 from flowfn.engine.calls.frame import Frame
+from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.ledger import Ledger
@@ -64,7 +65,7 @@ def test_equal_calls_of_several_threads_have_a_record_each() -> None:
     def wf() -> int:
         frame = current_frame.get()
         assert frame is not None
-        found = on_threads(lambda _: [frame.identity("poll", b"") for _ in range(1000)])
+        found = on_threads(lambda _: [next_identity(frame, "poll", b"") for _ in range(1000)])
         return len({identity for each in found for identity in each})
 
     assert wf.invoke() == THREADS * 1000
