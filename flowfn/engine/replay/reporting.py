@@ -72,7 +72,9 @@ def report_orphans(run: Run) -> None:
     orphans = list(run.ledger.orphans())
     report_newcomers(run, orphans)
     for info in orphans:
-        run.root.report.add("orphan", info.summary, None, *cause_of_orphan(run, info, run.callers.get(info.scope)))
+        run.root.report.add(
+            "orphan", info.summary, None, *cause_of_orphan(run, info, run.callers.get(info.scope))
+        )
 
 
 def report_newcomers(run: Run, orphans: Iterable[CallInfo]) -> list[CallInfo]:
