@@ -391,7 +391,8 @@ def _build_model(items: list[Any], names: Names) -> Any:
     _, name, stored, fields_set, extra, private = items
     cls = _class_of(names, name, is_model)
     known = cls.__pydantic_fields__
-    _check_names(cls, stored, known)
+    if type(stored) is not dict or stored.keys() != known.keys():
+        _check_names(cls, stored, known)
     if type(extra) not in _STATES or type(private) not in _STATES:
         raise CorruptDataError(f"The state of a stored {name} is no mapping")
     if len(stored) != len(known):

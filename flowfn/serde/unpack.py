@@ -7,7 +7,7 @@ composites costs what msgpack costs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from ormsgpack import packb, unpackb
@@ -80,38 +80,29 @@ def unpack(data: bytes, names: Names) -> Any:
 def _build(value: Any, names: Names) -> Any:
     """Replace each composite's array by what it stands for, the innermost first."""
     _call.marked = False
-    root = [value]
-    places: list[tuple[Any, Any]] = [(root, 0)]
-    for holder, key in places:
-        places.extend(_inner(holder[key]))
+    root = {"": value}
     found = Found(names)
-    for holder, key in reversed(places):
-        items = holder[key]
-        if type(items) is list and items and type(items[0]) is Kind:
-            holder[key] = _BUILDERS[items[0]](items, found)
-    return root[0]
+    for holder, key, items in reversed(_composites(root)):
+        holder[key] = _BUILDERS[items[0]](items, found)
+    return root[""]
 
 
-def _inner(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Where in a list or dict there are further ones; a mark anywhere but in front is an error."""
-    if type(value) is list:
-        kinds = set(map(type, value))
-        if Kind in kinds and Kind in map(type, value[1:]):
-            raise _loose_mark()
-        parts: Iterable[tuple[Any, Any]] = enumerate(value)
-    elif type(value) is dict:
-        kinds = set(map(type, value.values()))
+def _composites(root: dict[str, Any]) -> list[tuple[Any, Any, list[Any]]]:
+    """The composites below a mapping, each after the one that it is in: what holds it, and where, and its array."""
+    found = []
+    containers: list[Any] = [root]
+    for holder in containers:
+        if type(holder) is dict:
+            kinds, items = {*map(type, holder.values())}, holder.items()
+        else:
+            kinds, items = {*map(type, islice(holder, type(holder[0]) is Kind, None))}, enumerate(holder)
         if Kind in kinds:
-            raise _loose_mark()
-        parts = value.items()
-    elif type(value) is Kind:
-        raise _loose_mark()
-    else:
-        return ()
-    if list not in kinds and dict not in kinds:
-        return ()
-    return [(value, key) for key, item in parts if (type(item) is list or type(item) is dict) and item]
-
-
-def _loose_mark() -> CorruptDataError:
-    return CorruptDataError("Stored bytes hold a mark outside of a composite")
+            raise CorruptDataError("Stored bytes hold a mark outside of a composite")
+        if list in kinds or dict in kinds:
+            for key, item in items:
+                kind = type(item)
+                if (kind is list or kind is dict) and item:
+                    containers.append(item)
+                    if kind is list and type(item[0]) is Kind:
+                        found.append((holder, key, item))
+    return found
