@@ -21,12 +21,10 @@ def checked_op(op: Op) -> Op:
         InvalidNamespaceError: its namespace isn't valid.
     """
     if isinstance(op, GetOp):
-        return op._replace(namespace=checked(op.namespace), key=_key(op.key))
+        return GetOp(checked(op.namespace), _key(op.key), op.refresh_ttl)
     if isinstance(op, PutOp):
         place = checked if op.value is None else checked_for_put
-        return op._replace(
-            namespace=place(op.namespace), key=_key(op.key), value=_value(op.value), ttl=minutes_of(op.ttl)
-        )
+        return PutOp(place(op.namespace), _key(op.key), _value(op.value), op.index, minutes_of(op.ttl))
     if isinstance(op, SearchOp):
         filters.check(op.filter or {})
         _check_page(op.limit, op.offset)
@@ -43,7 +41,7 @@ def checked_op(op: Op) -> Op:
 
 def _key(key: Any) -> str:
     """The key; a whole number stands for its digits."""
-    if isinstance(key, int) and not isinstance(key, bool):
+    if type(key) is not str and isinstance(key, int) and not isinstance(key, bool):
         return str(key)
     if not isinstance(key, str) or not is_unicode(key):
         raise InvalidInput(f"key={key!r} is no key. Pass a string, such as {str(key)!r}.")

@@ -15,7 +15,7 @@ text; what can't be ordered doesn't match.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowfn.errors import InvalidFilter
@@ -27,6 +27,9 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "$lte": operator.le,
 }
 OPERATORS = frozenset(_ORDER) | {"$eq", "$ne"}
+
+Test = Callable[[Any], bool]
+"""Whether a value passes."""
 
 
 def check(given: Any) -> None:
@@ -63,7 +66,22 @@ def is_operators(condition: Any) -> bool:
 
 def matches(value: Any, given: Mapping[str, Any]) -> bool:
     """Whether a value passes a filter that was checked."""
-    return isinstance(value, Mapping) and all(_meets(_field(value, key), given[key]) for key in given)
+    return matcher(given)(value)
+
+
+def matcher(given: Mapping[str, Any]) -> Test:
+    """Tells of many values whether they pass a filter that was checked: it is read once."""
+    tests = [(key, _test(condition)) for key, condition in given.items()]
+
+    def passes(value: Any) -> bool:
+        if type(value) is not dict and not isinstance(value, Mapping):
+            return False
+        for key, test in tests:  # noqa: SIM110 - a generator would take as long as the test
+            if not test(_field(value, key)):
+                return False
+        return True
+
+    return passes
 
 
 def _field(value: Mapping[str, Any], key: str) -> Any:
@@ -77,18 +95,27 @@ def _field(value: Mapping[str, Any], key: str) -> Any:
     return found
 
 
-def _meets(field: Any, condition: Any) -> bool:
+def _test(condition: Any) -> Test:
+    """Tells of a field whether it meets a condition."""
     if is_operators(condition):
-        return all(_compares(name, field, operand) for name, operand in condition.items())
+        operators = tuple(condition.items())
+        return lambda field: all(_compares(name, field, operand) for name, operand in operators)
     if isinstance(condition, Mapping):
-        return matches(field, condition)
+        return matcher(condition)
     if isinstance(condition, list | tuple):
+        return _each([*map(_test, condition)])
+    return lambda field: bool(field == condition)
+
+
+def _each(tests: Sequence[Test]) -> Test:
+    def passes(field: Any) -> bool:
         return (
             isinstance(field, list | tuple)
-            and len(field) == len(condition)
-            and all(map(_meets, field, condition))
+            and len(field) == len(tests)
+            and all(test(item) for test, item in zip(tests, field, strict=True))
         )
-    return bool(field == condition)
+
+    return passes
 
 
 def _compares(name: str, field: Any, operand: Any) -> bool:

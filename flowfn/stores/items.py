@@ -35,8 +35,10 @@ class Item:
 
     def __post_init__(self) -> None:
         self.namespace = tuple(self.namespace)
-        self.created_at = _moment(self.created_at)
-        self.updated_at = _moment(self.updated_at)
+        if isinstance(self.created_at, str):
+            self.created_at = datetime.fromisoformat(self.created_at)
+        if isinstance(self.updated_at, str):
+            self.updated_at = datetime.fromisoformat(self.updated_at)
 
     def dict(self) -> dict[str, Any]:
         """As JSON would have it: the namespace as a list, times as ISO strings."""
@@ -65,10 +67,6 @@ class SearchItem(Item):
     def dict(self) -> dict[str, Any]:
         """As `Item.dict`, with the score."""
         return {**Item.dict(self), "score": self.score}
-
-
-def _moment(given: Any) -> datetime:
-    return datetime.fromisoformat(given) if isinstance(given, str) else given
 
 
 class Moved(NamedTuple):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flowfn.ports import Serializer
@@ -24,6 +26,7 @@ class InMemoryStore(Store):
     """Long-term memory that ends with the process. See `Store` for its options."""
 
     inline = True
+    keeps_text: ClassVar[bool] = False
     newest_first: ClassVar[bool] = True
     """Whether a search gives the last put first, as every other store does, or each key where it was first put."""
 
@@ -59,7 +62,7 @@ class _Kept(NamedTuple):
 
 
 class _MemoryRows:
-    """Rows in dicts: namespaces, and in each its keys, in the order in which they were first put."""
+    """Rows in dicts: namespaces, and in each its keys, in the order in which they were put, first or last."""
 
     def __init__(self, newest_first: bool) -> None:
         self._namespaces: dict[Namespace, dict[str, _Kept]] = {}
@@ -87,12 +90,16 @@ class _MemoryRows:
         return [
             namespace
             for namespace, keys in self._namespaces.items()
-            if namespace[: len(prefix)] == prefix and any(_lives(kept.row, alive) for kept in keys.values())
+            if namespace[: len(prefix)] == prefix
+            and (alive is None or any(_lives(kept.row, alive) for kept in keys.values()))
         ]
 
     def put(self, row: Row, vectors: Sequence[bytes]) -> None:
         self._turn += 1
-        self._namespaces.setdefault(row.namespace, {})[row.key] = _Kept(row, vectors, self._turn)
+        keys = self._namespaces.setdefault(row.namespace, {})
+        if self._newest_first:
+            keys.pop(row.key, None)
+        keys[row.key] = _Kept(row, vectors, self._turn)
 
     def delete(self, place: Place) -> None:
         namespace, key = place
@@ -109,19 +116,19 @@ class _MemoryRows:
                 self._namespaces[namespace][key] = kept._replace(row=row)
 
     def sweep(self, now: float) -> int:
-        expired = [kept.row.place for kept in self._below((), None) if not _lives(kept.row, now)]
+        expired = [kept.row.place for kept in self._ordered((), None) if not _lives(kept.row, now)]
         for place in expired:
             self.delete(place)
         return len(expired)
 
-    def _below(self, prefix: Namespace, alive: float | None) -> Iterator[_Kept]:
-        for namespace, keys in self._namespaces.items():
-            if namespace[: len(prefix)] == prefix:
-                yield from (kept for kept in keys.values() if _lives(kept.row, alive))
-
     def _ordered(self, prefix: Namespace, alive: float | None) -> Iterable[_Kept]:
-        found = self._below(prefix, alive)
-        return sorted(found, key=lambda kept: -kept.turn) if self._newest_first else found
+        below = [keys for namespace, keys in self._namespaces.items() if namespace[: len(prefix)] == prefix]
+        found: Iterable[_Kept]
+        if self._newest_first:
+            found = merge(*(reversed(keys.values()) for keys in below), key=lambda kept: -kept.turn)
+        else:
+            found = chain.from_iterable(keys.values() for keys in below)
+        return found if alive is None else (kept for kept in found if _lives(kept.row, alive))
 
 
 def _lives(row: Row, alive: float | None) -> bool:

@@ -25,7 +25,7 @@ def checked(labels: Any) -> Namespace:
         InvalidNamespaceError: they aren't labels, or it is one string, which would be taken letter by letter
             and so would find `("user10",)` under `"user1"`.
     """
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if type(labels) is not tuple and (isinstance(labels, str) or not isinstance(labels, Iterable)):
         raise InvalidNamespaceError(f"{labels!r} is not a namespace. Pass a tuple of labels: ({labels!r},)")
     namespace = tuple(labels)
     try:
@@ -121,9 +121,11 @@ def meets(namespace: Namespace, conditions: Iterable[MatchCondition]) -> bool:
 
 
 def _fits(labels: Namespace, path: Namespace) -> bool:
-    return len(path) <= len(labels) and all(
-        part in ("*", label) for part, label in zip(path, labels, strict=False)
-    )
+    if len(path) > len(labels):
+        return False
+    if "*" not in path:
+        return path == labels[: len(path)]
+    return all(part in ("*", label) for part, label in zip(path, labels, strict=False))
 
 
 def listed(

@@ -45,7 +45,7 @@ class Reading:
         if row is None:
             return None
         self._refresh(row, op.refresh_ttl)
-        return Item(*row.place, decode(row.value, self._serde), _time(row.created), _time(row.updated))
+        return Item(row.namespace, row.key, decode(row.value, self._serde), *_times(row))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         query = self._embedded.queries.get(op.query) if op.query else None
@@ -56,28 +56,25 @@ class Reading:
     def _newest(self, op: SearchOp, but: Iterable[Place] = ()) -> Iterator[_Scored]:
         """The matching rows, the last put first."""
         given = op.filter or {}
+        passes = filters.matcher(given)
         for row in self._rows.scan(op.namespace_prefix, given, self._alive):
-            if row.place not in but and (value := self._matching(row, given)) is not None:
+            if not (but and row.place in but) and passes(value := decode(row.value, self._serde)):
                 yield row, value, None
 
     def _likest(self, op: SearchOp, query: bytes) -> Iterator[_Scored]:
         """The matching rows, those most like the query first; then those that have no vectors."""
         given = op.filter or {}
-        seen = set()
+        passes, seen = filters.matcher(given), set()
         for place, score in self._rows.likest(query, op.namespace_prefix, given, self._alive):
             seen.add(place)
             row = self._rows.get(place, self._alive)
-            if row is not None and (value := self._matching(row, given)) is not None:
+            if row is not None and passes(value := decode(row.value, self._serde)):
                 yield row, value, score
         yield from self._newest(op, seen)
 
-    def _matching(self, row: Row, given: Any) -> dict[str, Any] | None:
-        value = decode(row.value, self._serde)
-        return value if filters.matches(value, given) else None
-
     def _found(self, row: Row, value: dict[str, Any], score: float | None, refresh: bool) -> SearchItem:
         self._refresh(row, refresh)
-        return SearchItem(*row.place, value, _time(row.created), _time(row.updated), score)
+        return SearchItem(row.namespace, row.key, value, *_times(row), score)
 
     def _refresh(self, row: Row, asked: bool) -> None:
         if asked and row.ttl is not None:
@@ -92,5 +89,7 @@ class Reading:
 _Scored = tuple[Row, dict[str, Any], float | None]
 
 
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _times(row: Row) -> tuple[datetime, datetime]:
+    """When it was first put, and last."""
+    created = datetime.fromtimestamp(row.created, UTC)
+    return created, created if row.updated == row.created else datetime.fromtimestamp(row.updated, UTC)
