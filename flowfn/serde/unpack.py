@@ -7,6 +7,7 @@ composites costs what msgpack costs.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -91,6 +92,7 @@ def _composites(root: dict[str, Any]) -> list[tuple[Any, Any, list[Any]]]:
     """The composites below a mapping, each after the one that it is in: what holds it, and where, and its array."""
     found = []
     containers: list[Any] = [root]
+    items: Iterable[tuple[Any, Any]]
     for holder in containers:
         if type(holder) is dict:
             kinds, items = {*map(type, holder.values())}, holder.items()
