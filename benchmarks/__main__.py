@@ -22,10 +22,11 @@ from benchmarks import (
     report,
     resume,
     sequential,
+    stores,
 )
 from benchmarks.harness import measure
 
-FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, many, imports, memory)
+FAMILIES = (sequential, parallel, resume, cached, graphs, agents, chat, many, stores, imports, memory)
 
 
 def main() -> None:

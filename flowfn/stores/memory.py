@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import merge
 from itertools import chain
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flowfn.ports import Serializer
@@ -59,6 +59,9 @@ class _Kept(NamedTuple):
     row: Row
     vectors: Sequence[bytes]
     turn: int
+
+
+_turn = attrgetter("turn")
 
 
 class _MemoryRows:
@@ -125,7 +128,9 @@ class _MemoryRows:
         below = [keys for namespace, keys in self._namespaces.items() if namespace[: len(prefix)] == prefix]
         found: Iterable[_Kept]
         if self._newest_first:
-            found = merge(*(reversed(keys.values()) for keys in below), key=lambda kept: -kept.turn)
+            found = chain.from_iterable(reversed(keys.values()) for keys in below)
+            if len(below) > 1:
+                found = sorted(found, key=_turn, reverse=True)
         else:
             found = chain.from_iterable(keys.values() for keys in below)
         return found if alive is None else (kept for kept in found if _lives(kept.row, alive))

@@ -121,14 +121,13 @@ class _SqliteRows:
 
     def scan(self, prefix: Namespace, filter: Mapping[str, Any], alive: float | None) -> Iterator[Row]:
         """Sorts keys alone, and reads as many rows as are asked for."""
-        below, labels = _where(prefix)
-        ids = [id for (id,) in self._execute(f"SELECT id FROM item WHERE {below} ORDER BY id DESC", labels)]
-        where, parameters = _where((), filter, alive)
-        sql = f"SELECT {_ROW} FROM item WHERE id IN (SELECT value FROM json_each(?)) AND {where} ORDER BY id DESC"
+        where, parameters = _where(prefix, filter, alive)
+        ids = [
+            id for (id,) in self._execute(f"SELECT id FROM item WHERE {where} ORDER BY id DESC", parameters)
+        ]
+        sql = f"SELECT {_ROW} FROM item WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC"
         for start in range(0, len(ids), _PAGE):
-            yield from map(
-                _row, self._execute(sql, (str(ids[start : start + _PAGE]), *parameters)).fetchall()
-            )
+            yield from map(_row, self._execute(sql, (str(ids[start : start + _PAGE]),)).fetchall())
 
     def likest(
         self, query: bytes, prefix: Namespace, filter: Mapping[str, Any], alive: float | None
