@@ -1,7 +1,7 @@
 """Who a call is: its name, the digest of its arguments, and which of the equal calls of its scope it is.
 
 Rule: occurrences are counted as the calls come, whatever made them; but a record is taken first by the branch that made
-it, and by a function that is the recorded one, of those that share a name (`replay/namesakes.py`).
+it, and by a function that is the recorded one, of those that share a name (`engine/replay/namesakes.py`).
 """
 
 from __future__ import annotations
