@@ -403,9 +403,10 @@ def _build_model(items: list[Any], names: Names) -> Any:
     _set(value, "__dict__", stored)
     _set(value, "__pydantic_fields_set__", set(fields_set))
     # A RootModel has None in the place of these slots: to set one would make an attribute of it.
-    for key, held in (("__pydantic_extra__", extra), ("__pydantic_private__", private)):
-        if held is not getattr(cls, key):
-            _set(value, key, held)
+    if extra is not None or not cls.__pydantic_root_model__:
+        _set(value, "__pydantic_extra__", extra)
+    if private is not None or not cls.__pydantic_root_model__:
+        _set(value, "__pydantic_private__", private)
     return value
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 from ormsgpack import packb, unpackb
@@ -26,16 +25,16 @@ _MARK = int(Leaf.MARK)
 _ARRAY_OF_3 = b"\x93"
 _STOP_TEXT = "\0end"
 _STOP = packb(_STOP_TEXT)
+_CONTAINERS = frozenset((list, dict))
+_MANY = 32
+"""Items from which on it is faster to ask first whether there is a container among them."""
 
 
 class _Call(threading.local):
-    """What the extension hook tells the call around it: msgpack drops the hook's errors.
+    """What the extension hook tells the call around it: how many `marks` there are, each of a composite to build; and
+    an error of its own, as msgpack drops that."""
 
-    `marked`: there may be composites to build. That one was marked in bytes that could be read no further costs the
-    next value a look, and changes nothing.
-    """
-
-    marked = False
+    marks = 0
     error: BaseException | None = None
 
 
@@ -45,7 +44,7 @@ _call = _Call()
 def _leaf(code: int, data: bytes) -> Any:
     try:
         if code == _MARK:
-            _call.marked = True
+            _call.marks += 1
             return KINDS[data]
         return _DECODERS[code](data)
     except BaseException as error:
@@ -59,6 +58,10 @@ def unpack(data: bytes, names: Names) -> Any:
     msgpack ignores what follows a document; what follows `END` is seen at the end. The first format has none: its
     version, its document and a stop are read as an array.
     """
+    around, _call.marks = (
+        _call.marks,
+        0,
+    )  # a finalizer may run in the midst of another value, and read one too
     try:
         if data[0] == CURRENT:
             value, end = unpackb(data, ext_hook=_leaf)
@@ -68,22 +71,27 @@ def unpack(data: bytes, names: Names) -> Any:
         else:
             _, value, end = unpackb(b"".join((_ARRAY_OF_3, data, _STOP)), ext_hook=_leaf)
             ends = end == _STOP_TEXT
+        marks = _call.marks
     except ValueError:
         error, _call.error = _call.error, None
         if error is None:
             raise
         raise error from None
+    finally:
+        _call.marks = around
     if not ends:
         raise CorruptDataError("More bytes follow the stored value. Restore it from a backup")
-    return _build(value, names) if _call.marked else value
+    return _build(value, marks, names) if marks else value
 
 
-def _build(value: Any, names: Names) -> Any:
+def _build(value: Any, marks: int, names: Names) -> Any:
     """Replace each composite's array by what it stands for, the innermost first."""
-    _call.marked = False
     root = {"": value}
+    composites = _composites(root)
+    if len(composites) != marks:
+        raise CorruptDataError("Stored bytes hold a mark outside of a composite")
     found = Found(names)
-    for holder, key, items in reversed(_composites(root)):
+    for holder, key, items in reversed(composites):
         holder[key] = _BUILDERS[items[0]](items, found)
     return root[""]
 
@@ -92,19 +100,21 @@ def _composites(root: dict[str, Any]) -> list[tuple[Any, Any, list[Any]]]:
     """The composites below a mapping, each after the one that it is in: what holds it, and where, and its array."""
     found = []
     containers: list[Any] = [root]
-    items: Iterable[tuple[Any, Any]]
+    parts: Iterable[tuple[Any, Any]]
     for holder in containers:
         if type(holder) is dict:
-            kinds, items = {*map(type, holder.values())}, holder.items()
+            values, parts = holder.values(), holder.items()
         else:
-            kinds, items = {*map(type, islice(holder, type(holder[0]) is Kind, None))}, enumerate(holder)
-        if Kind in kinds:
-            raise CorruptDataError("Stored bytes hold a mark outside of a composite")
-        if list in kinds or dict in kinds:
-            for key, item in items:
-                kind = type(item)
-                if (kind is list or kind is dict) and item:
+            values, parts = holder, enumerate(holder)
+        if len(holder) > _MANY and _CONTAINERS.isdisjoint(map(type, values)):
+            continue
+        for key, item in parts:
+            kind = type(item)
+            if kind is dict:
+                if item:
                     containers.append(item)
-                    if kind is list and type(item[0]) is Kind:
-                        found.append((holder, key, item))
+            elif kind is list and item:
+                containers.append(item)
+                if type(item[0]) is Kind:
+                    found.append((holder, key, item))
     return found

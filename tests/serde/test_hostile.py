@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import ormsgpack
 import pytest
@@ -19,6 +20,7 @@ from flowfn.serde import (
     Serde,
     TypeChangedError,
     UntrustedTypeError,
+    unpack,
 )
 from flowfn.serde.format import Kind, Leaf
 from flowfn.values import Command, Interrupt
@@ -143,6 +145,22 @@ def test_a_mark_outside_of_a_composite_is_corrupt(body: bytes) -> None:
     for stored in _forms(body):
         with pytest.raises(CorruptDataError):
             DEFAULT.loads(stored)
+
+
+def test_a_value_that_is_read_in_the_midst_of_another_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finalizer may run at any instruction, and load something: what is under way is neither lost nor mixed up."""
+    others: list[Any] = []
+
+    def disturbed(data: bytes) -> UUID:
+        others.append(DEFAULT.loads(DEFAULT.dumps([(1, 2), {3}])))
+        return decode(data)
+
+    code = int(Leaf.UUID)
+    decode = unpack._DECODERS[code]
+    monkeypatch.setitem(unpack._DECODERS, code, disturbed)
+    value = [("a", UUID(int=1)), ({4}, UUID(int=2), ("b",))]
+    assert DEFAULT.loads(DEFAULT.dumps(value)) == value
+    assert others == [[(1, 2), {3}]] * 2
 
 
 @pytest.mark.parametrize("key", [b"../../etc/passwd", b"/etc/passwd", b"a.b/c", b"no/such/zone", b""])
