@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -83,8 +83,7 @@ def _named(given: Any, place: str, taken: set[str | None]) -> Any:
     if given is None:
         return None
     messages = coerced(given)
-    for message in messages:
-        taken.add(identify(message, taken, place))
+    _identify_all(messages, taken, place)
     return messages
 
 
@@ -96,8 +95,7 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
         return grown
     places = _places(left)
     taken = {*places, *ids_of(right)}
-    for message in (*(left if None in places else ()), *right):
-        taken.add(identify(message, taken, place))
+    _identify_all((*(left if None in places else ()), *right), taken, place)
     if None in places:
         places = _places(left)
     last = max(
@@ -120,6 +118,13 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
             places[name] = len(merged)
             merged.append(message)
     return [message for message in merged if id_of(message) not in removed] if removed else merged
+
+
+def _identify_all(messages: Iterable[Any], taken: set[str | None], place: str) -> None:
+    """Give each message that has none an id that isn't taken."""
+    numbers: dict[str, int] = {}
+    for message in messages:
+        taken.add(identify(message, taken, place, numbers))
 
 
 def _grown(left: list[Any], message: Any, place: str) -> list[Any] | None:

@@ -89,12 +89,17 @@ def ids_of(messages: Sequence[Any]) -> list[str | None]:
 _id = attrgetter("id")
 
 
-def identify(message: Any, taken: Container[str | None], place: str = "") -> str:
-    """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one."""
+def identify(
+    message: Any, taken: Container[str | None], place: str = "", numbers: dict[str, int] | None = None
+) -> str:
+    """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one.
+
+    `numbers` counts the equal ones that many messages have been given there, so that each needn't be tried again.
+    """
     known = id_of(message)
     if known is not None:
         return known
-    made = _fresh(message, taken, place or _running())
+    made = _fresh(message, taken, place or _running(), {} if numbers is None else numbers)
     if isinstance(message, dict):
         message["id"] = made
     else:
@@ -111,13 +116,15 @@ def _running() -> str:
     return f"{task}:{frame.position('graph_compat.message')}"
 
 
-def _fresh(message: Any, taken: Container[str | None], place: str) -> str:
+def _fresh(message: Any, taken: Container[str | None], place: str, numbers: dict[str, int]) -> str:
     if not place:
         return str(uuid4())
     content = message if isinstance(message, dict) else (message.type, message.content)
-    number = 0
-    while (made := name_uuid(f"{place}:{content!r}:{number}")) in taken:
+    name = f"{place}:{content!r}"
+    number = numbers.get(name, 0)
+    while (made := name_uuid(f"{name}:{number}")) in taken:
         number += 1
+    numbers[name] = number + 1
     return made
 
 

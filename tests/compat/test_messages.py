@@ -11,6 +11,7 @@ from graph_compat.checkpoint.memory import InMemorySaver
 from graph_compat.graph import END, START, MessagesState, StateGraph, add_messages
 from graph_compat.graph.message import push_message
 from graph_compat.graph.ui import delete_ui_message, push_ui_message, ui_message_reducer
+from graph_compat.langchain import messages
 from graph_compat.langchain.messages import name_uuid
 from graph_compat.types import Command, Send, interrupt
 
@@ -159,6 +160,17 @@ print(found["messages"][-1].id)
 
     assert killed.returncode == 9
     assert after.stdout == killed.stdout != ""
+
+
+def test_an_id_costs_the_same_beside_many_equal_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred equal messages that come together each is named once: no earlier one's name is tried again."""
+    named: list[str] = []
+    monkeypatch.setattr(messages, "name_uuid", lambda name: named.append(name) or name_uuid(name))
+
+    found = graph_of(answering).invoke({"messages": [("human", "hi")] * 100})
+
+    assert len(set(ids(found))) == 102
+    assert len(named) == 102
 
 
 def test_ids_made_by_code_in_a_node_are_new_each_time() -> None:
