@@ -57,8 +57,8 @@ def _is_lambda(operator: Any) -> bool:
 class Naming(pregel.Reducer):
     """The rule of a reducer that makes ids, which are the same each time.
 
-    `operator.named(write, place, taken)` is a write with ids of a place, none of which is taken, and
-    `operator.at_place(place)` the reducer that makes those that are missing in what was there before.
+    `operator.named(write, place, ids)` is a write with ids of a place, of which `ids`, made by `operator.ids()`, gives
+    none twice, and `operator.at_place(place)` the reducer that makes those that are missing in what was there before.
     """
 
     def at(self, place: str, writers: Sequence[str]) -> Channel:
@@ -75,12 +75,12 @@ class _Placed(Channel):
 
     def update(self, name: str, cell: Any, writes: Sequence[Any]) -> Any:
         operator: Any = self.rule.operator
-        taken: set[str | None] = set()
+        ids = operator.ids()
         given = [
             # what a value begins with, or is replaced by, stays as it is
             write
             if is_overwrite(write) or (nth == 0 and cell is MISSING)
-            else operator.named(write, f"{self.place}:{self.writers[nth]}", taken)
+            else operator.named(write, f"{self.place}:{self.writers[nth]}", ids)
             for nth, write in enumerate(writes)
         ]
         return folded(operator.at_place(self.place), name, cell, given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from flowfn.python.lazy import lazily
 from graph_compat.graph.state import StateGraph
-from graph_compat.langchain.messages import coerced, id_of, identify, ids_of, is_removal
+from graph_compat.langchain.messages import Ids, coerced, id_of, identify, ids_of, is_removal
 from graph_compat.langchain.tokens import tell
 from graph_compat.pushing import push
 from graph_compat.warnings import LangGraphDeprecatedSinceV10, warn
@@ -69,7 +69,7 @@ def _added(left: Any, right: Any, place: str, format: Format) -> list[Any]:
 
 def _reducer(format: Format) -> Callable[[Any, Any], Any]:
     made = partial(add_messages, format=format)
-    vars(made)["at_place"], vars(made)["named"] = partial(_at_place, format=format), _named
+    vars(made).update(at_place=partial(_at_place, format=format), named=_named, ids=Ids)
     return made
 
 
@@ -78,24 +78,23 @@ def _at_place(place: str, format: Format = None) -> Callable[[Any, Any], Any]:
     return lambda left, right: _added(left, right, place, format)
 
 
-def _named(given: Any, place: str, taken: set[str | None]) -> Any:
-    """What somebody adds, with ids of a place, none of which is taken."""
+def _named(given: Any, place: str, ids: Ids) -> Any:
+    """What somebody adds, with ids of a place."""
     if given is None:
         return None
     messages = coerced(given)
-    _identify_all(messages, taken, place)
+    ids.give(messages, place)
     return messages
 
 
-vars(add_messages)["at_place"], vars(add_messages)["named"] = _at_place, _named
+vars(add_messages).update(at_place=_at_place, named=_named, ids=Ids)
 
 
 def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
     if len(right) == 1 and (grown := _grown(left, right[0], place)) is not None:
         return grown
     places = _places(left)
-    taken = {*places, *ids_of(right)}
-    _identify_all((*(left if None in places else ()), *right), taken, place)
+    Ids((*places, *ids_of(right))).give((*(left if None in places else ()), *right), place)
     if None in places:
         places = _places(left)
     last = max(
@@ -118,13 +117,6 @@ def _merged(left: list[Any], right: list[Any], place: str = "") -> list[Any]:
             places[name] = len(merged)
             merged.append(message)
     return [message for message in merged if id_of(message) not in removed] if removed else merged
-
-
-def _identify_all(messages: Iterable[Any], taken: set[str | None], place: str) -> None:
-    """Give each message that has none an id that isn't taken."""
-    numbers: dict[str, int] = {}
-    for message in messages:
-        taken.add(identify(message, taken, place, numbers))
 
 
 def _grown(left: list[Any], message: Any, place: str) -> list[Any] | None:

@@ -7,7 +7,7 @@ derived from its place there, so that a superstep that is applied again makes th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha1
@@ -89,12 +89,25 @@ def ids_of(messages: Sequence[Any]) -> list[str | None]:
 _id = attrgetter("id")
 
 
+class Ids:
+    """The ids that messages have, of which none is given again to those that have none."""
+
+    def __init__(self, taken: Iterable[str | None] = ()) -> None:
+        self._taken = {*taken}
+        self._numbers: dict[str, int] = {}
+
+    def give(self, messages: Iterable[Any], place: str) -> None:
+        """Give each message that has none an id of a place."""
+        for message in messages:
+            self._taken.add(identify(message, self._taken, place, self._numbers))
+
+
 def identify(
     message: Any, taken: Container[str | None], place: str = "", numbers: dict[str, int] | None = None
 ) -> str:
     """A message's id; one that has none is given one that isn't taken, derived from `place` if there is one.
 
-    `numbers` counts the equal ones that many messages have been given there, so that each needn't be tried again.
+    `numbers` counts the equal messages that there are of each place, so that what they were given isn't tried again.
     """
     known = id_of(message)
     if known is not None:

@@ -123,13 +123,13 @@ def test_what_is_known_of_records_is_known_as_a_whole() -> None:
     records = Interrupted(ledger.records)
     records.look = lambda: _look(ledger, records, seen)
     ledger.records = records
-    assert len(ledger.rivals("scope", "f")) == 3
+    assert len([*ledger.rivals("scope", "f")]) == 3
     assert seen == [3]
 
 
 def _look(ledger: Ledger, records: Interrupted, seen: list[int]) -> None:
     records.look = lambda: None
-    seen.append(len(ledger.rivals("scope", "f")))
+    seen.append(len([*ledger.rivals("scope", "f")]))
 
 
 def test_a_doubt_is_met_on_whichever_thread_it_comes_up() -> None:

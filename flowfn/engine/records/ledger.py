@@ -13,6 +13,7 @@ from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
 from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
+from flowfn.engine.records.unclaimed import NONE, Rivals
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.identity.grown import without_defaults
 from flowfn.identity.made_with.together import Maker
@@ -151,14 +152,9 @@ class Ledger:
         record = self.records.get(task)
         return record is not None and record.claimed
 
-    def rivals(self, scope: str, name: str) -> list[Record]:
+    def rivals(self, scope: str, name: str) -> Rivals:
         """The unclaimed calls of a name in a scope."""
-        by_name = self._indexed.by_name
-        found = by_name.get((scope, name))
-        if not found:
-            return []
-        by_name[scope, name] = left = [record for record in found if not record.claimed]
-        return left
+        return self._indexed.rivals.get((scope, name), NONE)
 
     def but_for_new_fields(self, scope: str, name: str, form: bytes | None, occurrence: int) -> list[Record]:
         """The unclaimed calls of a name in a scope, of that occurrence, that differ from this form only in fields that
@@ -219,6 +215,7 @@ class _Index:
                 self.by_name.setdefault((info.scope, info.qualified), []).append(record)
                 numbers.setdefault((info.scope, info.qualified), set()).add(info.occurrence)
                 self.last_born[info.scope] = max(self.last_born.get(info.scope, 0), info.born)
+        self.rivals = {key: Rivals(found) for key, found in self.by_name.items()}
         self.occurrences = {key: sorted(found) for key, found in numbers.items()}
         self._by_values: dict[tuple[str, str], dict[tuple[int, Hashable], list[Record]]] = {}
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowfn.definition import OnDivergence
+from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
 
 if TYPE_CHECKING:
     from flowfn.engine.records.ledger import Ledger
@@ -78,37 +79,30 @@ def judge(
     rivals = ledger.rivals(scope, name)
     claimant = claiming() if rivals else None
     if claimant is not None:
-        rivals = [record for record in rivals if claimant.fits(record)]
+        rivals = rivals.that(claimant.fits)
     if not rivals:
         return NEW
     for rival in (same := ledger.but_for_new_fields(scope, name, digest.form, occurrence)):
         if claimant is None or (claimant.fits(rival) and claimant.is_sure(rival, same)):
             return Same(rival, "fields")
-    alike = [r for r in rivals if r.info is not None and r.info.scope_code == scope_code]
-    if digest.skeleton is not None:
-        similar = [r for r in alike if r.info is not None and r.info.skeleton == digest.skeleton]
-        for rival in similar:
-            if not _only_the_clock_differs(rival, digest):
-                continue
-            if claimant is not None and not claimant.is_sure(rival, similar):
-                continue
-            if not differs_in_a_day(rival, digest):
-                return Same(rival, "clock")
-            if day_is_clock and not ledger.names_an_item(rival):
-                return Same(rival, "day")
-    else:
-        similar = []
-    return _beyond_identity(rivals, alike, similar, position, policy)
+    similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
+    for rival in similar:
+        if not _only_the_clock_differs(rival, digest):
+            continue
+        if claimant is not None and not claimant.is_sure(rival, [*similar]):
+            continue
+        if not differs_in_a_day(rival, digest):
+            return Same(rival, "clock")
+        if day_is_clock and not ledger.names_an_item(rival):
+            return Same(rival, "day")
+    return _beyond_identity(rivals, similar, rivals.at(scope_code, position), policy)
 
 
-def _beyond_identity(
-    rivals: list[Record], alike: list[Record], similar: list[Record], position: int, policy: OnDivergence
-) -> Verdict:
+def _beyond_identity(rivals: Rivals, similar: Unclaimed, placed: Unclaimed, policy: OnDivergence) -> Verdict:
     """What the author's policy makes of a call that no record is known to belong to."""
     if policy == "error":
-        return Ambiguous(rivals[0], forbidden=True)
+        return next((Ambiguous(rival, forbidden=True) for rival in rivals), NEW)
     if policy == "reuse":
-        placed = (r for r in alike if r.info is not None and r.info.position == position)
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW

@@ -123,12 +123,13 @@ class Claimant:
     def untold(self) -> str:
         """The class of what it captured by which alone it differs from another function that is known; else empty."""
         definition = self._definition
-        function = function_of(definition.author_function)
+        own = untold(function_of(definition.author_function))
+        if not own:
+            return ""
         others = [self.caller.first_like(definition)]
         others += [
             each.function for each in self._made_beside() if each.maker == (definition.code, definition.told)
         ]
-        own = untold(function)
         found = (
             mine for other in others for mine, its in zip(own, untold(other), strict=False) if mine is not its
         )
