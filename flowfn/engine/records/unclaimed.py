@@ -6,7 +6,7 @@ and each of them looks for records that it might be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from flowfn.python.cached_property import cached_property
@@ -40,10 +40,6 @@ class Unclaimed(Iterable["Record"]):
 
 class Rivals(Unclaimed):
     """The unclaimed calls of one name in one scope."""
-
-    def that(self, fits: Callable[[Record], bool]) -> Rivals:
-        """Those which a condition is true of."""
-        return Rivals([*filter(fits, self)])
 
     def like(self, scope_code: str, skeleton: bytes | None) -> Unclaimed:
         """Those that this code of the scope made, and that differ in nothing but what may be made anew each time."""

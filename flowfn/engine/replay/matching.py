@@ -16,11 +16,11 @@ Nothing here waits, runs or reads a record's value.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowfn.definition import OnDivergence
-from flowfn.engine.records.unclaimed import NONE, Rivals, Unclaimed
+from flowfn.engine.records.unclaimed import NONE
 
 if TYPE_CHECKING:
     from flowfn.engine.records.ledger import Ledger
@@ -78,35 +78,35 @@ def judge(
         return Same(record)
     rivals = ledger.rivals(scope, name)
     claimant = claiming() if rivals else None
-    if claimant is not None:
-        rivals = rivals.that(claimant.fits)
-    if not rivals:
+    if not any(_fitting(rivals, claimant)):
         return NEW
-    for rival in (same := ledger.but_for_new_fields(scope, name, digest.form, occurrence)):
-        if claimant is None or (claimant.fits(rival) and claimant.is_sure(rival, same)):
+    for rival in _fitting(same := ledger.but_for_new_fields(scope, name, digest.form, occurrence), claimant):
+        if claimant is None or claimant.is_sure(rival, same):
             return Same(rival, "fields")
     similar = NONE if digest.skeleton is None else rivals.like(scope_code, digest.skeleton)
-    for rival in similar:
+    for rival in _fitting(similar, claimant):
         if not _only_the_clock_differs(rival, digest):
             continue
-        if claimant is not None and not claimant.is_sure(rival, [*similar]):
+        if claimant is not None and not claimant.is_sure(rival, [*_fitting(similar, claimant)]):
             continue
         if not differs_in_a_day(rival, digest):
             return Same(rival, "clock")
         if day_is_clock and not ledger.names_an_item(rival):
             return Same(rival, "day")
-    return _beyond_identity(rivals, similar, rivals.at(scope_code, position), policy)
-
-
-def _beyond_identity(rivals: Rivals, similar: Unclaimed, placed: Unclaimed, policy: OnDivergence) -> Verdict:
-    """What the author's policy makes of a call that no record is known to belong to."""
     if policy == "error":
-        return next((Ambiguous(rival, forbidden=True) for rival in rivals), NEW)
+        left = _fitting(rivals, claimant)
+        return next((Ambiguous(rival, forbidden=True) for rival in left), NEW)
     if policy == "reuse":
+        placed = _fitting(rivals.at(scope_code, position), claimant)
         return next((Same(rival, "position") for rival in placed), NEW)
     if policy == "rerun":
         return NEW
-    return next((Ambiguous(rival) for rival in similar if rival.finished), NEW)
+    return next((Ambiguous(rival) for rival in _fitting(similar, claimant) if rival.finished), NEW)
+
+
+def _fitting(records: Iterable[Record], claimant: Claimant | None) -> Iterator[Record]:
+    """Those of the records that may be of the function which looks for its own."""
+    return iter(records) if claimant is None else filter(claimant.fits, records)
 
 
 def differs_in_a_day(rival: Record, digest: Digest) -> bool:
