@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from flowfn.python.published import published
@@ -42,8 +43,13 @@ def _module_name(module: str) -> str:
 
 def named(module: str, qualname: str) -> Any:
     """What a qualified name leads to in a module that is loaded, through classes; None where it leads nowhere."""
+    found = _at(namespace_of(module), qualname)
+    return _at(namespace_of("__main__"), qualname) if found is None and module == script_name() else found
+
+
+def _at(namespace: Mapping[str, Any], qualname: str) -> Any:
     first, *rest = qualname.split(".")
-    found = namespace_of(module).get(first)
+    found = namespace.get(first)
     for name in rest:
         found = vars(found).get(name) if isinstance(found, type) else None
     return found

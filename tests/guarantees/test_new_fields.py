@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from itertools import count
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -193,3 +194,38 @@ def test_a_workflow_that_is_given_such_an_object_is_known(versions: Versions, fa
     assert versions.ran.count("charge") == 1
     with pytest.raises(InvalidInput, match="another call"):
         thread.once(sys.modules["shop"].Order(fails, b=1))
+
+
+SCRIPT = """
+import os, signal
+from dataclasses import dataclass
+from flowfn import entrypoint, task
+
+@dataclass
+class Order:
+    a: int
+
+@task
+def charge(order):
+    print("charged", order)
+    return order.a
+
+@entrypoint(checkpointer="runs.db")
+def flow(a):
+    charged = charge(Order(a)).result()
+    if "DIES" in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return charged
+
+if __name__ == "__main__":
+    print("result", flow(1))
+"""
+
+
+def test_a_class_of_the_script_itself_gets_one(run_python: Any, tmp_path: Path) -> None:
+    """The script's module has another name in records than in the process, and it is the same class."""
+    script = tmp_path / "app.py"
+    script.write_text(SCRIPT)
+    assert run_python("-u", script, DIES="1").stdout == "charged Order(a=1)\n"
+    script.write_text(SCRIPT.replace("    a: int\n", "    a: int\n    b: int = 0\n"))
+    assert run_python("-u", script).stdout == "result 1\n"
