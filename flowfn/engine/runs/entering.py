@@ -9,6 +9,7 @@ from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.record import RUN_TASK
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
+from flowfn.engine.runs.telling import tell_where_it_stands
 from flowfn.errors import EmptyCommand, InvalidInput, UnknownCheckpoint, UnknownThread
 from flowfn.ports import Begin, Loaded, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
@@ -109,7 +110,7 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
         _pass_breakpoints(run)
         if given.command is not None and (offer := _only_answer(given.command)) is not None:
             run.root.offered.append(offer)
-    run.tell_where_it_stands()
+    tell_where_it_stands(run)
 
 
 def _remembered(checkpoint: Checkpoint) -> str:

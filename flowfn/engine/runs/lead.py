@@ -17,6 +17,7 @@ from flowfn.engine.runs.leasing import on_saver
 from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
+from flowfn.engine.runs.telling import tell_values
 from flowfn.errors import Cancelled, Drained, LeaseLost, NoCheckpointer, SaverError, Signal, Suspended
 from flowfn.events import RunSuspended
 from flowfn.logs import logger
@@ -150,9 +151,9 @@ def _ending(run: Run) -> Ending:
     interrupts = tuple(pending.interrupt for pending in run.root.pending)
     ahead = run.ahead()
     if ahead is not run.checkpoint:
-        run.tell_values(run.checkpoint, ahead)
+        tell_values(run, run.checkpoint, ahead)
     run.tell(RunSuspended(run.namespace, interrupts))
-    return Ending(run.output_values(ahead), interrupts, view(run.program, ahead), suspended=True)
+    return Ending(run.result_at(ahead), interrupts, view(run.program, ahead), suspended=True)
 
 
 def _ended(run: Run, value: Any) -> Ending:

@@ -18,6 +18,7 @@ from flowfn.engine.ids import nested_namespace
 from flowfn.engine.records.reader import hear_of
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
+from flowfn.engine.runs.telling import tell_where_it_stands
 from flowfn.engine.settings import Settings
 from flowfn.errors import NestedTooDeep
 from flowfn.pregel.apply import advance, amend
@@ -106,7 +107,7 @@ async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[
         run.root.gone_on.add(run.namespace)
         return await go_on(run)
     run.checkpoint = advance(run.checkpoint, resumed(run.checkpoint))
-    run.tell_where_it_stands()
+    tell_where_it_stands(run)
     return await go_on(run)
 
 

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.engine.calls.spawn import spawn
 from flowfn.engine.hosts import Hosts, refused_async
-from flowfn.engine.ids import node_scope
 from flowfn.engine.records.backlog import Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.rows import Encoded, checkpoint_row, encoded_metadata
 from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
 from flowfn.engine.replay.refusing import refuse_losses
 from flowfn.engine.runs.root import Root
-from flowfn.events import CheckpointSaved, Due, Event, RunResumed, TaskReused, ValuesChanged
+from flowfn.events import Event, TaskReused
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Host, Loaded, Serializer
 from flowfn.pregel.apply import Batch, advance, amend, apply, begin
-from flowfn.pregel.plan import due
 from flowfn.pregel.program import Program, Steps
 from flowfn.pregel.view import view
 from flowfn.values import MISSING, Checkpoint, Source, Write
@@ -221,6 +219,13 @@ class Run:
         """What the program makes of the values that it ends on."""
         return self.program.result(view(self.program, self.checkpoint))
 
+    def result_at(self, checkpoint: Checkpoint) -> Any:
+        """The result as it stands at a checkpoint; MISSING where there is none."""
+        state = view(self.program, checkpoint)
+        if not any(name in state for name in self.program.output_channels):
+            return MISSING
+        return self.program.result(state)
+
     @property
     def begins_a_branch(self) -> bool:
         """Whether it stands at an update or a copy after which nothing was done: a replay there needs no other."""
@@ -305,49 +310,10 @@ class Run:
             self._metadata = said, encoded_metadata(self.journal.serde, said)
         after.metadata = self._metadata[0]
 
-    # -- what watchers are told -----------------------------------------------------------------
-
     def tell(self, event: Event) -> None:
-        """Tell whoever watches."""
+        """Tell whoever watches; see `engine/runs/telling.py` for where it stands."""
         if self.post is not None:
             self.post(event)
-
-    def tell_checkpoint(self) -> None:
-        """Tell where the run stands, and what is due."""
-        if self.post is None or self.journal is None:
-            return
-        at = self.checkpoint
-        tasks = tuple(self._due(name, path) for name, path, _ in due(self.program, at))
-        self.post(CheckpointSaved(self.namespace, self.thread, at, self.program, tasks))
-
-    def _due(self, name: str, path: tuple[Any, ...]) -> Due:
-        scope = node_scope(path)
-        task, node = self.task_id(scope), self.ledger.nodes.get(scope)
-        here = self.namespace, self.checkpoint.id, scope
-        asked = [q.interrupt for q in self.root.waiting if q.holds_up(*here)]
-        if node is None:
-            return Due(task, name, None, asked)
-        return Due(task, name, None if node.finished else node.error_text, asked, self.ledger.writes_at(path))
-
-    def tell_values(self, before: Checkpoint, after: Checkpoint) -> None:
-        """Tell what a superstep changed."""
-        if self.post is not None:
-            changed = {name for name, _ in after.versions.items() ^ before.versions.items()}
-            self.post(ValuesChanged(self.namespace, self.program, view(self.program, after), changed))
-
-    def tell_where_it_stands(self) -> None:
-        """Tell the values that a resumed run goes on from."""
-        if self.post is not None:
-            self.post(RunResumed(self.namespace, self.checkpoint.id))
-            state = view(self.program, self.checkpoint)
-            self.post(ValuesChanged(self.namespace, self.program, state))
-
-    def output_values(self, checkpoint: Checkpoint) -> Any:
-        """The result as it stands at a checkpoint; MISSING where there is none."""
-        state = view(self.program, checkpoint)
-        if not any(name in state for name in self.program.output_channels):
-            return MISSING
-        return self.program.result(state)
 
     def task_id(self, scope: str) -> str:
         """The public id of a task of the superstep."""

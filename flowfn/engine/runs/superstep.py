@@ -21,6 +21,7 @@ from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.abreast import is_failure, settle
 from flowfn.engine.runs.deadline import Deadline
 from flowfn.engine.runs.run import NO_VALUES
+from flowfn.engine.runs.telling import tell_checkpoint, tell_values
 from flowfn.errors import Drained, GraphRecursionError, Suspended
 from flowfn.events import NodeReused, TaskFinished, TaskStarted
 from flowfn.ports import Writes
@@ -47,13 +48,13 @@ async def go_on(run: Run) -> Any:
     """
     while True:
         if run.step + 1 > run.stop:
-            run.tell_checkpoint()
+            tell_checkpoint(run)
             raise GraphRecursionError(
                 f"Recursion limit of {run.config.recursion_limit} reached without hitting a stop condition. Look for "
                 f"a loop without an exit in {run.program.name!r}, or raise config['recursion_limit']"
             )
         tasks = plan(run.program, run.checkpoint, run.managed if run.program.managed else NO_VALUES)
-        run.tell_checkpoint()
+        tell_checkpoint(run)
         if not tasks:
             return run.result()
         if run.root.control.drain_requested:
@@ -63,7 +64,7 @@ async def go_on(run: Run) -> Any:
             raise Suspended
         await _take(run, tasks)
         if run.interrupt_after and stops(run.checkpoint, tasks, run.interrupt_after):
-            run.tell_checkpoint()
+            tell_checkpoint(run)
             run.breakpoint = "interrupt_after"
             raise Suspended
         if run.pause is not None:
@@ -188,7 +189,7 @@ async def _advance(run: Run, tasks: Sequence[Task], riding: Sequence[NodeCall]) 
     if run.parent is None:
         run.root.offered = []
     run.stand_at(after)
-    run.tell_values(before, after)
+    tell_values(run, before, after)
 
 
 async def _save(
