@@ -48,6 +48,8 @@ def test_every_subject_that_is_installed_gives_a_figure(
         "W9 chat, turn 200",
         "W9 chat, bytes after it",
         "W10 workflows of 3 tasks at once",
+        "W16 store, put",
+        "W16 store, get",
         "W11 import",
         "W12 growth over a run",
     }
