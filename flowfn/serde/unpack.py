@@ -58,10 +58,8 @@ def unpack(data: bytes, names: Names) -> Any:
     msgpack ignores what follows a document; what follows `END` is seen at the end. The first format has none: its
     version, its document and a stop are read as an array.
     """
-    around, _call.marks = (
-        _call.marks,
-        0,
-    )  # a finalizer may run in the midst of another value, and read one too
+    # A finalizer may run in the midst of this value, and read another: each counts its own.
+    around, _call.marks = _call.marks, 0
     try:
         if data[0] == CURRENT:
             value, end = unpackb(data, ext_hook=_leaf)
