@@ -15,20 +15,17 @@ from flowfn.errors import InvalidInput
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Serializer, Versioned, WriteRow
 from flowfn.python.unicode import is_unicode
+from flowfn.row_channels import ANSWER, CODE, ERROR, QUESTION, RUN_TASK, TIMED, TOLD
 from flowfn.values import Interrupt
 
 FORMAT = 4
 """The `v` of a checkpoint dict: LangGraph's format that these shapes follow."""
 
-SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
+SPECIAL = {ERROR: -1, "__scheduled__": -2, QUESTION: -3, ANSWER: -4}
 """Channels of which a task has one write, the last; every other write's index is its position."""
 
-_UNSHOWN = ("__timed__", "__code__", "__told__")
+_UNSHOWN = (TIMED, CODE, TOLD)
 """The channels of when a task ran, of which code, and what it streamed: LangGraph's tools would show them."""
-
-QUESTION, _ANSWER, _ERROR = "__interrupt__", "__resume__", "__error__"
-RUN_TASK = "0" * 32
-"""The task under which a run keeps what is its own."""
 
 _WAITING, _ASKED = "__waiting__", "__asked__"
 """How the list of what a run waits for is shown, and what a call asked, be it answered or not: who looks for questions
@@ -123,7 +120,7 @@ def to_tuple(loaded: Loaded, serde: Serializer) -> CheckpointTuple:
 def _shown_writes(loaded: Loaded, serde: Serializer) -> list[tuple[str, str, Any]]:
     """What was written under a checkpoint, LangGraph's way."""
     rows = [row for row in loaded.writes if not _is_unshown(row)]
-    settled = {row.task for row in rows if row.channel == _ANSWER}
+    settled = {row.task for row in rows if row.channel == ANSWER}
     if any(row.channel == QUESTION and row.task == RUN_TASK for row in rows):
         settled.update(row.task for row in rows)
     found = []
@@ -149,7 +146,7 @@ def waiting_tasks(
 
 def _is_unshown(write: WriteRow) -> bool:
     """Whether LangGraph has nothing of the kind: its programs would take what a run ended by for a task's error."""
-    return write.channel in _UNSHOWN or (write.channel == _ERROR and write.task == RUN_TASK)
+    return write.channel in _UNSHOWN or (write.channel == ERROR and write.task == RUN_TASK)
 
 
 def _shown(write: WriteRow, serde: Serializer, settled: bool) -> tuple[str, str, Any]:
@@ -160,7 +157,7 @@ def _shown(write: WriteRow, serde: Serializer, settled: bool) -> tuple[str, str,
         channel = _WAITING
     elif channel == QUESTION and isinstance(value, Interrupt):
         channel, value = (_ASKED if settled else channel), [value]
-    elif channel == _ERROR and write.path and type(value) is tuple:
+    elif channel == ERROR and write.path and type(value) is tuple:
         value = value[-1]
     return write.task, channel, value
 

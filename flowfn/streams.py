@@ -41,8 +41,9 @@ from flowfn.events import (
     ValuesChanged,
 )
 from flowfn.options import check_option
-from flowfn.pregel.program import HIDDEN, RETURN, Node, Program
+from flowfn.pregel.program import HIDDEN, Node, Program
 from flowfn.pregel.view import shown, view
+from flowfn.row_channels import RETURN
 from flowfn.values import Interrupt, Write
 
 MODES = ("values", "updates", "custom", "messages", "tools", "tasks", "checkpoints", "debug")

@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.saver_around": {"flowfn.ports"},
     "flowfn.described": {"flowfn.ports"},
     "flowfn.instance_ids": set(),
-    "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.python.unicode"},
+    "flowfn.row_channels": set(),
+    "flowfn.pregel": NOUNS | {"flowfn.policies", "flowfn.python.unicode", "flowfn.row_channels"},
     # What a call is, before and after it runs.
     "flowfn.options": NOUNS,
     "flowfn.identity": NOUNS | {"flowfn.python", "flowfn.rendering", "flowfn.report"},
@@ -69,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "flowfn.identity",
         "flowfn.instance_ids",
+        "flowfn.row_channels",
         "flowfn.definition",
         "flowfn.doubt",
         "flowfn.kinds",
@@ -122,6 +124,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.streams": NOUNS
     | {
         "flowfn.config",
+        "flowfn.row_channels",
         "flowfn.engine.ids",
         "flowfn.engine.calls.injection",
         "flowfn.engine.records.reader",
@@ -136,6 +139,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.engine",
         "flowfn.hosts.ids",
         "flowfn.instance_ids",
+        "flowfn.row_channels",
         "flowfn.invocation",
         "flowfn.logs",
     }
@@ -209,6 +213,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.testing": NOUNS
     | {
         "flowfn.instance_ids",
+        "flowfn.row_channels",
         "flowfn.context",
         "flowfn.definition",
         "flowfn.engine",
@@ -246,6 +251,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.described",
         "flowfn.encryption",
         "flowfn.instance_ids",
+        "flowfn.row_channels",
         "flowfn.python",
         "flowfn.logs",
         "flowfn.opening",
@@ -278,6 +284,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.engine.questions.answers",
         "flowfn.engine.ids",
         "flowfn.instance_ids",
+        "flowfn.row_channels",
         "flowfn.engine.questions.interrupts",
         "flowfn.engine.records.record",
         "flowfn.pregel",

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from checkpointers.rules import merged
-from checkpointers.tuples import FORMAT, QUESTION, RUN_TASK, config_of, waiting_tasks
+from checkpointers.tuples import FORMAT, config_of, waiting_tasks
 from flowfn.described import RECORD
 from flowfn.errors import CorruptDataError, InvalidInput
 from flowfn.ports import (
@@ -29,6 +29,7 @@ from flowfn.ports import (
     configurable_here,
 )
 from flowfn.python.unicode import is_unicode
+from flowfn.row_channels import QUESTION, RUN_TASK
 from flowfn.serde import DEFAULT
 from flowfn.values import Interrupt
 

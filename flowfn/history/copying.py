@@ -15,7 +15,7 @@ from flowfn.described import body_of, metadata_of, to_body, to_metadata
 from flowfn.engine.ids import remembers
 from flowfn.engine.questions.answers import Pending, read_pending
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import QUESTION, RUN_TASK, one_row
+from flowfn.engine.records.record import one_row
 from flowfn.errors import InvalidInput, UnknownCheckpoint
 from flowfn.history.changing import alone, commit
 from flowfn.history.rewinding import rewound
@@ -36,6 +36,7 @@ from flowfn.ports import (
     WriteRow,
     Writes,
 )
+from flowfn.row_channels import QUESTION, RUN_TASK
 
 WAITS: Status = "cancelled"
 """Of a copy that goes on when it is told to: no call of the workflow adopts it."""

@@ -14,7 +14,7 @@ from typing import Any
 from flowfn.described import metadata_of
 from flowfn.engine.questions.answers import read_pending
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import DOUBT, ERROR, REPORT, RUN_TASK, NodeRecord
+from flowfn.engine.records.record import DOUBT, NodeRecord
 from flowfn.errors import DecryptionError, FlowError
 from flowfn.history.state import RecordedCall, recorded_calls
 from flowfn.history.supersteps import NodeTask, leads_to, node_tasks
@@ -22,6 +22,7 @@ from flowfn.history.within import folded, with_inner
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import CheckpointRow, Loaded, Saver, Serializer, ThreadRow, Versioned
 from flowfn.report import Report
+from flowfn.row_channels import ERROR, REPORT, RUN_TASK
 from flowfn.streams import gathered
 from flowfn.values import Interrupt, Write
 

@@ -11,7 +11,7 @@ from flowfn.config import RunConfig, located
 from flowfn.engine.ids import nested_namespace, node_scope
 from flowfn.engine.questions.answers import read_asked
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import ERROR, REPORT, RETURN, RUN_TASK, NodeRecord, Record
+from flowfn.engine.records.record import NodeRecord, Record
 from flowfn.engine.records.rows import decode_checkpoint
 from flowfn.engine.replay.lost import log_command_refused
 from flowfn.errors import UnknownCheckpoint, UnknownPart
@@ -26,6 +26,7 @@ from flowfn.pregel.plan import due
 from flowfn.pregel.program import PUSH, Program
 from flowfn.pregel.view import EMPTY, shown, view
 from flowfn.report import Report
+from flowfn.row_channels import ERROR, REPORT, RETURN, RUN_TASK
 from flowfn.streams import gathered
 from flowfn.values import Checkpoint, Interrupt, PregelTask, StateSnapshot, Write
 

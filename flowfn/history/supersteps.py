@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from flowfn.described import body_of
 from flowfn.engine.ids import node_scope
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import HANDLER, RUN_TASK, NodeRecord
+from flowfn.engine.records.record import HANDLER, NodeRecord
 from flowfn.errors import FlowError
 from flowfn.ports import Loaded, Serializer
 from flowfn.pregel.program import PULL, PUSH
 from flowfn.pregel.ways import end
 from flowfn.rendering import render_value
+from flowfn.row_channels import RUN_TASK
 from flowfn.values import Send, Write
 
 __all__ = ["NodeTask", "leads_to", "node_tasks"]

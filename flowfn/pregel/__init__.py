@@ -31,7 +31,6 @@ from flowfn.pregel.interrupts import resumed, stops
 from flowfn.pregel.plan import due, next_nodes, plan, unknown_sends
 from flowfn.pregel.program import (
     CONTROL,
-    ERROR,
     ERROR_SOURCE,
     HIDDEN,
     INPUT,
@@ -40,7 +39,6 @@ from flowfn.pregel.program import (
     PULL,
     PUSH,
     RESUME,
-    RETURN,
     SENT,
     Node,
     Program,
@@ -50,6 +48,7 @@ from flowfn.pregel.program import (
 from flowfn.pregel.reducer import Reducer, folded, is_overwrite, unwrapped
 from flowfn.pregel.selection import Selection
 from flowfn.pregel.view import EMPTY, View, shown, values, view
+from flowfn.row_channels import ERROR, RETURN
 
 __all__ = [
     "CONTROL",

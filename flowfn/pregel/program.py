@@ -23,6 +23,7 @@ from flowfn.pregel.channels import (
 )
 from flowfn.pregel.selection import Selection
 from flowfn.python.unicode import is_unicode
+from flowfn.row_channels import ANSWER, ERROR, QUESTION, RETURN
 from flowfn.values import MISSING, Write
 
 PULL: Final = "pull"
@@ -37,12 +38,10 @@ SENT: Final = "__pregel_push"
 INPUT: Final = "__input__"
 """The name under which a caller's input is written."""
 
-INTERRUPT: Final = "__interrupt__"
-RESUME: Final = "__resume__"
-ERROR: Final = "__error__"
+INTERRUPT: Final = QUESTION
+RESUME: Final = ANSWER
 ERROR_SOURCE: Final = "__error_source_node__"
 NO_WRITES: Final = "__no_writes__"
-RETURN: Final = "__return__"
 
 CONTROL: Final = frozenset({SENT, INTERRUPT, RESUME, ERROR, ERROR_SOURCE, NO_WRITES, RETURN})
 """Keys that a task may write to and that are no channels: `apply` passes over them."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.records.record import ANSWER, RETURN, RUN_TASK
 from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Writes
+from flowfn.row_channels import ANSWER, RETURN, RUN_TASK
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 from flowfn.engine.ids import call_id, node_path, node_scope
 from flowfn.engine.questions.answers import Pending
 from flowfn.engine.questions.interrupts import NAME
-from flowfn.engine.records.record import CALL, QUESTION, RUN_TASK, CallInfo, one_row
+from flowfn.engine.records.record import CallInfo, one_row
 from flowfn.identity.digest import digest, render
 from flowfn.instance_ids import task_uuid
 from flowfn.ports import WriteRow, Writes
 from flowfn.pregel.program import INTERRUPT, NO_WRITES, PULL, PUSH, RESUME
+from flowfn.row_channels import CALL, QUESTION, RUN_TASK
 from flowfn.values import Interrupt
 
 _PULLED = re.compile(r"~__pregel_pull, (.+)", re.DOTALL)

@@ -9,8 +9,8 @@ import pytest
 
 from flowfn import NoPendingInterrupt, ThreadBusy, interrupt
 from flowfn.config import Durability
-from flowfn.engine.records.record import QUESTION
 from flowfn.ports import Busy, Commit, Lease, Loaded, Saver, Writes
+from flowfn.row_channels import QUESTION
 from flowfn.saver_around import SaverAround
 
 from ..worlds import World, questions

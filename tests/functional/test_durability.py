@@ -9,9 +9,9 @@ import pytest
 
 from checkpointers import MemorySaver
 from flowfn import Command, RetryPolicy, current, entrypoint, interrupt, task, uuid4
-from flowfn.engine.records.record import ANSWER, RETURN
 from flowfn.errors import SaverError
 from flowfn.ports import Commit, Writes
+from flowfn.row_channels import ANSWER, RETURN
 
 from ..worlds import World
 

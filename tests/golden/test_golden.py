@@ -15,8 +15,9 @@ import pytest
 import flowfn
 from checkpointers import SqliteSaver
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import CALL, CallInfo
+from flowfn.engine.records.record import CallInfo
 from flowfn.ports import WriteRow
+from flowfn.row_channels import CALL
 from flowfn.serde import DEFAULT
 
 from . import record

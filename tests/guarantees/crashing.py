@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from checkpointers import PostgresSaver
 from flowfn import Command, Interrupted, Workflow, current
-from flowfn.engine.records.record import RETURN
 from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Saver, Writes
+from flowfn.row_channels import RETURN
 from flowfn.testing.processes import DyingSaver, FileDisk, LivingSaver, MemoryDisk, When, at
 
 from ..postgres_database import Database

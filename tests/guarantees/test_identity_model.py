@@ -26,9 +26,9 @@ from typing import Any
 import pytest
 
 from flowfn import NonDeterminismError, Workflow, current, entrypoint, gather, interrupt, task
-from flowfn.engine.records.record import ERROR, RETURN
 from flowfn.instance_ids import instance_id
 from flowfn.ports import Commit, Saver, Writes
+from flowfn.row_channels import ERROR, RETURN
 from flowfn.testing.processes import Crash
 
 from .crashing import Disk, Job, World, answer_to

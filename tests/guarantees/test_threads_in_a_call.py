@@ -25,11 +25,12 @@ from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.records.ledger import Ledger
-from flowfn.engine.records.record import CALL, RETURN, CallInfo, Record
+from flowfn.engine.records.record import CallInfo, Record
 from flowfn.futures import Future
 from flowfn.hosts.loop import _running
 from flowfn.hosts.threads import ThreadHost
 from flowfn.ports import CheckpointRow, Commit, Lease, WriteRow, Writes
+from flowfn.row_channels import CALL, RETURN
 
 THREADS = 6
 

@@ -20,7 +20,6 @@ from flowfn.engine.calls.frame import Frame
 from flowfn.engine.calls.injection import injected
 from flowfn.engine.records.keeping import code_rows, failure_rows, timing_rows, write_rows
 from flowfn.engine.records.reader import told_rows
-from flowfn.engine.records.record import ERROR, RETURN
 from flowfn.engine.replay import failing
 from flowfn.engine.replay.doubt import mark_start, settle
 from flowfn.engine.replay.sources import keep as keep_sources
@@ -35,6 +34,7 @@ from flowfn.errors import (
 from flowfn.events import TaskFinished, TaskRetried, TaskStarted
 from flowfn.policies import decide
 from flowfn.ports import Writes
+from flowfn.row_channels import ERROR, RETURN
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.drive import drive
-from flowfn.engine.records.record import RETURN, CallInfo, Record
+from flowfn.engine.records.record import CallInfo, Record
 from flowfn.identity.code.lines import leading_to
 from flowfn.identity.differences import decoded
 from flowfn.identity.digest import exact
+from flowfn.row_channels import RETURN
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.frame import Frame

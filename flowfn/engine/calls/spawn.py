@@ -16,7 +16,7 @@ from flowfn.engine.calls.attempt import attempt
 from flowfn.engine.calls.call import Call
 from flowfn.engine.calls.identifying import claimant_of, identify, identify_among_equals
 from flowfn.engine.records.reader import told_again
-from flowfn.engine.records.record import ERROR, Record
+from flowfn.engine.records.record import Record
 from flowfn.engine.replay import failing, refusing
 from flowfn.engine.replay.causes import note_edit
 from flowfn.engine.replay.matching import Ambiguous, New, Same, Verdict, judge
@@ -24,6 +24,7 @@ from flowfn.engine.replay.reporting import report_alike, report_in_doubt, report
 from flowfn.errors import InvalidInput
 from flowfn.futures import Future
 from flowfn.report import Kind
+from flowfn.row_channels import ERROR
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:

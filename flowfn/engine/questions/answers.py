@@ -11,12 +11,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.records.record import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK, one_row
+from flowfn.engine.records.record import one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, SerializationError
 from flowfn.instance_ids import instance_id, task_uuid
 from flowfn.kinds import read
 from flowfn.ports import Loaded, Place, WriteRow, Writes
 from flowfn.rendering import quoted, render_value
+from flowfn.row_channels import ANSWER, ANSWERED_BY, QUESTION, RUN_TASK
 from flowfn.values import MISSING, Answers, Interrupt
 
 if TYPE_CHECKING:

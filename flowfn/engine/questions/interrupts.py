@@ -25,13 +25,14 @@ from flowfn.engine.questions.answers import (
     unfit,
     validated,
 )
-from flowfn.engine.records.record import ANSWER, QUESTION, CallInfo, Record, one_row
+from flowfn.engine.records.record import CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Same, judge
 from flowfn.errors import InvalidAnswer, Suspended
 from flowfn.identity.digest import digest, render
 from flowfn.instance_ids import instance_id
 from flowfn.kinds import spelled
 from flowfn.rendering import quoted
+from flowfn.row_channels import ANSWER, QUESTION
 from flowfn.values import MISSING, Interrupt
 
 if TYPE_CHECKING:

@@ -25,12 +25,13 @@ from flowfn.described import body_of, metadata_of
 from flowfn.engine.records.backlog import Backlog, Item
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.notes import Note, Notes, grouped
-from flowfn.engine.records.record import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED, CallInfo, one_row
+from flowfn.engine.records.record import CallInfo, one_row
 from flowfn.engine.records.rows import decode_checkpoint, encode
 from flowfn.engine.records.thinning import Thinning
 from flowfn.errors import SerializationError
 from flowfn.ports import Begin, CheckpointRow, Commit, Lease, Loaded, Saver, Status, WriteRow, Writes
 from flowfn.report import Report
+from flowfn.row_channels import CALL, REPORT, RUN_TASK, STARTED, SUSPENDED
 from flowfn.values import Checkpoint
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from functools import partial
 from itertools import count, repeat
 from typing import TYPE_CHECKING
 
-from flowfn.engine.records.record import CODE, ERROR, TIMED, Timing, one_row
+from flowfn.engine.records.record import Timing, one_row
 from flowfn.engine.records.rows import Encoded, unstorable
 from flowfn.errors import SerializationError
 from flowfn.ports import Serializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
+from flowfn.row_channels import CODE, ERROR, TIMED
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from flowfn.engine.ids import call_id, node_scope
-from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, RUN_TASK, CallInfo, NodeRecord, Record
+from flowfn.engine.records.record import DOUBT, HANDLER, OF_CALLS, CallInfo, NodeRecord, Record
 from flowfn.engine.records.unclaimed import NONE, Rivals
 from flowfn.engine.replay.namesakes import Alike, Group
 from flowfn.identity.grown import without_defaults
@@ -20,6 +20,7 @@ from flowfn.identity.made_with.together import Maker
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.python.cached_property import cached_property
 from flowfn.report import CallSummary
+from flowfn.row_channels import RUN_TASK
 from flowfn.values import Write
 
 

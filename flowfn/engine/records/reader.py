@@ -13,10 +13,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from flowfn.engine.records.record import TOLD, Told, one_row
+from flowfn.engine.records.record import Told, one_row
 from flowfn.errors import SerializationError, Suspended
 from flowfn.events import Custom, Event, NodeReused, TaskFinished, TaskReused, TaskStarted
 from flowfn.ports import WriteRow
+from flowfn.row_channels import TOLD
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call

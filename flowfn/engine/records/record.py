@@ -12,31 +12,29 @@ from typing import Any, NamedTuple
 from flowfn.ports import Deserializer, WriteRow
 from flowfn.pregel.program import ERROR_SOURCE, NO_WRITES
 from flowfn.report import CallSummary
+from flowfn.row_channels import (
+    ANSWER,
+    ANSWERED_BY,
+    CALL,
+    CODE,
+    DECISION,
+    ERROR,
+    FAILED,
+    QUESTION,
+    REPORT,
+    RETURN,
+    STARTED,
+    SUSPENDED,
+    TIMED,
+    TOLD,
+)
 from flowfn.values import Write
-
-CALL = "__call__"
-RETURN = "__return__"
-ERROR = "__error__"
-QUESTION = "__interrupt__"
-ANSWER = "__resume__"
-FAILED = "__failed__"
-REPORT = "__report__"
-SUSPENDED = "__suspended__"
-ANSWERED_BY = "__answered_by__"
-STARTED = "__started__"
-DECISION = "__decision__"
-TIMED = "__timed__"
-CODE = "__code__"
-TOLD = "__told__"
 
 DOUBT = "in_doubt"
 """The name of the question whether a call in doubt had happened."""
 
 HANDLER = "node_error_handler"
 """What the task is called that handles another one's error, and how its path ends."""
-
-RUN_TASK = "0" * 32
-"""The task under which a root checkpoint keeps what belongs to the run: open questions, the report."""
 
 OUTCOMES = (RETURN, ERROR, ANSWER)
 

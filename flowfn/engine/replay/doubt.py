@@ -17,10 +17,11 @@ from flowfn.doubt import Done, InDoubt, NotDone
 from flowfn.engine.calls.frame import Frame
 from flowfn.engine.questions.interrupts import record_questions
 from flowfn.engine.records.keeping import code_rows
-from flowfn.engine.records.record import DECISION, DOUBT, RETURN, one_row
+from flowfn.engine.records.record import DOUBT, one_row
 from flowfn.errors import InvalidInput, Suspended
 from flowfn.instance_ids import instance_id
 from flowfn.ports import WriteRow
+from flowfn.row_channels import DECISION, RETURN
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.records.record import FAILED, one_row
+from flowfn.engine.records.record import one_row
 from flowfn.errors import RECORDED_AS
 from flowfn.ports import WriteRow, Writes
+from flowfn.row_channels import FAILED
 
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call

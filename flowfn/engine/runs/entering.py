@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.questions.answers import Offer, after_an_edit, answer, are_ids, read_asked
 from flowfn.engine.records.journal import Journal
-from flowfn.engine.records.record import RUN_TASK
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.telling import tell_where_it_stands
@@ -15,6 +14,7 @@ from flowfn.ports import Begin, Loaded, WriteRow, Writes
 from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
+from flowfn.row_channels import RUN_TASK
 from flowfn.values import MISSING, Answers, Checkpoint, Command, Write
 
 if TYPE_CHECKING:

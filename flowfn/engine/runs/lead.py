@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.ids import node_scope
 from flowfn.engine.questions.answers import left_waiting, pending_rows
-from flowfn.engine.records.record import ERROR, RUN_TASK, one_row
+from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows
 from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.entering import Fresh, Resume, enter
@@ -23,6 +23,7 @@ from flowfn.events import RunSuspended
 from flowfn.logs import logger
 from flowfn.ports import CheckpointRow, Status, Writes
 from flowfn.pregel.view import EMPTY, View, view
+from flowfn.row_channels import ERROR, RUN_TASK
 from flowfn.values import Interrupt
 
 if TYPE_CHECKING:
