@@ -1,6 +1,7 @@
 """What a result is found by (section 4): arguments, code, and the constants that the code names."""
 
 import importlib.util
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -186,7 +187,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], A
         ("def clean(x):", "# a comment\n\n\ndef clean(x):", set()),
         ("    return clean(x)", "    # why\n    return clean(x)", set()),
         ("calls = 0", "calls = 100", set()),
-        ('["changes", "in", "place"]', '["changed"]', set()),
+        ('["changes", "in", "place"]', '["changed"]', {"price", "outer"}),
         ("UNUSED = 1", "UNUSED = 2", set()),
         ("abs(x)", "abs(x) + 1", {"price", "outer"}),
         ("RATE = 3", "RATE = 4", {"price", "outer"}),
@@ -210,7 +211,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], A
     ],
 )
 def test_what_an_edit_busts(project: Project, old: str, new: str, busted: set[str]) -> None:
-    """Comments, moved lines, counters and what may change in place don't count; code, defaults and constants do."""
+    """Comments, moved lines and counters don't count; code, defaults, constants and the lines that make tables do."""
     before, after = project.keys(), project.keys((old, new))
     assert {name for name in before if before[name] != after[name]} == busted
 
@@ -336,6 +337,87 @@ def test_another_process_has_the_same_keys(project: Project, tmp_path: Path, run
     )
     found = {run_python("-c", program, PYTHONHASHSEED=seed).stdout.strip() for seed in ("1", "2")}
     assert found == {here}
+
+
+def test_what_is_done_to_a_table_does_not_count(project: Project) -> None:
+    """What may change in place counts by the line that makes it: it is no input."""
+    before = project.keys()["price"]
+    module = sys.modules["shop"]
+    module.NAMES.append("more")  # type: ignore[attr-defined]
+    assert _key(module.price, 5) == before
+
+
+SETTINGS = {
+    "app": "from flowfn import CachePolicy, task\nimport tables\nfrom tables.rates import RATES as KNOWN, Rate\n"
+    "own = Rate(7)\n\n"
+    "@task(cache_policy=CachePolicy())\ndef price(x):\n"
+    "    return x * KNOWN['low'] + tables.EXTRA[0] + own.value\n",
+    "tables/__init__": "EXTRA: list[int] = [5]\n",
+    "tables/rates": "from .base import RATES\n\n"
+    "class Rate:\n    def __init__(self, value):\n        self.value = value\n",
+    "tables/base": "RATES = dict(low=1)  # a call, not a literal\n",
+}
+
+FIND = (
+    "import app; from flowfn.caching.keys import key_of; "
+    "print(key_of(app.price._self_definition, (5,), {}).text)"
+)
+
+
+@pytest.fixture
+def found_by(tmp_path: Path, run_python: Any) -> Callable[..., str]:
+    """The key that a process of its own finds, after edits of the source."""
+
+    def found(*edits: tuple[str, str]) -> str:
+        for name, source in SETTINGS.items():
+            for old, new in edits:
+                source = source.replace(old, new)
+            file = tmp_path / f"{name}.py"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(source)
+        return str(run_python("-B", "-c", FIND).stdout.strip())
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "busts"),
+    [
+        ("dict(low=1)", "dict(low=2)", True),
+        ("= [5]", "= [6]", True),
+        ("Rate(7)", "Rate(8)", True),
+        ("EXTRA: list[int] = [5]", "EXTRA = [5]", False),
+        ("# a call, not a literal", "# changed", False),
+        ("from .base", "# moved\nfrom .base", False),
+    ],
+)
+def test_the_line_that_makes_a_table_counts_wherever_it_is(
+    found_by: Callable[..., str], old: str, new: str, busts: bool
+) -> None:
+    """A cached task is stale once a table or a settings object that it names is made of other code."""
+    before = found_by()
+    assert before.startswith("app.price:")
+    assert before == found_by()
+    assert (before != found_by((old, new))) == busts
+
+
+def test_a_line_that_changed_under_the_process_counts_for_it_alone(tmp_path: Path, run_python: Any) -> None:
+    """What another process, which runs the new line, keeps is never taken for the result of the old one."""
+    for name, source in SETTINGS.items():
+        file = tmp_path / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(source)
+    edited = (
+        "import app, os, pathlib, time; "
+        "base = pathlib.Path('tables/base.py'); base.write_text(base.read_text().replace('low=1', 'low=2')); "
+        "later = time.time() + 60; os.utime(base, (later, later)); "
+    )
+    old = run_python("-B", "-c", edited + FIND).stdout.strip()
+    os.utime(tmp_path / "tables/base.py")
+    new = [run_python("-B", "-c", FIND).stdout.strip() for _ in range(2)]
+    assert new[0] == new[1]
+    assert old.startswith("app.price:")
+    assert old != new[0]
 
 
 def test_policy_options_do_not_count(project: Project) -> None:

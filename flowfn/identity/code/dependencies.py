@@ -3,8 +3,9 @@
 Rule: its code, that of the project's functions, tasks and classes that it names, be it by an object of the class or
 in a container, and the constants that all of these name: values of closures, globals and class attributes that cannot
 change in place, and of what libraries have the name, as `from math import floor` may become `from math import ceil`.
-A value that can (a list, a connection) doesn't count itself, and neither does a name that the code itself assigns: a
-counter is no input. They `hold` as long as the names mean the same objects; until then nothing need be read again.
+A value that can (a list, a connection) doesn't count itself, but by the line of its module that makes it (`assigned`);
+and a name that the code itself assigns doesn't: a counter is no input. They `hold` as long as the names mean the same
+objects; until then nothing need be read again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from operator import is_
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
+from flowfn.identity.code.assigned import assignment
 from flowfn.identity.code.classes import fields_of, members_of
 from flowfn.identity.code.compiled import steps_of
 from flowfn.identity.code.fingerprint import read
 from flowfn.identity.code.functions import default_values
+from flowfn.identity.code.unwrapping import attribute
 from flowfn.identity.constant import is_constant
 from flowfn.identity.digest import exact, render
 from flowfn.identity.names import has_its_name, qualified_name
@@ -39,7 +42,7 @@ class Dependencies:
     """The code and the constants behind a function.
 
     `digest` has 32 hexadecimal digits; `units` are the reduced sources, by name; `constants` are the values
-    that count, rendered, and `ignored` the names of those that don't because they may change in place.
+    that count, rendered, and the code of those that may change in place.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -48,7 +51,6 @@ class Dependencies:
             qualified_name(each): unit.text for each, unit in walk.units.items() if unit is not None
         }
         self.constants: dict[str, str] = {}
-        self.ignored: list[str] = []
         self._digests: set[bytes] = set()
         self._at: dict[tuple[int, str], _Place] = {}
         scopes = [*walk.scopes, *walk.methods]
@@ -90,9 +92,9 @@ class Dependencies:
                     self._at[id(place[0]), place[1]] = place
                 if len(chain) == 1 or chain[-1] not in stored:
                     found, is_root = scope.resolve(chain), len(chain) == 1 and holder is not None
-                    self._count(
-                        ".".join(chain), found, is_root, of="" if each is function else qualified_name(each)
-                    )
+                    name, of = ".".join(chain), "" if each is function else qualified_name(each)
+                    if not self._count(name, found, is_root, of) and not _is_code(found):
+                        self._count_source(name, _global(scope, chain, holder), of)
 
     def _count_defaults(self, function: FunctionType) -> None:
         """Count what a helper is given where its caller says nothing; the function's own are arguments."""
@@ -109,19 +111,40 @@ class Dependencies:
         for name, value in fields_of(cls):
             self._count(f"{of}.{name}", value, False)
 
-    def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> None:
+    def _count(self, name: str, value: Any, is_root: bool, of: str = "") -> bool:
         """Note what a name stands for, if that is a constant; `of` says in whose code, as each has names of its own."""
         if is_constant(value):
             if value is None and not is_root:  # nothing of the project's
-                return
+                return True
             self.constants[name] = render({name: value}).partition("=")[2]
             found = exact({name: value})
             self._digests.add(f"{of}:{name}".encode() + found.exact)
-        elif _is_of_a_library(value):
+            return True
+        if _is_of_a_library(value):
             self.constants[name] = qualified_name(value)
             self._digests.add(f"{of}:{name} is {qualified_name(value)}".encode())
-        elif is_root and not (isinstance(value, FunctionType | type | ModuleType) or callable(value)):
-            self.ignored.append(name)
+            return True
+        return False
+
+    def _count_source(self, name: str, place: _Place | None, of: str) -> None:
+        """Note the code that makes what a name stands for, which may change in place."""
+        text = None if place is None else assignment(*place)
+        if text is not None:
+            self.constants[name] = text
+            self._digests.add(f"{of}:{name} = {text}".encode("utf-8", "surrogatepass"))
+
+
+def _is_code(value: Any) -> bool:
+    """Whether it counts by code of its own, and its options count for nothing."""
+    return isinstance(value, FunctionType | type | ModuleType) or attribute(value, "__flowfn__") is not None
+
+
+def _global(scope: Any, chain: tuple[str, ...], holder: Any) -> _Place | None:
+    """The namespace of the module that a dotted name leads into, and the name there; None for what no module holds."""
+    if len(chain) == 1:
+        return None if holder is None or type(holder) is CellType else (holder, chain[0])
+    module = scope.resolve(chain[:-1])
+    return (vars(module), chain[-1]) if isinstance(module, ModuleType) else None
 
 
 def _is_of_a_library(value: Any) -> bool:

@@ -23,7 +23,7 @@ from flowfn.identity.code.fstrings import FString
 from flowfn.python.began import BEGAN
 from flowfn.python.script import namespace_of
 
-__all__ = ["Unit", "class_unit", "code_unit", "parse"]
+__all__ = ["Index", "Unit", "class_unit", "code_unit", "index_of", "parse"]
 
 Chain = tuple[str, ...]
 """A dotted name: `helpers.clean` is `("helpers", "clean")`."""
@@ -32,6 +32,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SLACK: Final = 1.0
 """Seconds by which the clock of a file system may be behind."""
+_STARTING: Final = 0.1
+"""Seconds that a process takes before it reads a module, and by which its beginning may be told too early."""
 
 
 class Unit(NamedTuple):
@@ -48,7 +50,7 @@ class Unit(NamedTuple):
 @lru_cache(maxsize=4096)
 def code_unit(code: CodeType, filename: str) -> Unit:
     """The unit of a function's code. `filename` is the code's own: equal codes of two files differ in it."""
-    index = _index(filename)
+    index = index_of(filename)
     node = index.find(code) if index is not None else None
     return _unit(node) if node is not None else Unit(_describe(code), _names_of_code(code), False)
 
@@ -56,7 +58,7 @@ def code_unit(code: CodeType, filename: str) -> Unit:
 def class_unit(cls: type, skip: Callable[[str], bool]) -> Unit | None:
     """The unit of a class without the members that `skip` names; None where no source is found."""
     filename: str = namespace_of(cls.__module__).get("__file__") or ""
-    index = _index(filename) if filename else None
+    index = index_of(filename) if filename else None
     node = index.classes.get(cls.__qualname__) if index is not None else None
     if index is None or node is None or not index.has(cls, filename):
         return None
@@ -97,19 +99,29 @@ def _chain(node: ast.AST) -> Chain:
 # -- finding --------------------------------------------------------------------------------------
 
 
-class _Index(ast.NodeVisitor):
-    """Where the functions, lambdas and classes of a file are.
+class Index(ast.NodeVisitor):
+    """Where the functions, lambdas and classes of a file are, and what it gives the names at its top.
 
-    `codes` is what the file compiles to, by what describes it; None if it is what the process loaded.
+    `codes` is what the file compiles to, by what describes it; None if it is what the process loaded. `is_older` says
+    that it was there before the process was.
     """
 
-    def __init__(self, tree: ast.Module, codes: dict[str, list[CodeType]] | None) -> None:
+    def __init__(self, tree: ast.Module, codes: dict[str, list[CodeType]] | None, *, is_older: bool) -> None:
         self._codes = codes
+        self.is_older = is_older
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
+        self._assignments: dict[str, list[ast.stmt]] = {}
+        self.imports: dict[str, tuple[str, str]] = {}
+        """The names that the top of the file has from other modules: from which, and what they are called there."""
         self._scope: list[str] = []
         self.visit(tree)
+
+    def assigned(self, name: str) -> str | None:
+        """What the top of the file assigns to a name, reduced; None where it doesn't."""
+        nodes = self._assignments.get(name)
+        return None if nodes is None else "; ".join(map(_assigned, nodes))
 
     def find(self, code: CodeType) -> ast.AST | None:
         """The node that the code was compiled from, or None if the file no longer has it."""
@@ -153,6 +165,27 @@ class _Index(ast.NodeVisitor):
         self.functions[first, node.name] = node
         self._inside(node, node.name, "<locals>")
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self._assignment(node, node.targets)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._assignment(node, [node.target] if node.value is not None else [])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._assignment(node, [node.target])
+
+    def _assignment(self, node: ast.stmt, targets: list[ast.expr]) -> None:
+        if not self._scope:
+            names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            for each in names:
+                self._assignments.setdefault(each.id, []).append(node)
+        self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if not self._scope:
+            module = "." * node.level + (node.module or "")
+            self.imports |= {each.asname or each.name: (module, each.name) for each in node.names}
+
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.lambdas.setdefault(node.lineno, []).append(node)
         self._inside(node, "<lambda>", "<locals>")
@@ -165,6 +198,14 @@ class _Index(ast.NodeVisitor):
         self._scope.extend(scope)
         self.generic_visit(node)
         del self._scope[-len(scope) :]
+
+
+def _assigned(node: ast.stmt) -> str:
+    """An assignment without its annotation; of a plain one what is assigned."""
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return ast.unparse(node.value)
+    is_plain = isinstance(node, ast.Assign) and all(isinstance(each, ast.Name) for each in node.targets)
+    return ast.unparse(node.value if isinstance(node, ast.Assign) and is_plain else node)
 
 
 def _span(node: ast.expr) -> tuple[int, int | None, int, int | None]:
@@ -182,10 +223,10 @@ def _parameters(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in named if each is not None]
 
 
-_indexes: dict[str, tuple[list[str], _Index | None]] = {}
+_indexes: dict[str, tuple[list[str], Index | None]] = {}
 
 
-def _index(filename: str) -> _Index | None:
+def index_of(filename: str) -> Index | None:
     """The index of a file, parsed anew only if the file has changed."""
     linecache.checkcache(filename)
     lines = linecache.getlines(filename)
@@ -195,16 +236,16 @@ def _index(filename: str) -> _Index | None:
     return known[1]
 
 
-def _parse(filename: str, lines: list[str]) -> _Index | None:
+def _parse(filename: str, lines: list[str]) -> Index | None:
     text = "".join(lines)
     try:
         tree = parse(text)
-        now = compile(text, filename, "exec", dont_inherit=True) if _changed_lately(filename) else None
+        changed = _changed_at(filename) - BEGAN
+        now = compile(text, filename, "exec", dont_inherit=True) if changed > -_SLACK else None
     except (SyntaxError, ValueError):
         return None
-    index = _Index(
-        tree, None if now is None else _codes(now)
-    )  # before decorators go: the first of them is where a function begins
+    # Before decorators go: the first of them is where a function begins.
+    index = Index(tree, None if now is None else _codes(now), is_older=changed < _STARTING)
     _Reducer().visit(tree)
     return index
 
@@ -221,13 +262,13 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def _changed_lately(filename: str) -> bool:
-    """Whether a file was written, or took another one's place, while this process ran."""
+def _changed_at(filename: str) -> float:
+    """When a file was written, or took another one's place, in seconds since the epoch; 0 where nothing says so."""
     try:
         found = os.stat(filename)
     except (OSError, ValueError):
-        return False
-    return max(found.st_mtime, found.st_ctime) > BEGAN - _SLACK
+        return 0.0
+    return max(found.st_mtime, found.st_ctime)
 
 
 def _codes(module: CodeType) -> dict[str, list[CodeType]]:

@@ -1,0 +1,65 @@
+"""What the source of a module gives a name: the code behind a value that can't count itself.
+
+Rule: a table or a settings object may change in place, and is no input then; but whoever edits the line that makes it
+edits code. What counts is that line alone, reduced as functions are, wherever the name was imported from. A file that
+was changed while the process ran needn't have the line that made the value: unless it spells it, it counts for this
+process alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from importlib.util import resolve_name
+from typing import Any
+from uuid import uuid4
+
+from flowfn.identity.code.source import Index, index_of
+from flowfn.python.project import is_own_module
+from flowfn.python.script import namespace_of
+
+__all__ = ["assignment"]
+
+_MOST_IMPORTS = 16
+"""How often a name may be imported on, before it's a circle."""
+
+_THIS_PROCESS = uuid4().hex
+
+
+def assignment(namespace: Mapping[str, Any], name: str) -> str | None:
+    """The source of what a module of the project's assigns to a name in its namespace; None where that isn't known."""
+    for _ in range(_MOST_IMPORTS):
+        source = _source_of(namespace)
+        if source is None:
+            return None
+        if (text := source.assigned(name)) is not None:
+            is_as_loaded = source.is_older or _spells(text, namespace.get(name))
+            return text if is_as_loaded else f"{text}  # in process {_THIS_PROCESS}"
+        if name not in source.imports:
+            return None
+        module, name = source.imports[name]
+        namespace = namespace_of(_absolute(module, namespace.get("__package__")))
+    return None
+
+
+def _spells(text: str, value: Any) -> bool:
+    """Whether a source is a literal, and of this value."""
+    try:
+        return bool(ast.literal_eval(text) == value)
+    except Exception:  # no literal, or a value that can't be compared
+        return False
+
+
+def _source_of(namespace: Mapping[str, Any]) -> Index | None:
+    name, file = namespace.get("__name__"), namespace.get("__file__")
+    if not (isinstance(name, str) and isinstance(file, str) and is_own_module(name)):
+        return None
+    return index_of(file)
+
+
+def _absolute(module: str, package: Any) -> str:
+    """The full name of a module that may be named from within a package."""
+    try:
+        return resolve_name(module, package if isinstance(package, str) else None)
+    except ImportError:
+        return ""
