@@ -401,6 +401,15 @@ def test_the_line_that_makes_a_table_counts_wherever_it_is(
     assert (before != found_by((old, new))) == busts
 
 
+def test_a_long_table_counts_as_it_stands(found_by: Callable[..., str]) -> None:
+    """One value among a thousand lines makes it another."""
+    lines = "".join(f"    'key {number}': {number},\n" for number in range(1000))
+    table = "dict(low=1)", f"dict(low=1) | {{\n{lines}}}"
+    before = found_by(table)
+    assert before == found_by(table)
+    assert before != found_by((table[0], table[1].replace("777,", "778,")))
+
+
 def test_a_line_that_changed_under_the_process_counts_for_it_alone(tmp_path: Path, run_python: Any) -> None:
     """What another process, which runs the new line, keeps is never taken for the result of the old one."""
     for name, source in SETTINGS.items():

@@ -31,6 +31,9 @@ __all__ = ["Dependencies"]
 
 _ASSIGNING = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF")
 
+_LONGEST = 500
+"""Characters of a line of code that are shown."""
+
 _Place = tuple[Any, str]
 """A namespace or cell, and the name in it."""
 
@@ -130,8 +133,14 @@ class Dependencies:
         """Note the code that makes what a name stands for, which may change in place."""
         text = None if place is None else assignment(*place)
         if text is not None:
-            self.constants[name] = text
-            self._digests.add(f"{of}:{name} = {text}".encode("utf-8", "surrogatepass"))
+            counted = f"{of}:{name} = {text}".encode("utf-8", "surrogatepass")
+            self.constants[name] = _shown(text, counted)
+            self._digests.add(counted)
+
+
+def _shown(text: str, counted: bytes) -> str:
+    """Code for people; of a long table where it begins, and what tells it from others."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({sha256(counted).hexdigest()[:8]})"
 
 
 def _is_code(value: Any) -> bool:

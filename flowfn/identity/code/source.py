@@ -32,6 +32,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SLACK: Final = 1.0
 """Seconds by which the clock of a file system may be behind."""
+_LONG: Final = 500
+"""Lines of an assignment from which on it is a table."""
 _STARTING: Final = 0.1
 """Seconds that a process takes before it reads a module, and by which its beginning may be told too early."""
 
@@ -106,8 +108,16 @@ class Index(ast.NodeVisitor):
     that it was there before the process was.
     """
 
-    def __init__(self, tree: ast.Module, codes: dict[str, list[CodeType]] | None, *, is_older: bool) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: list[str],
+        codes: dict[str, list[CodeType]] | None,
+        *,
+        is_older: bool,
+    ) -> None:
         self._codes = codes
+        self._lines = lines
         self.is_older = is_older
         self.functions: dict[tuple[int, str], _Function] = {}
         self.lambdas: dict[int, list[ast.Lambda]] = {}
@@ -121,7 +131,12 @@ class Index(ast.NodeVisitor):
     def assigned(self, name: str) -> str | None:
         """What the top of the file assigns to a name, reduced; None where it doesn't."""
         nodes = self._assignments.get(name)
-        return None if nodes is None else "; ".join(map(_assigned, nodes))
+        return None if nodes is None else "; ".join(map(self._text, nodes))
+
+    def _text(self, node: ast.stmt) -> str:
+        """An assignment, reduced; a long table as it stands, comments and all, since writing it anew takes seconds."""
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        return _assigned(node) if last - first <= _LONG else "".join(self._lines[first:last])
 
     def find(self, code: CodeType) -> ast.AST | None:
         """The node that the code was compiled from, or None if the file no longer has it."""
@@ -245,7 +260,7 @@ def _parse(filename: str, lines: list[str]) -> Index | None:
     except (SyntaxError, ValueError):
         return None
     # Before decorators go: the first of them is where a function begins.
-    index = Index(tree, None if now is None else _codes(now), is_older=changed < _STARTING)
+    index = Index(tree, lines, None if now is None else _codes(now), is_older=changed < _STARTING)
     _Reducer().visit(tree)
     return index
 
