@@ -28,7 +28,11 @@ def seeds(examples: int) -> range:
 def traced(make: Make, seed: int, library: str, caller: str) -> str | None:
     """What a random program saw; None where it says nothing."""
     trace = Trace(caller)
-    player = make(seed, library, trace)
+    return played(make(seed, library, trace), trace)
+
+
+def played(player: Any, trace: Trace) -> str | None:
+    """What a program saw that is played; None where it says nothing."""
     try:
         if trace.asyncio:
             asyncio.run(player.play())
