@@ -354,6 +354,9 @@ class Host(Protocol):
     async def apart(self, coroutine: Any) -> Any:
         """Run a coroutine in place, in a context of its own: what it sets in context variables ends with it."""
 
+    async def on_fresh_stack(self, coroutine: Any) -> Any:
+        """Run a coroutine to its end upon a stack of its own, and in a context of its own."""
+
     async def settle(self, futures: Any) -> None:
         """Wait until each future has ended, whatever came of it; run what nobody has taken."""
 

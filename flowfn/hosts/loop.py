@@ -210,6 +210,9 @@ class LoopHost:
         """Await a coroutine in a context of its own."""
         return await Apart(coroutine)
 
+    async def on_fresh_stack(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await self.loop.create_task(coroutine)
+
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; a lone one runs in this very task.
 

@@ -22,6 +22,7 @@ from flowfn.engine.drive import drive
 from flowfn.errors import AsyncInBlockingRun
 from flowfn.futures import BLOCKS, Future, Job
 from flowfn.hosts.clock import SYSTEM, Clock
+from flowfn.hosts.fresh_stack import drive_on_thread
 from flowfn.hosts.ids import new_id
 from flowfn.hosts.pace import Pace
 from flowfn.hosts.pipelining import LastCommit, Pipeline
@@ -173,6 +174,9 @@ class ThreadHost:
     async def apart(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to its end in a context of its own."""
         return copy_context().run(drive, coroutine)
+
+    async def on_fresh_stack(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return drive_on_thread(coroutine)
 
     async def settle(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until each has ended, whatever came of it; run in place what nobody has taken."""

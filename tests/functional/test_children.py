@@ -60,14 +60,29 @@ def test_a_workflow_calls_itself_far_deeper_than_one_stack_holds(world: World, w
     assert world.invoke(down, 40, thread_id="deep") == 40
 
 
-def test_a_workflow_that_calls_itself_without_end_is_stopped(world: World) -> None:
-    """Runs so deep inside each other are refused that the name of their place couldn't be kept, on any saver."""
+@pytest.mark.parametrize("way", [calling, invoking], ids=["call", "invoke"])
+def test_hundreds_of_workflows_call_each_other_where_nothing_is_kept(world: World, way: Any) -> None:
+    """Without a saver nothing keeps the name of each one's place, and so its length limits nothing."""
 
     @world.entrypoint(checkpointer=None)
     async def down(x: int) -> int:
+        return 1 + await way(world, down)(x - 1) if x else 0
+
+    assert world.invoke(down, 300) == 300
+
+
+@pytest.mark.parametrize(("kept", "depth"), [(True, 47), (False, "1,000")], ids=["recorded", "unrecorded"])
+def test_a_workflow_that_calls_itself_without_end_is_stopped(
+    world: World, kept: bool, depth: int | str
+) -> None:
+    """Runs so deep inside each other are refused that the name of their place couldn't be kept, and so is the
+    thousandth where nothing keeps it."""
+
+    @world.entrypoint(checkpointer=world.saver if kept else None)
+    async def down(x: int) -> int:
         return await calling(world, down)(x + 1)
 
-    with pytest.raises(NestedTooDeep, match="'down' is called inside 47 other runs of workflows"):
+    with pytest.raises(NestedTooDeep, match=f"'down' is called inside {depth} other runs of workflows"):
         world.invoke(down, 0)
 
 

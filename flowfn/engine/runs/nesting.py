@@ -29,6 +29,13 @@ from flowfn.values import Write
 LONGEST = 2_000
 """Bytes of a namespace, which names all the calls around: Postgres has no more of it in an index."""
 
+DEEPEST = 1_000
+"""So many runs inside each other, and no more, where nothing keeps the names of their places."""
+
+STACKED = 12
+"""So many runs inside each other share a stack: each takes some 25 of the 1,000 frames that Python has, and as many
+again where LangChain's runnables call it."""
+
 if TYPE_CHECKING:
     from flowfn.config import RunConfig
     from flowfn.engine.calls.frame import Frame
@@ -52,19 +59,16 @@ def nested(
     `hosts` are its caller's: one who blocks has async code run on the loop of the run around, if that has one.
 
     Raises:
-        NestedTooDeep: the name of its place is too long to be kept.
+        NestedTooDeep: the name of its place is too long to be kept, or it is the thousandth.
     """
     run, namespace = frame.run, _namespace(frame, remembers)
-    if len(namespace.encode()) > LONGEST:
-        raise NestedTooDeep(
-            f"{program.name!r} is called inside {namespace.count('|')} other runs of workflows that call each other, "
-            f"and the name of its place among them would be longer than {LONGEST:,} bytes: look for a workflow that "
-            "calls itself without an end. One that means to go as deep does so as a @task, which needs no such name"
-        )
+    journal = run.journal if recorded else None
+    if run.depth >= DEEPEST or (journal is not None and len(namespace.encode()) > LONGEST):
+        raise NestedTooDeep(_too_deep(program, run.depth))
     return Run(
         program,
         hosts if hosts.loop is not None or hosts is run.hosts else replace(run.hosts, own=hosts.own),
-        run.journal if recorded else None,
+        journal,
         run.config if config is None else config,
         settings.within(run.settings),
         run.serde,
@@ -72,6 +76,15 @@ def nested(
         frame=frame,
         namespace=namespace,
         remembers=remembers,
+    )
+
+
+def _too_deep(program: Program, depth: int) -> str:
+    and_so = "" if depth >= DEEPEST else f", and the name of its place would be longer than {LONGEST:,} bytes"
+    return (
+        f"{program.name!r} is called inside {depth:,} other runs of workflows that call each other{and_so}: look for a "
+        "workflow that calls itself without an end. One that means to go as deep does so as a @task, which needs no "
+        "such name"
     )
 
 
@@ -83,6 +96,12 @@ def _namespace(frame: Frame, remembers: bool) -> str:
 
 
 async def execute_nested(run: Run, writes: Sequence[Write], commanded: Sequence[Write] | None = None) -> Any:
+    """`_execute`, upon a stack of its own now and then."""
+    executing = _execute(run, writes, commanded)
+    return await (executing if run.depth % STACKED else run.host.on_fresh_stack(executing))
+
+
+async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write] | None) -> Any:
     """Run a nested program to its end, going on where an earlier attempt stopped.
 
     `commanded` is what it begins with instead of `writes` where it remembers an earlier call.

@@ -59,6 +59,8 @@ class Run:
     """Told of what happens, where somebody watches this run or one around it."""
     readers: tuple[Reader, ...] = ()
     """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
+    depth = 0
+    """How many runs there are around it."""
     pause: Callable[[], Any] | None = None
     """Waits between supersteps until whoever watches has caught up."""
     before_work: Callable[[int], Any] | None = None
@@ -117,6 +119,7 @@ class Run:
         """What it shares with the runs around it, if it is nested; else it is the root itself."""
         if parent is not None:
             self.thread, self.post, self.readers = parent.thread, parent.post, parent.readers
+            self.depth = parent.depth + 1
             return parent.root
         root = Root(self.host)
         if self.journal is not None:

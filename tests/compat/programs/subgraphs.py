@@ -501,3 +501,54 @@ async def a_graph_in_a_loop_of_its_own(t):
     for options in ({}, {"checkpointer": InMemorySaver()}):
         graph = StateGraph(State).add_node("n", node).add_edge(START, "n").compile(**options)
         await t.invoke(graph, {"x": ["i"]}, {"configurable": {"thread_id": "1"}})
+
+
+def of_graphs(levels, innermost, call=None, **compiled):
+    """A graph in a graph in a graph: as its node, or by what `call` makes a node of."""
+    builder = StateGraph(State).add_node("n", innermost if levels == 1 else _within(levels, innermost, call))
+    return builder.add_edge(START, "n").compile(**compiled)
+
+
+def _within(levels, innermost, call):
+    graph = of_graphs(levels - 1, innermost, call)
+    return graph if call is None else call(graph)
+
+
+def calls(graph):
+    """A node that calls a graph."""
+
+    def node(state):
+        return graph.invoke(state)
+
+    async def anode(state):
+        return await graph.ainvoke(state)
+
+    return RunnableLambda(node, anode)
+
+
+async def graphs_thirty_deep(t):
+    """Graphs nest as deeply as the stack of a thread allows in LangGraph, as nodes and as what nodes call."""
+    for call in (None, calls):
+        graph = of_graphs(30, t.node(says("innermost")), call)
+        await t.invoke(graph, {"x": []})
+
+
+async def a_failure_thirty_deep(t):
+    """What fails far inside fails outside as itself."""
+
+    def fails(state):
+        raise ValueError("innermost")
+
+    for call in (None, calls):
+        await t.invoke(of_graphs(30, t.node(fails), call), {"x": []})
+
+
+async def a_question_thirty_deep(t):
+    """What is asked far inside is answered outside, and each level goes on."""
+
+    def asks(state):
+        return {"x": [interrupt("name?")]}
+
+    graph = of_graphs(30, t.node(asks), checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD)
+    await t.invoke(graph, Command(resume="Ada"), THREAD)
