@@ -1,6 +1,7 @@
 """Which parameters of a tool the graph fills, and with what: its state, its store, its runtime, the call's id.
 
-Rule: looked at once, when a ToolNode is made. What a model says in place of such a parameter doesn't count.
+Rule: looked at once, when a ToolNode is made. What a model says in place of such a parameter doesn't count, nor in
+place of one that is marked as not the model's, which keeps its default.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 from flowfn.values import MISSING
 
 
+WITHHELD = "withheld"
+"""A parameter that nobody fills: LangChain's `InjectedToolArg` says no more than that a model mustn't."""
+
+
 class Injection(NamedTuple):
-    """What a parameter is given: "state" (or its `key`), "store", "runtime" or "tool_call_id"."""
+    """What a parameter is given: "state" (or its `key`), "store", "runtime" or "tool_call_id"; or `WITHHELD`."""
 
     kind: str
     key: str | None = None
@@ -73,8 +78,8 @@ def _injection(name: str, hint: Any, default: Any) -> Injection | None:
         kind = getattr(mark, "injects", None)
         if kind is not None:
             return Injection(kind, getattr(mark, "field", None) if kind == "state" else None, default)
-        if _is_call_id(mark):
-            return Injection("tool_call_id")
+        if (kind := _langchains(mark)) is not None:
+            return Injection(kind)
     return None
 
 
@@ -92,13 +97,13 @@ def _marks(hint: Any) -> Iterator[Any]:
         yield origin or hint
 
 
-def _is_call_id(mark: Any) -> bool:
-    """Whether a mark is LangChain's for the id of the call."""
+def _langchains(mark: Any) -> str | None:
+    """What a parameter is given by a mark of LangChain's, if it is one."""
     tools = sys.modules.get("langchain_core.tools.base")
-    if tools is None:
-        return False
     kind = mark if isinstance(mark, type) else type(mark)
-    return issubclass(kind, tools.InjectedToolCallId)
+    if tools is None or not issubclass(kind, tools.InjectedToolArg):
+        return None
+    return "tool_call_id" if issubclass(kind, tools.InjectedToolCallId) else WITHHELD
 
 
 def injected(tool: str, wanted: Mapping[str, Injection], source: Source) -> dict[str, Any]:
@@ -108,7 +113,11 @@ def injected(tool: str, wanted: Mapping[str, Injection], source: Source) -> dict
         KeyError, AttributeError: the state lacks a key, and the parameter has no default.
         ValueError: there is no store, or the state is a list and has no keys.
     """
-    return {name: _value(tool, injection, source) for name, injection in wanted.items()}
+    return {
+        name: _value(tool, injection, source)
+        for name, injection in wanted.items()
+        if injection.kind != WITHHELD
+    }
 
 
 def _value(tool: str, injection: Injection, source: Source) -> Any:

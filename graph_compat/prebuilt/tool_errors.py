@@ -126,8 +126,8 @@ def _is_error(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Exception)
 
 
-def explained(error: Exception, call: ToolCall, arguments: Any, filled: Mapping[str, Any]) -> Exception:
-    """A tool's error; where the arguments are to blame, in words for the model, which hasn't seen what was filled."""
+def explained(error: Exception, call: ToolCall, filled: Mapping[str, Any]) -> Exception:
+    """A tool's error; where the arguments are to blame, in words for the model, which knows what it wrote itself."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -135,6 +135,6 @@ def explained(error: Exception, call: ToolCall, arguments: Any, filled: Mapping[
     from graph_compat.prebuilt.marks import ToolInvocationError
 
     theirs = [told for told in error.errors() if not told["loc"] or told["loc"][0] not in filled]
-    failure = ToolInvocationError(call["name"], error, arguments, theirs)
+    failure = ToolInvocationError(call["name"], error, call["args"], theirs)
     failure.__cause__ = error
     return failure

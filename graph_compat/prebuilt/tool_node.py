@@ -294,7 +294,7 @@ class ToolNode(AsRunnable):
             result = tool.run(call, arguments, filled, given.config)
             return self._normalised(result, call, given)
         except Exception as error:
-            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
+            return self._failed(call, explained(error, call, filled), given.as_dict)
 
     async def _aexecute(self, given: _Given, request: ToolCallRequest) -> Any:
         call, tool = request.tool_call, self._ready(request)
@@ -305,7 +305,7 @@ class ToolNode(AsRunnable):
             result = await tool.arun(call, arguments, filled, given.config)
             return self._normalised(result, call, given)
         except Exception as error:
-            return self._failed(call, explained(error, call, arguments, filled), given.as_dict)
+            return self._failed(call, explained(error, call, filled), given.as_dict)
 
     def _ready(self, request: ToolCallRequest) -> Prepared | None:
         """The tool of a request; an interceptor may have put in one that the node doesn't have."""

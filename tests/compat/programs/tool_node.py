@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from unittest import mock
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -302,6 +302,56 @@ async def states_may_be_objects(t):
     for schema in (Data, Model):
         result = await _result(t, graph(ToolNode([who]), schema), {"messages": [asks(("who", {}))]})
         _note(t, result)
+
+
+async def what_a_model_must_not_say(t):
+    """A parameter marked as not the model's keeps its default, whatever the model says; without one it is missing."""
+
+    class Own(InjectedToolArg):
+        pass
+
+    @tool
+    def delete(x: int, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
+        """Delete."""
+        return f"{user} deletes {x}"
+
+    @tool
+    def union(x: int, user: Annotated[str | None, Own()] = None) -> str:
+        """Delete."""
+        return f"{user} deletes {x}"
+
+    class Schema(BaseModel):
+        x: int
+        user: Annotated[str, InjectedToolArg] = "nobody"
+
+    @tool(args_schema=Schema)
+    def described(x, user="somebody"):
+        """Delete."""
+        return f"{user} deletes {x}"
+
+    def plain(x: int, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
+        """Delete."""
+        return f"{user} deletes {x}"
+
+    @tool
+    def needs(x: int, state: Annotated[dict, InjectedState], user: Annotated[str, InjectedToolArg]) -> str:
+        """Delete."""
+        return f"{user} deletes {x}"
+
+    said = {"x": 1, "user": "admin", "state": "mine"}
+    names = ("delete", "union", "described", "plain", "needs")
+    await _answers(t, [delete, union, described, plain, needs], *((name, said) for name in names))
+
+    def fills(request, execute):
+        call = request.tool_call
+        return execute(request.override(tool_call={**call, "args": {**call["args"], "user": "host"}}))
+
+    async def afills(request, execute):
+        call = request.tool_call
+        return await execute(request.override(tool_call={**call, "args": {**call["args"], "user": "host"}}))
+
+    node = ToolNode([delete], wrap_tool_call=fills, awrap_tool_call=afills)
+    _note(t, await _result(t, graph(node), {"messages": [asks(("delete", said))]}))
 
 
 async def outside_of_a_graph(t):
