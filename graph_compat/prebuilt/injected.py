@@ -16,7 +16,6 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from flowfn.values import MISSING
 
-
 WITHHELD = "withheld"
 """A parameter that nobody fills: LangChain's `InjectedToolArg` says no more than that a model mustn't."""
 

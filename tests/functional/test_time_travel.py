@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from flowfn import InvalidInput, StateSnapshot
+from flowfn import Command, InvalidInput, NoPendingInterrupt, StateSnapshot, interrupt
 
-from ..worlds import World, asked
+from ..worlds import World, asked, questions
 from .flows import adding, increasing
 
 
@@ -95,3 +95,25 @@ def test_going_back_before_a_question(world: World) -> None:
     (start,) = world.history(wf, "t", filter={"source": "input"})
     assert asked(world.invoke(wf, None, at(start))) == ["ok?"]
     assert world.resume(wf, "no", "t")["a"] == "no"
+
+
+def test_going_back_with_answers_by_id(world: World) -> None:
+    """Who goes back to where questions were asked answers each by the id that it had, though it is asked anew."""
+
+    @world.task
+    async def ask(word: str) -> str:
+        return f"{word}={interrupt(word)}"
+
+    @world.entrypoint
+    async def wf(words: list[str]) -> list[str]:
+        return [await world.value(future) for future in [ask(word) for word in words]]
+
+    ids = {question.value: question.id for question in questions(world.invoke(wf, ["x", "y"], thread_id="t"))}
+    (start,) = world.history(wf, "t", filter={"source": "input"})
+    world.resume(wf, {ids["x"]: 1, ids["y"]: 2}, "t")
+
+    answers = Command(resume={ids["y"]: 4, ids["x"]: 3})
+    assert world.invoke(wf, answers, at(start)) == ["x=3", "y=4"]
+    assert asked(world.invoke(wf, Command(resume={ids["y"]: 5}), at(start))) == ["x"]
+    with pytest.raises(NoPendingInterrupt, match="'x'"):
+        world.invoke(wf, Command(resume={ids["x"]: 1, "0" * 32: 2}), at(start))

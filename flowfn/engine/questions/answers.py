@@ -7,7 +7,7 @@ the question still takes it, and, as far as that can be told here, that it fits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,12 +77,28 @@ class Pending(NamedTuple):
         return self._replace(interrupt=interrupt, namespace=namespace, checkpoint=checkpoint, under=under)
 
 
-class Offer(NamedTuple):
-    """An answer for whichever question is asked first, of the run in `namespace` if that is given; `by` whom."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Offer:
+    """An answer that a run brings along to what it will ask; `by` whom it was given.
+
+    It is for whichever question is asked first: of the run in `namespace` if that is given, or, of a run that went
+    back, by what `asked` the question that it answers; see `is_for`.
+    """
 
     value: Any
     by: str | None
     namespace: str | None = None
+    asked: Pending | None = None
+
+    def is_for(self, namespace: str, under: Sequence[tuple[str, str]], task: str | None) -> bool:
+        """Whether it answers what is asked there: as `task`, or None for whatever those nodes ask next.
+
+        A run that went back has namespaces of its own, and the names of its nodes and tasks are the same.
+        """
+        if self.asked is None:
+            return self.namespace in (None, namespace)
+        same_nodes = [node for _, node in under] == [node for _, node in self.asked.under]
+        return same_nodes and task in (None, self.asked.task)
 
 
 def expired(interrupt: Interrupt, now: float) -> bool:
@@ -149,10 +165,19 @@ def read_pending(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
 
 def read_asked(serde: Any, rows: Sequence[WriteRow]) -> list[Pending]:
     """The questions that the run stopped for last, answered or not."""
+    return [_read(question) for question in _stopped_for(serde, rows) or ()]
+
+
+def stopped_at_breakpoint(serde: Any, rows: Sequence[WriteRow]) -> bool:
+    """Whether the run stopped last without a question."""
+    return _stopped_for(serde, rows) == []
+
+
+def _stopped_for(serde: Any, rows: Sequence[WriteRow]) -> list[Any] | None:
     for row in reversed(rows):
         if row.channel == QUESTION and row.task == RUN_TASK:
-            return [_read(question) for question in serde.loads(row.value)]
-    return []
+            return list(serde.loads(row.value))
+    return None
 
 
 def asked_ids(serde: Any, rows: Sequence[WriteRow]) -> set[str]:
@@ -231,6 +256,18 @@ async def after_an_edit(
     return Offer(value, by, question.namespace)
 
 
+def offers(asked: Sequence[Pending], resume: Any, by: str | None) -> list[Offer]:
+    """Answers that somebody brings who goes back to where questions were `asked`: by their ids, which were these.
+
+    Raises:
+        NoPendingInterrupt: one is for no question that was asked there.
+    """
+    if isinstance(resume, Mapping) and resume and _names(resume, _by_name(asked)):
+        found = assign(asked, Answers(resume), None)
+        return [Offer(value, by, asked=question) for question, value in found]
+    return [Offer(resume, by)]
+
+
 def _check(question: Pending, value: Any) -> None:
     """Refuse what doesn't fit, where the type is known here; the code that asks looks again in any case."""
     kind = MISSING if question.kind is None or type(value) not in _DATA else read(question.kind)
@@ -240,18 +277,18 @@ def _check(question: Pending, value: Any) -> None:
 
 
 def assign(
-    pending: Sequence[Pending], resume: Any, now: float, known: Collection[str] | None = None
+    pending: Sequence[Pending], resume: Any, now: float | None, known: Collection[str] | None = None
 ) -> list[tuple[Pending, Any]]:
     """Which answer goes to which question: by id or key where a mapping names them, else to the only one.
 
-    `known`, if given, are the ids of those that a plain answer can be for.
+    Their deadlines are of `now`, if given. `known`, if given, are the ids of those that a plain answer can be for.
     """
     if not pending:
         raise NoPendingInterrupt(
             f"nothing waits for the answer {quoted(resume)}: the run asked no question, or it was answered; "
             "see get_state(config).interrupts"
         )
-    by_name = {q.interrupt.id: q for q in pending} | {q.interrupt.key: q for q in pending if q.interrupt.key}
+    by_name = _by_name(pending)
     if isinstance(resume, Answers) or (isinstance(resume, Mapping) and resume and _names(resume, by_name)):
         unknown = [name for name in resume if name not in by_name]
         if unknown:
@@ -259,7 +296,7 @@ def assign(
                 f"no question waits under {unknown[0]!r}; those that do: {_listed(pending)}"
             )
         return [(_in_time(by_name[name], now), value) for name, value in resume.items()]
-    waiting = [question for question in pending if not expired(question.interrupt, now)]
+    waiting = [question for question in pending if now is None or not expired(question.interrupt, now)]
     if len(waiting) > 1:
         raise AmbiguousAnswer(
             f"{len(waiting)} questions wait, and {quoted(resume)} doesn't say which it answers: "
@@ -275,8 +312,12 @@ def assign(
     return [(question, resume)]
 
 
-def _in_time(question: Pending, now: float) -> Pending:
-    if expired(question.interrupt, now):
+def _by_name(pending: Sequence[Pending]) -> dict[str, Pending]:
+    return {q.interrupt.id: q for q in pending} | {q.interrupt.key: q for q in pending if q.interrupt.key}
+
+
+def _in_time(question: Pending, now: float | None) -> Pending:
+    if now is not None and expired(question.interrupt, now):
         until = question.interrupt.expires_at
         raise NoPendingInterrupt(
             f"the deadline of {quoted(question.interrupt.value)} passed at {until}, and its default counts: go on "

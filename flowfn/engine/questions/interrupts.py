@@ -125,7 +125,7 @@ def _ask(frame: Frame, question: Question) -> Any:
             raise question.refuse(problem)
         run.root.rejected = unfit(question.value, problem)
         _wait_for(frame, _spelling(again, question.kind))
-    if (offered := _offered_to(frame)) is not None:
+    if run.root.offered and (offered := _offered_to(frame, question, task)) is not None:
         return _take_offered(frame, offered, task, info, question.kind)
     asked = _asked(frame, question, task, info, record)
     if asked.known and question.deadline is not None and expired(asked.pending.interrupt, run.host.now()):
@@ -133,12 +133,17 @@ def _ask(frame: Frame, question: Question) -> Any:
     _wait_for(frame, asked if question.refuse is not None else _spelling(asked, question.kind))
 
 
-def _offered_to(frame: Frame) -> Offer | None:
-    """What the caller brought along, if it is for this question; of several that are asked at once, one gets it."""
-    with suppress(IndexError):
-        offers = frame.run.root.offered
-        if offers[0].namespace in (None, frame.run.namespace):
-            return offers.pop()
+def _offered_to(frame: Frame, question: Question, task: str) -> Offer | None:
+    """What the caller brought along, if it is for this question; of several that are asked at once, one gets it.
+
+    Questions that share an `id` are answered one after another, and so the id says no more than which nodes ask.
+    """
+    offers, under = frame.run.root.offered, _places(frame)
+    for offer in tuple(offers):
+        if offer.is_for(frame.run.namespace, under, None if question.id else task):
+            with suppress(ValueError):  # another thread has taken it
+                offers.remove(offer)
+                return offer
     return None
 
 

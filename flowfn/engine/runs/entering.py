@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowfn.engine.questions.answers import Offer, after_an_edit, answer, are_ids, read_asked
+from flowfn.engine.questions.answers import (
+    Offer,
+    after_an_edit,
+    answer,
+    are_ids,
+    offers,
+    read_asked,
+    stopped_at_breakpoint,
+)
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
@@ -15,7 +23,7 @@ from flowfn.pregel.apply import advance, amend
 from flowfn.pregel.interrupts import resumed
 from flowfn.pregel.plan import due
 from flowfn.row_channels import RUN_TASK
-from flowfn.values import MISSING, Answers, Checkpoint, Command, Write
+from flowfn.values import MISSING, Checkpoint, Command, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,20 +105,35 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
     journal.go_on()
     await run.settle_edits(loaded, commanded=bool(writes))
     run.root.waiting = read_asked(journal.serde, loaded.writes)
-    if of_head is not None and (not run.config.replays or run.begins_a_branch):
+    goes_back_to = run.config.replays
+    if of_head is not None and await _answers_inside(run, journal, given.command):
+        goes_back_to = {}
+    if of_head is not None and (not goes_back_to or run.begins_a_branch):
         run.root.report.resumed = bool(of_head.records)
-        run.root.went_back = {**run.config.replays}
+        run.root.went_back = {**goes_back_to}
         if run.checkpoint.source == "update":
             run.root.went_back[""] = _remembered(run.checkpoint)
         await _obey(run, journal, loaded, given.command, writes)
         _pass_breakpoints(run)
     else:
-        run.root.went_back = {"": _remembered(run.checkpoint), **run.config.replays}
+        command = given.command
+        if command is not None and command.resume is not MISSING:
+            run.root.offered += offers(run.root.waiting, command.resume, command.by)
+        run.root.went_back = {"": _remembered(run.checkpoint), **goes_back_to}
         await run.fork(writes)
         _pass_breakpoints(run)
-        if given.command is not None and (offer := _only_answer(given.command)) is not None:
-            run.root.offered.append(offer)
     tell_where_it_stands(run)
+
+
+async def _answers_inside(run: Run, journal: Journal, command: Command[Any] | None) -> bool:
+    """Whether somebody answers, and names the nested runs as they stand: that goes back to nowhere."""
+    if command is None or command.resume is MISSING or run.begins_a_branch:
+        return False
+    for namespace, id in run.config.replays.items():
+        head = await journal.load(run.host, namespace, None)
+        if head is None or head.checkpoint.id != id:
+            return False
+    return True
 
 
 def _remembered(checkpoint: Checkpoint) -> str:
@@ -186,7 +209,7 @@ async def _obey(
     """
     changes = amend(run.program, run.checkpoint, writes) if writes else None
     if command is not None and command.resume is not MISSING:
-        offer = await _for_an_edited_state(run, journal, command)
+        offer = await _for_what_is_asked_next(run, journal, loaded, command)
         if offer is not None:
             run.root.offered.append(offer)
         else:
@@ -201,22 +224,18 @@ async def _obey(
         log_dropped(run.program, changes, run.checkpoint)
 
 
-async def _for_an_edited_state(run: Run, journal: Journal, command: Command[Any]) -> Offer | None:
-    """The answer, where its question was asked of a state that was updated since and is asked anew; else None."""
+async def _for_what_is_asked_next(
+    run: Run, journal: Journal, loaded: Loaded, command: Command[Any]
+) -> Offer | None:
+    """The answer, where its question was asked of a state that was updated since and is asked anew, or where the run
+    waits at a breakpoint, and may ask once it goes on; else None.
+    """
     resume = command.resume
     if any(not question.answered for question in run.root.waiting):
         return await after_an_edit(journal, run.host, run.root.waiting, resume, command.by)
-    asks_anew = run.checkpoint.source == "update" and due(run.program, run.checkpoint) and not are_ids(resume)
-    return Offer(resume, command.by) if asks_anew else None
-
-
-def _only_answer(command: Command[Any]) -> Offer | None:
-    """The answer for whichever question a run that goes back asks first: its ids are new."""
-    resume = command.resume
-    if resume is MISSING:
-        return None
-    one = isinstance(resume, Answers) and len(resume) == 1
-    return Offer(next(iter(resume.values())) if one else resume, command.by)
+    waits = run.checkpoint.source == "update" or stopped_at_breakpoint(journal.serde, loaded.writes)
+    goes_on = waits and not are_ids(resume) and due(run.program, run.checkpoint)
+    return Offer(resume, command.by) if goes_on else None
 
 
 def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:

@@ -856,3 +856,47 @@ async def an_answer_from_a_node_to_a_graph_in_it(t):
 
     graph = edges(StateGraph(State).add_node("node", t.node(node)), ". node .")
     await t.invoke(graph.compile(checkpointer=InMemorySaver()), {"x": []}, ONE)
+
+
+async def answers_at_breakpoints(t: Trace) -> None:
+    """Who answers at a breakpoint goes on past it, and what is asked next takes the answer."""
+    for name, where, answers in (
+        ("before", {"interrupt_before": ["ask"]}, "x"),
+        ("behind", {"interrupt_before": ["z"]}, "xy"),
+        ("after", {"interrupt_after": ["a"]}, "x"),
+        ("all", {"interrupt_before": "*"}, "xyz"),
+    ):
+        graph = _saved(edges(nodes(t, StateGraph(State), "a", "z", ask=_ask("q")), ". a ask z ."), **where)
+        config = {"configurable": {"thread_id": name}}
+        await t.invoke(graph, {"x": []}, config)
+        for answer in answers:
+            await t.invoke(graph, Command(resume=answer), config)
+
+
+async def an_answer_at_a_breakpoint_of_a_call(t: Trace) -> None:
+    """The call that answers needn't name the breakpoint again, and may update the state."""
+    graph = _saved(edges(nodes(t, StateGraph(State), "a", "z", ask=_ask("q")), ". a ask z ."))
+    for config, command in ((ONE, Command(resume="yes")), (TWO, Command(resume="yes", update={"x": ["u"]}))):
+        await t.invoke(graph, {"x": []}, config, interrupt_before=["ask"])
+        await t.invoke(graph, command, config)
+
+
+async def an_answer_at_a_nested_breakpoint(t: Trace) -> None:
+    """The same inside a graph that is a node."""
+    inner = edges(nodes(t, StateGraph(State), "a", ask=_ask("q")), ". a ask .")
+    builder = nodes(t, StateGraph(State), "z").add_node("in", inner.compile(interrupt_before=["ask"]))
+    graph = _saved(edges(builder, ". in z ."))
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(resume="yes"), ONE)
+
+
+@differs("an answer is used once")
+async def answers_by_id_at_an_old_checkpoint(t: Trace) -> None:
+    """Who goes back to where questions were asked may answer them by the ids that they had."""
+    builder = nodes(t, StateGraph(State), p=_ask("p"), q=_ask("q"))
+    graph = _saved(edges(builder, ". p .", ". q ."))
+    await t.invoke(graph, {"x": []}, ONE, unordered=True)
+    asked = await t.call(graph, "get_state", ONE)
+    for word in ("first", "second"):
+        answers = {id: f"{word} {question}" for question, id in _ids(asked).items()}
+        await t.invoke(graph, Command(resume=answers), ONE if word == "first" else asked.config)

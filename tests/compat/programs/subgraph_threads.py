@@ -635,3 +635,21 @@ async def a_memory_kept_at_the_end(t):
     outer = [snapshot.config["configurable"]["checkpoint_id"] for snapshot in await t.history(graph, ONE)]
     remembered = await t.state(graph, {"configurable": {"thread_id": "1", "checkpoint_ns": "inner"}})
     t.note("kept", remembered.metadata["parents"][""] in outer)
+
+
+async def an_answer_at_the_config_of_the_graph_that_waits(t):
+    """Who answers where the nested graph stands goes on there: what has run there doesn't run again."""
+    log = []
+    inner = chain(t, "a", ("ask", t.node(asks("q", log))))
+    graph = chain(t, ("in", inner.compile()), "z").compile(checkpointer=InMemorySaver())
+    for name in ("as it was", "updated"):
+        config = {"configurable": {"thread_id": name}}
+        await t.invoke(graph, {"x": []}, config)
+        (waiting,) = (await t.call(graph, "get_state", config, subgraphs=True)).tasks
+        inside = waiting.state.config
+        if name == "updated":
+            inside = await t.call(graph, "update_state", inside, {"x": ["edit"]})
+        await t.invoke(graph, Command(resume="yes"), inside)
+        values = await t.call(graph, "get_state", config)
+        t.note("steps", values.metadata["step"])
+    t.note("asked", log)
