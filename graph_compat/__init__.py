@@ -6,6 +6,14 @@ Rule: a front end only. It turns graphs into programs; it never reaches into the
 `importing.unfinished`, which writes what the engine would have written.
 """
 
+from flowfn.python.lazy import lazily
 from graph_compat.import_hook import install
 
 __all__ = ["install"]
+
+# Modules that LangGraph's own imports have loaded by the time that a program looks at them.
+_MODULES = """
+    cache callbacks channels checkpoint config constants errors func graph managed prebuilt pregel runtime store stream
+    types typing warnings
+"""
+__getattr__, __dir__ = lazily(__name__, {}, _MODULES.split())

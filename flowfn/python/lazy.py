@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
 __all__ = ["lazily"]
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's `__getattr__` and `__dir__`; `homes` says in which of its modules each name is."""
+def lazily(
+    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's `__getattr__` and `__dir__`; `homes` says in which of its modules each name is, and `modules` are
+    those that are attributes before anybody has imported them.
+    """
     names = vars(sys.modules[package])
 
     def get(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = names[name] = getattr(import_module(homes[name], package), name)
         return value
 
-    return get, lambda: sorted(names.keys() | homes.keys())
+    return get, lambda: sorted({*names, *homes, *modules})

@@ -8,7 +8,11 @@
 
 from __future__ import annotations
 
+from flowfn.python.lazy import lazily
 from graph_compat.pregel.builder import NodeBuilder
 from graph_compat.pregel.program import Pregel
 
 __all__ = ["NodeBuilder", "Pregel"]
+
+# Modules that LangGraph's own imports have loaded by the time that a program looks at them.
+__getattr__, __dir__ = lazily(__name__, {}, ("debug", "main", "protocol"))

@@ -63,6 +63,11 @@ class Pending(NamedTuple):
             return self.checkpoint == checkpoint
         return task_uuid(thread, namespace, checkpoint, task) in self.namespace
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that it was asked in, from the root inwards, by what they are called in any run of the program."""
+        return tuple(node for _, node in self.under)
+
     def on(self, old: str, new: str, spots: Mapping[Place, Place]) -> Pending:
         """The same question of a thread's copy, whose id tells it from this one, unless the asking code gave it one.
 
@@ -81,24 +86,18 @@ class Pending(NamedTuple):
 class Offer:
     """An answer that a run brings along to what it will ask; `by` whom it was given.
 
-    It is for whichever question is asked first: of the run in `namespace` if that is given, or, of a run that went
-    back, by what `asked` the question that it answers; see `is_for`.
+    It is for whichever question is asked first: if `nodes` is given, which lists the nodes around a question from the
+    root inwards, there; and if `task` is, as that.
     """
 
     value: Any
     by: str | None
-    namespace: str | None = None
-    asked: Pending | None = None
+    nodes: tuple[str, ...] | None = None
+    task: str | None = None
 
-    def is_for(self, namespace: str, under: Sequence[tuple[str, str]], task: str | None) -> bool:
-        """Whether it answers what is asked there: as `task`, or None for whatever those nodes ask next.
-
-        A run that went back has namespaces of its own, and the names of its nodes and tasks are the same.
-        """
-        if self.asked is None:
-            return self.namespace in (None, namespace)
-        same_nodes = [node for _, node in under] == [node for _, node in self.asked.under]
-        return same_nodes and task in (None, self.asked.task)
+    def is_for(self, nodes: tuple[str, ...], task: str | None) -> bool:
+        """Whether it answers what is asked there, as `task`; None where whatever those nodes ask next may take it."""
+        return self.nodes in (None, nodes) and (None in (task, self.task) or task == self.task)
 
 
 def expired(interrupt: Interrupt, now: float) -> bool:
@@ -209,8 +208,10 @@ def left_waiting(
 
 async def answer(
     journal: Journal, host: Host, checkpoint: str, asked: Sequence[Pending], resume: Any, by: str | None
-) -> list[Writes]:
+) -> tuple[list[Writes], list[Offer]]:
     """Commit answers to those of the questions that wait, all of them or none, and give what was committed.
+
+    Beside it those of questions that will be asked anew: of a nested run whose state was updated since.
 
     Raises:
         NoPendingInterrupt: nothing waits, or not under that id, or its deadline has passed.
@@ -223,37 +224,39 @@ async def answer(
     )
     for question, value in answers:
         _check(question, value)
-    writes = []
+    writes: list[Writes] = []
+    offered: list[Offer] = []
+    done: set[str] = set()
     for question, value in answers:
+        if await _is_asked_anew(journal, host, question):
+            offered.append(
+                Offer(value, by, question.nodes, question.task if _shares(question, asked) else None)
+            )
+            continue
         data = journal.encode(value, f"the answer to {render_value(question.interrupt.value)}")
         rows = answer_rows(journal, question.task, data, by, at)
         writes.append(Writes(question.namespace, question.checkpoint, rows))
-    done = {question.interrupt.id for question, _ in answers}
-    now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
-    writes.append(pending_rows(journal, checkpoint, now))
-    await journal.write(host, writes)
-    await journal.catch_up(host)
-    return writes
+        done.add(question.interrupt.id)
+    if writes:
+        now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
+        writes.append(pending_rows(journal, checkpoint, now))
+        await journal.write(host, writes)
+        await journal.catch_up(host)
+    return writes, offered
 
 
-async def after_an_edit(
-    journal: Journal, host: Host, asked: Sequence[Pending], resume: Any, by: str | None
-) -> Offer | None:
-    """The answer to the only question that waits, where it was asked in a nested run whose state was updated since.
+async def _is_asked_anew(journal: Journal, host: Host, question: Pending) -> bool:
+    """Whether a nested run that it was asked in, or one between it and the root, doesn't stand where it did."""
+    for namespace, _ in question.under[1:]:
+        head = await journal.load(host, namespace, None)
+        if head is None or not question.was_asked_at(journal.thread, namespace, head.checkpoint.id):
+            return True
+    return False
 
-    It is asked anew there, under another id. None in any other case.
 
-    Raises:
-        NoPendingInterrupt: the answer isn't for that question.
-    """
-    waiting = [question for question in asked if not question.answered]
-    if len(waiting) != 1 or not waiting[0].namespace:
-        return None
-    ((question, value),) = assign(waiting, resume, host.now())
-    head = await journal.load(host, question.namespace, None)
-    if head is None or head.checkpoint.id == question.checkpoint:
-        return None
-    return Offer(value, by, question.namespace)
+def _shares(question: Pending, asked: Sequence[Pending]) -> bool:
+    """Whether its nodes have asked another one as well."""
+    return sum(other.nodes == question.nodes for other in asked) > 1
 
 
 def offers(asked: Sequence[Pending], resume: Any, by: str | None) -> list[Offer]:
@@ -264,7 +267,7 @@ def offers(asked: Sequence[Pending], resume: Any, by: str | None) -> list[Offer]
     """
     if isinstance(resume, Mapping) and resume and _names(resume, _by_name(asked)):
         found = assign(asked, Answers(resume), None)
-        return [Offer(value, by, asked=question) for question, value in found]
+        return [Offer(value, by, question.nodes, question.task) for question, value in found]
     return [Offer(resume, by)]
 
 

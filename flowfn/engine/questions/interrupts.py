@@ -138,9 +138,9 @@ def _offered_to(frame: Frame, question: Question, task: str) -> Offer | None:
 
     Questions that share an `id` are answered one after another, and so the id says no more than which nodes ask.
     """
-    offers, under = frame.run.root.offered, _places(frame)
+    offers, nodes = frame.run.root.offered, tuple(node for _, node in _places(frame))
     for offer in tuple(offers):
-        if offer.is_for(frame.run.namespace, under, None if question.id else task):
+        if offer.is_for(nodes, None if question.id else task):
             with suppress(ValueError):  # another thread has taken it
                 offers.remove(offer)
                 return offer

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.questions.answers import (
     Offer,
-    after_an_edit,
     answer,
     are_ids,
     offers,
@@ -209,12 +208,12 @@ async def _obey(
     """
     changes = amend(run.program, run.checkpoint, writes) if writes else None
     if command is not None and command.resume is not MISSING:
-        offer = await _for_what_is_asked_next(run, journal, loaded, command)
-        if offer is not None:
-            run.root.offered.append(offer)
+        if _is_for_what_is_asked_next(run, journal, loaded, command.resume):
+            run.root.offered.append(Offer(command.resume, command.by))
         else:
             at, asked = loaded.checkpoint.id, run.root.waiting
-            answered = await answer(journal, run.host, at, asked, command.resume, command.by)
+            answered, offered = await answer(journal, run.host, at, asked, command.resume, command.by)
+            run.root.offered += offered
             for writes_of in answered:
                 if (writes_of.namespace, writes_of.checkpoint) == (run.namespace, run.checkpoint.id):
                     journal.add(run.ledger, writes_of.rows)
@@ -224,18 +223,14 @@ async def _obey(
         log_dropped(run.program, changes, run.checkpoint)
 
 
-async def _for_what_is_asked_next(
-    run: Run, journal: Journal, loaded: Loaded, command: Command[Any]
-) -> Offer | None:
-    """The answer, where its question was asked of a state that was updated since and is asked anew, or where the run
-    waits at a breakpoint, and may ask once it goes on; else None.
+def _is_for_what_is_asked_next(run: Run, journal: Journal, loaded: Loaded, resume: Any) -> bool:
+    """Whether an answer's question was asked of a state that was updated since and is asked anew, or the run waits at
+    a breakpoint, and may ask once it goes on.
     """
-    resume = command.resume
-    if any(not question.answered for question in run.root.waiting):
-        return await after_an_edit(journal, run.host, run.root.waiting, resume, command.by)
+    if are_ids(resume) or any(not question.answered for question in run.root.waiting):
+        return False
     waits = run.checkpoint.source == "update" or stopped_at_breakpoint(journal.serde, loaded.writes)
-    goes_on = waits and not are_ids(resume) and due(run.program, run.checkpoint)
-    return Offer(resume, command.by) if goes_on else None
+    return waits and bool(due(run.program, run.checkpoint))
 
 
 def _command_rows(run: Run, journal: Journal, writes: Sequence[Write]) -> Writes:

@@ -133,7 +133,8 @@ async def _execute(run: Run, writes: Sequence[Write], commanded: Sequence[Write]
 async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     """Take up what the namespace holds: that, None for nothing, and whether the caller chose the checkpoint.
 
-    A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that.
+    A replay of the run around finds what was there when its checkpoint was made, until it has gone on from that: then
+    what this call has recorded since.
     """
     journal = run.journal
     if journal is None or _is_new(run):
@@ -141,8 +142,14 @@ async def _where_it_stands(run: Run) -> tuple[Loaded | None, bool]:
     chosen, bound = run.root.went_back.pop(run.namespace, None), run.root.went_back.get("")
     if chosen is not None and await _branched(run, journal, chosen):
         chosen = None
-    if run.remembers and chosen is None and bound is not None and run.namespace not in run.root.gone_on:
-        loaded = await journal.load_before(run.host, run.namespace, bound)
+    if (
+        run.call is not None
+        and chosen is None
+        and bound is not None
+        and run.namespace not in run.root.gone_on
+    ):
+        loaded = await journal.load_of_call(run.host, run.namespace, run.call, run.parents)
+        loaded = loaded or await journal.load_before(run.host, run.namespace, bound)
     else:
         loaded = await journal.load(run.host, run.namespace, chosen)
     if loaded is None:

@@ -3,3 +3,8 @@
 Rule: what is written is flowfn's own format, under LangGraph's tags; what LangGraph itself wrote is read as well.
 Types come from an allowlist, in either format, and nothing is imported because data names it.
 """
+
+from flowfn.python.lazy import lazily
+
+# Modules that LangGraph's own imports have loaded by the time that a program looks at them.
+__getattr__, __dir__ = lazily(__name__, {}, ("encrypted",))

@@ -653,3 +653,50 @@ async def an_answer_at_the_config_of_the_graph_that_waits(t):
         values = await t.call(graph, "get_state", config)
         t.note("steps", values.metadata["step"])
     t.note("asked", log)
+
+
+async def a_memory_asks_after_an_update(t):
+    """A nested graph that remembers, and asks after an update of the graph around it, takes its answer."""
+
+    class Word(TypedDict):
+        word: str
+
+    def node(state):
+        return {"word": interrupt(state["word"])}
+
+    inner = edges(nodes(t, StateGraph(Word), ask=node), ". ask .").compile(checkpointer=True)
+    builder = nodes(t, StateGraph(Word), a=lambda state: {"word": "a"}).add_node("in", inner)
+    graph = edges(builder, ". a in .").compile(checkpointer=InMemorySaver())
+    for name in ("by value", "by id"):
+        config = {"configurable": {"thread_id": name}}
+        await t.call(graph, "invoke", {"word": "?"}, config)
+        await t.call(graph, "update_state", config, {"word": "a"}, as_node="a")
+        await t.call(graph, "invoke", None, config)
+        (question,) = (await t.call(graph, "get_state", config)).interrupts
+        await t.invoke(graph, Command(resume="yes" if name == "by value" else {question.id: "yes"}), config)
+
+
+async def an_answer_after_an_update_of_the_graph_between(t):
+    """An answer reaches the graph two levels down that asked, though the one between was updated meanwhile."""
+    log = []
+    inner = chain(t, ("ask", t.node(asks("q", log)))).compile()
+    middle = chain(t, "m", ("deep", inner)).compile()
+    graph = chain(t, ("in", middle)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD)
+    (waiting,) = (await t.call(graph, "get_state", THREAD, subgraphs=True)).tasks
+    await t.call(graph, "update_state", waiting.state.config, {"x": ["edit"]})
+    await t.invoke(graph, Command(resume="yes"), THREAD)
+    t.note("asked", log)
+
+
+@differs("an answer by id after an update of a nested graph")
+async def answers_after_an_update_beside_another_question(t):
+    """Two nested graphs ask, one is updated, and both are answered by the ids that the state shows."""
+    inner = {name: chain(t, ("ask", t.node(asks(name)))).compile() for name in ("p", "q")}
+    builder = StateGraph(State).add_node("p", inner["p"]).add_node("q", inner["q"])
+    graph = edges(builder, ". p .", ". q .").compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD, unordered=True)
+    first, _ = (await t.call(graph, "get_state", THREAD, subgraphs=True)).tasks
+    await t.call(graph, "update_state", first.state.config, {"x": ["edit"]})
+    shown = (await t.call(graph, "get_state", THREAD)).interrupts
+    await t.invoke(graph, Command(resume={one.id: f"for {one.value}" for one in shown}), THREAD)

@@ -296,3 +296,11 @@ async def default_cache_keys(t: Trace) -> None:
     deep = {"z": [{"y": 1, "x": (1, [2])}], "a": bytearray(b"x"), "s": {3}}
     for args, named in (((), {"b": 1, "a": 2}), ((1, "x"), {"q": [1, 2]}), (([1], {"b": 1}), {"deep": deep})):
         t.note("key", default_cache_key(*args, **named))
+
+
+async def modules_without_an_import(t: Trace) -> None:
+    """A module that LangGraph's own imports load is an attribute of its package, whoever imported it."""
+    from langgraph import config, errors, graph, pregel, store
+
+    modules = (pregel.protocol, pregel.main, config, store.base, errors, graph.message)
+    t.note("modules", [module.__name__.rpartition(".")[2] for module in modules])
