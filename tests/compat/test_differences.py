@@ -166,6 +166,9 @@ INSTEAD = {
     Name(
         "subgraph_threads", "answers_after_an_update_beside_another_question"
     ): "invoke: {'x': ['edit', 'for p', 'for q']}",
+    Name(
+        "subgraph_threads", "an_answer_to_the_second_question_after_an_update"
+    ): "invoke: {'x': ['edit', 100, 'yes']}",
     Name("subgraph_threads", "parents_after_a_replay_inside_a_subgraph"): "parents: ({}, False)",
     Name("subgraph_threads", "steps_after_an_update_of_a_memory"): "step: 3",
     Name("subgraph_threads", "a_memory_after_an_answer"): "['two', 'B', 'two', 'B']",

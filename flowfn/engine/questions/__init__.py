@@ -1,1 +1,3 @@
-"""What a run asks its humans: `interrupts` asks, and never twice; `answers` takes what they say."""
+"""What a run asks its humans: `interrupts` asks, and never twice; `answers` takes what they say; `offers` brings it to
+what is asked anew.
+"""

@@ -7,10 +7,11 @@ the question still takes it, and, as far as that can be told here, that it fits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowfn.engine.questions.offers import Offer, asked_anew, is_asked_anew
 from flowfn.engine.records.record import one_row
 from flowfn.errors import AmbiguousAnswer, InvalidAnswer, NoPendingInterrupt, SerializationError
 from flowfn.instance_ids import instance_id, task_uuid
@@ -29,6 +30,10 @@ DEADLINE = "deadline"
 
 _DATA = (bool, int, float, str, bytes, list, dict, tuple, type(None))
 """What an answer looks like that comes from outside; objects of other classes the asking code looks at."""
+
+
+Answered = tuple["Pending", Any]
+"""A question, and somebody's answer to it."""
 
 
 class Pending(NamedTuple):
@@ -80,24 +85,6 @@ class Pending(NamedTuple):
         if interrupt.id == instance_id(old, self.namespace, self.checkpoint, self.task):
             interrupt = replace(interrupt, id=instance_id(new, namespace, checkpoint, self.task))
         return self._replace(interrupt=interrupt, namespace=namespace, checkpoint=checkpoint, under=under)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Offer:
-    """An answer that a run brings along to what it will ask; `by` whom it was given.
-
-    It is for whichever question is asked first: if `nodes` is given, which lists the nodes around a question from the
-    root inwards, there; and if `task` is, as that.
-    """
-
-    value: Any
-    by: str | None
-    nodes: tuple[str, ...] | None = None
-    task: str | None = None
-
-    def is_for(self, nodes: tuple[str, ...], task: str | None) -> bool:
-        """Whether it answers what is asked there, as `task`; None where whatever those nodes ask next may take it."""
-        return self.nodes in (None, nodes) and (None in (task, self.task) or task == self.task)
 
 
 def expired(interrupt: Interrupt, now: float) -> bool:
@@ -224,50 +211,34 @@ async def answer(
     )
     for question, value in answers:
         _check(question, value)
-    writes: list[Writes] = []
-    offered: list[Offer] = []
-    done: set[str] = set()
-    for question, value in answers:
-        if await _is_asked_anew(journal, host, question):
-            offered.append(
-                Offer(value, by, question.nodes, question.task if _shares(question, asked) else None)
-            )
-            continue
+    fresh: list[Answered] = []
+    stale: list[Answered] = []
+    for each in answers:
+        (stale if await is_asked_anew(journal, host, each[0]) else fresh).append(each)
+    writes = []
+    for question, value in fresh:
         data = journal.encode(value, f"the answer to {render_value(question.interrupt.value)}")
         rows = answer_rows(journal, question.task, data, by, at)
         writes.append(Writes(question.namespace, question.checkpoint, rows))
-        done.add(question.interrupt.id)
     if writes:
+        done = {question.interrupt.id for question, _ in fresh}
         now = [q._replace(answered=q.answered or q.interrupt.id in done) for q in asked]
         writes.append(pending_rows(journal, checkpoint, now))
         await journal.write(host, writes)
         await journal.catch_up(host)
-    return writes, offered
+    return writes, await asked_anew(journal, host, stale, asked, by)
 
 
-async def _is_asked_anew(journal: Journal, host: Host, question: Pending) -> bool:
-    """Whether a nested run that it was asked in, or one between it and the root, doesn't stand where it did."""
-    for namespace, _ in question.under[1:]:
-        head = await journal.load(host, namespace, None)
-        if head is None or not question.was_asked_at(journal.thread, namespace, head.checkpoint.id):
-            return True
-    return False
-
-
-def _shares(question: Pending, asked: Sequence[Pending]) -> bool:
-    """Whether its nodes have asked another one as well."""
-    return sum(other.nodes == question.nodes for other in asked) > 1
-
-
-def offers(asked: Sequence[Pending], resume: Any, by: str | None) -> list[Offer]:
+async def offers(
+    journal: Journal, host: Host, asked: Sequence[Pending], resume: Any, by: str | None
+) -> list[Offer]:
     """Answers that somebody brings who goes back to where questions were `asked`: by their ids, which were these.
 
     Raises:
         NoPendingInterrupt: one is for no question that was asked there.
     """
     if isinstance(resume, Mapping) and resume and _names(resume, _by_name(asked)):
-        found = assign(asked, Answers(resume), None)
-        return [Offer(value, by, question.nodes, question.task) for question, value in found]
+        return await asked_anew(journal, host, assign(asked, Answers(resume), None), asked, by)
     return [Offer(resume, by)]
 
 
@@ -281,7 +252,7 @@ def _check(question: Pending, value: Any) -> None:
 
 def assign(
     pending: Sequence[Pending], resume: Any, now: float | None, known: Collection[str] | None = None
-) -> list[tuple[Pending, Any]]:
+) -> list[Answered]:
     """Which answer goes to which question: by id or key where a mapping names them, else to the only one.
 
     Their deadlines are of `now`, if given. `known`, if given, are the ids of those that a plain answer can be for.

@@ -17,7 +17,6 @@ from flowfn.definition import OnDivergence
 from flowfn.engine.calls.identifying import next_identity
 from flowfn.engine.questions.answers import (
     DEADLINE,
-    Offer,
     Pending,
     answer_rows,
     encode_questions,
@@ -25,6 +24,7 @@ from flowfn.engine.questions.answers import (
     unfit,
     validated,
 )
+from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.record import CallInfo, Record, one_row
 from flowfn.engine.replay.matching import Same, judge
 from flowfn.errors import InvalidAnswer, Suspended
@@ -125,7 +125,7 @@ def _ask(frame: Frame, question: Question) -> Any:
             raise question.refuse(problem)
         run.root.rejected = unfit(question.value, problem)
         _wait_for(frame, _spelling(again, question.kind))
-    if run.root.offered and (offered := _offered_to(frame, question, task)) is not None:
+    if run.root.offered and (offered := _offered_to(frame, task)) is not None:
         return _take_offered(frame, offered, task, info, question.kind)
     asked = _asked(frame, question, task, info, record)
     if asked.known and question.deadline is not None and expired(asked.pending.interrupt, run.host.now()):
@@ -133,14 +133,11 @@ def _ask(frame: Frame, question: Question) -> Any:
     _wait_for(frame, asked if question.refuse is not None else _spelling(asked, question.kind))
 
 
-def _offered_to(frame: Frame, question: Question, task: str) -> Offer | None:
-    """What the caller brought along, if it is for this question; of several that are asked at once, one gets it.
-
-    Questions that share an `id` are answered one after another, and so the id says no more than which nodes ask.
-    """
+def _offered_to(frame: Frame, task: str) -> Offer | None:
+    """What the caller brought along, if it is for this question; of several that are asked at once, one gets it."""
     offers, nodes = frame.run.root.offered, tuple(node for _, node in _places(frame))
     for offer in tuple(offers):
-        if offer.is_for(nodes, None if question.id else task):
+        if offer.is_for(nodes, task):
             with suppress(ValueError):  # another thread has taken it
                 offers.remove(offer)
                 return offer

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowfn.engine.questions.answers import (
-    Offer,
     answer,
     are_ids,
     offers,
     read_asked,
     stopped_at_breakpoint,
 )
+from flowfn.engine.questions.offers import Offer
 from flowfn.engine.records.journal import Journal
 from flowfn.engine.replay.lost import log_command_refused, log_dropped
 from flowfn.engine.runs.run import Run
@@ -117,7 +117,8 @@ async def _take_up(run: Run, journal: Journal, given: Resume, loaded: Loaded, of
     else:
         command = given.command
         if command is not None and command.resume is not MISSING:
-            run.root.offered += offers(run.root.waiting, command.resume, command.by)
+            asked = run.root.waiting
+            run.root.offered += await offers(journal, run.host, asked, command.resume, command.by)
         run.root.went_back = {"": _remembered(run.checkpoint), **goes_back_to}
         await run.fork(writes)
         _pass_breakpoints(run)

@@ -14,7 +14,8 @@ from flowfn.report import Report
 from flowfn.runtime import RunControl
 
 if TYPE_CHECKING:
-    from flowfn.engine.questions.answers import Offer, Pending
+    from flowfn.engine.questions.answers import Pending
+    from flowfn.engine.questions.offers import Offer
     from flowfn.engine.replay.rehearsal import Rehearsal
     from flowfn.engine.runs.places import Places
     from flowfn.ports import Host

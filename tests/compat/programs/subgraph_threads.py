@@ -700,3 +700,19 @@ async def answers_after_an_update_beside_another_question(t):
     await t.call(graph, "update_state", first.state.config, {"x": ["edit"]})
     shown = (await t.call(graph, "get_state", THREAD)).interrupts
     await t.invoke(graph, Command(resume={one.id: f"for {one.value}" for one in shown}), THREAD)
+
+
+@differs("an answer by id after an update of a nested graph")
+async def an_answer_to_the_second_question_after_an_update(t):
+    """A node asks two things, and its graph is updated in between: the second answer is for the second question."""
+
+    def ask(state):
+        return {"x": [interrupt("amount?"), interrupt("sure?")]}
+
+    inner = chain(t, ("ask", t.node(ask))).compile()
+    graph = chain(t, ("in", inner)).compile(checkpointer=InMemorySaver())
+    await t.invoke(graph, {"x": []}, THREAD)
+    await t.invoke(graph, Command(resume=100), THREAD)
+    (waiting,) = (await t.call(graph, "get_state", THREAD, subgraphs=True)).tasks
+    await t.call(graph, "update_state", waiting.state.config, {"x": ["edit"]})
+    await t.invoke(graph, Command(resume={waiting.interrupts[0].id: "yes"}), THREAD)
