@@ -27,6 +27,7 @@ from flowfn.hosts.clock import SYSTEM, Clock
 from flowfn.hosts.commits import Committer, call_soon
 from flowfn.hosts.deadlines import within
 from flowfn.hosts.ids import new_id
+from flowfn.hosts.left_behind import LeftBehind
 from flowfn.hosts.moment import MOMENT, ending, stand_still
 from flowfn.hosts.threads import DEPTH, MAX_WORKERS, ThreadHost
 from flowfn.hosts.waker import WAKER, Looked
@@ -161,8 +162,14 @@ class LoopHost:
         try:
             await self._watch(future)
         except asyncio.CancelledError:
-            future.cancel()
+            if not future.cancel():
+                self._see_out(future)
             raise
+
+    def _see_out(self, future: Future[Any]) -> None:
+        """What runs on a thread of ours, and nobody waits for any more, ends before the loop does."""
+        if future.runner is not self and not future.done():
+            self._shared.left_behind.add(self.loop, future)
 
     def _let_end(self, future: Future[Any]) -> None:
         """Stand still for the moment in which a job on a thread may end: a turn of the loop takes as long."""
@@ -246,6 +253,9 @@ class LoopHost:
 
     async def let_stop(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until the tasks of ours have ended that were cancelled; another cancellation reaches them, too."""
+        futures = list(futures)
+        for future in futures:
+            self._see_out(future)
         tasks = [task for future in futures if (task := self._tasks.get(future)) is not None]
         while tasks:
             try:
@@ -287,7 +297,10 @@ class LoopHost:
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call `function` once what is due in this turn of the loop has had its turn."""
-        self.loop.call_soon(function)
+        if threading.get_ident() == self.thread:
+            self.loop.call_soon(function)
+        else:
+            call_soon(self.loop, function)
 
     async def sleep(self, seconds: float) -> None:
         if seconds > 0:
@@ -381,6 +394,7 @@ class Shared:
         """By the id of the saver, of which nothing else is asked. Who gets the id later finds nobody waiting."""
         self.committer = Committer()
         self.claimer = Claimer()
+        self.left_behind = LeftBehind()
         self.jobs_in_place = itertools.count(1)
         """Counts the jobs that ran in the task that awaited them."""
         self.runs = 0

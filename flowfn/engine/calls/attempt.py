@@ -262,7 +262,7 @@ async def _once(frame: Frame, host: Host) -> Any:
             under_way.remove(definition)
         if frame.slots is not None:
             frame.leave()
-    if error is not None or not frame.quiet or call.run.root.fatal is not None:
+    if error is not None or not frame.quiet or (call.run.root.fatal is not None and not frame.stands_alone):
         await close(frame, host, error)
     frame.closed = True
     if error is not None:

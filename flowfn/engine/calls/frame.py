@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flowfn.engine.calls.injection import runtime_of
 from flowfn.engine.calls.once import once
 from flowfn.engine.questions.interrupts import Question, ask, ask_together
-from flowfn.errors import RunClosed, Suspended
+from flowfn.errors import Cancelled, RunClosed, Suspended
 from flowfn.futures import Future
 from flowfn.runtime import Runtime
 
@@ -184,6 +184,11 @@ class Frame:
             or self.suspended
             or self.unplaced
         )
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether its code has called nothing, and so hasn't heard that somebody left its run: its result counts."""
+        return not (self.steps or self.nested) and type(self.run.root.fatal) is Cancelled
 
     def next_nested(self) -> int:
         """How many runs this attempt nested in itself before."""

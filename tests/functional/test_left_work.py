@@ -1,0 +1,92 @@
+"""Work under way when whoever watched or awaited its run left: it can't be stopped, and what it gives counts."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from flowfn import entrypoint, task
+from flowfn.invocation.order import Started
+
+from ..worlds import World
+
+
+class Slow:
+    """A task that ends when it is told to; `ran` counts how often it did."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.ran = 0
+
+    def __call__(self, number: int) -> int:
+        self.begun.set()
+        assert self.may_end.wait(60)
+        self.ran += 1
+        return number
+
+
+def test_a_task_that_ends_after_its_stream_was_left_does_not_run_again(
+    sync_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who leaves a stream waits for the threads of its run, and what they give is recorded."""
+    slow, leave = Slow(), Started.leave
+
+    def leave_and_let_end(started: Started) -> None:
+        leave(started)
+        slow.may_end.set()
+
+    monkeypatch.setattr(Started, "leave", leave_and_let_end)
+    quick, slow_task = task(lambda number: number, name="quick"), task(slow, name="slow")
+
+    @entrypoint(checkpointer=sync_world.saver)
+    def wf(number: int) -> list[int]:
+        futures = [slow_task(number)]
+        assert slow.begun.wait(60)
+        return [quick(number).result(), *(future.result() for future in futures)]
+
+    stream = wf.stream(1, thread_id="t", stream_mode="updates")
+    assert next(stream) == {"quick": 1}
+    stream.close()
+    assert (wf.invoke(None, thread_id="t"), slow.ran) == ([1, 1], 1)
+
+
+def test_a_task_that_ends_after_its_run_was_cancelled_does_not_run_again(sync_world: World) -> None:
+    """The end of the event loop waits for code on threads, and what it gives is recorded."""
+    slow = Slow()
+    slow_task = task(slow, name="slow")
+
+    @entrypoint(checkpointer=sync_world.saver)
+    async def wf(number: int) -> int:
+        return await slow_task(number)
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(wf.ainvoke(1, thread_id="t"))
+        await asyncio.to_thread(slow.begun.wait, 60)
+        running.cancel()
+        slow.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(cancelled())
+    assert (asyncio.run(wf.ainvoke(None, thread_id="t")), slow.ran) == (1, 1)
+
+
+def test_the_end_of_a_loop_waits_for_what_was_left_on_threads(capfd: pytest.CaptureFixture[str]) -> None:
+    """As for `asyncio.to_thread`, and nothing is printed about it."""
+    from graph_compat.graph import START, StateGraph
+
+    slow = Slow()
+    graph: Any = StateGraph(dict)
+    graph.add_node("quick", lambda state: {"n": 0} if slow.begun.wait(60) else {})
+    graph.add_node("slow", lambda state: {"n": slow(1)})
+    compiled = graph.add_edge(START, "quick").add_edge(START, "slow").compile()
+
+    async def left() -> None:
+        stream = compiled.astream({"n": 0}, stream_mode="updates")
+        await anext(stream)
+        await stream.aclose()
+        asyncio.get_running_loop().call_soon(slow.may_end.set)
+
+    asyncio.run(left())
+    assert (slow.ran, capfd.readouterr().err) == (1, "")
