@@ -35,7 +35,7 @@ from flowfn.ports import (
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, Changes, advance, beside
 from flowfn.pregel.plan import due, is_over
-from flowfn.pregel.program import Program
+from flowfn.pregel.program import PULL, Program
 from flowfn.values import Checkpoint, StateUpdate, Write
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def _apply(
     at_head = where.checkpoint_id is None or _is_head(saver, where)
     left = _left(program, before, ledger if at_head else Ledger(), amendment)
     changes = beside(program, before, amendment.batches, left)
+    if left and (again := _due_again(program, advance(before, changes), left)):
+        left = [batch for batch in left if batch.path not in again]
+        changes = beside(program, before, amendment.batches, left)
     log_refused(changes, thread)
     after = _after(before, changes, amendment)
     log_dropped(program, changes, after)
@@ -132,6 +135,12 @@ def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amend
         if path not in amendment.records and (writes is not None or amendment.gives_up):
             found.append(Batch(name, writes, path, triggers))
     return found
+
+
+def _due_again(program: Program, after: Checkpoint, left: Sequence[Batch]) -> set[tuple[Any, ...]]:
+    """The tasks that had finished, and that updates have run once more: what they wrote would count twice."""
+    finished = {batch.path for batch in left if batch.writes is not None and batch.path[0] == PULL}
+    return finished and finished.intersection(path for _, path, _ in due(program, after))
 
 
 def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[WriteRow]:

@@ -12,6 +12,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
+from flowfn.pregel import ways
 from flowfn.pregel.channels import UNCHANGED, Channel
 from flowfn.pregel.plan import due
 from flowfn.pregel.program import CONTROL, INPUT, INTERRUPT, Program
@@ -102,10 +103,21 @@ def begin(
 ) -> Changes:
     """What a caller's new input changes: the tasks that were due are given up for it.
 
-    Those of them that had finished are not: `written` gives the writes of a task by its path. See `beside`.
+    What those of them had written that had finished is kept, but for what it would lead to: what runs next, the input
+    says. `written` gives the writes of a task by its path. See `beside`.
     """
-    left = [Batch(name, written(path), path, triggers) for name, path, triggers in due(program, checkpoint)]
+    left = [
+        Batch(name, _values_of(program, written(path)), path, triggers)
+        for name, path, triggers in due(program, checkpoint)
+    ]
     return beside(program, checkpoint, [Batch(INPUT, writes)], left)
+
+
+def _values_of(program: Program, writes: Sequence[Write] | None) -> Sequence[Write] | None:
+    """Writes without those that say no more than what runs next."""
+    if writes is None:
+        return None
+    return [write for write in writes if write[0] != program.sends and not ways.end(write[0])]
 
 
 def beside(

@@ -134,6 +134,7 @@ INSTEAD = {
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
     Name("humans", "answers_by_id_at_an_old_checkpoint"): "['second p', 'second q']",
+    Name("updates", "an_input_beside_a_finished_sibling"): "seen: [['old', 's', 'a', 'new', 's']]",
     Name("updates", "an_update_under_a_run"): "thread '1' is held by a live run",
     Name("updates", "a_call_under_a_run"): "thread '1' is held by a run whose stream this code reads",
     Name("updates", "update_as_the_input"): "['i', 'a', 'j', 'a']",

@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send, StateUpdate, StreamWriter, interrupt
 
+from ..parts import edges, nodes
 from ..trace import differs
 
 
@@ -580,3 +581,34 @@ async def a_call_under_a_run(t):
             if "a" in chunk:
                 await t.invoke(graph, {"x": ["j"]}, THREAD)
     t.note("kept", (await t.call(graph, "get_state", THREAD)).values)
+
+
+async def updates_beside_a_question(t):
+    """An update that makes a finished task due again takes the place of what it wrote, and the question stays."""
+    builder = nodes(t, StateGraph(State), "a", "b", q=lambda state: {"x": [interrupt("?")]})
+    graph = edges(builder, ". a b .", ". q .").compile(checkpointer=InMemorySaver())
+    for name, count in (("one", 1), ("two", 2)):
+        config = {"configurable": {"thread_id": name}}
+        await t.call(graph, "invoke", {"x": []}, config)
+        for number in range(count):
+            await t.call(graph, "update_state", config, {"x": [f"edit {number}"]})
+            t.note("due", (await t.call(graph, "get_state", config)).next)
+        await t.call(graph, "invoke", None, config)
+        await t.invoke(graph, Command(resume="yes"), config)
+
+
+@differs("finished siblings of an abandoned superstep")
+async def an_input_beside_a_finished_sibling(t):
+    """What was to run after a task of an abandoned superstep doesn't run beside the new input."""
+    seen = []
+
+    def b(state):
+        seen.append(list(state["x"]))
+        return {"x": ["b"]}
+
+    builder = nodes(t, StateGraph(State), "s", "a", b=b, q=lambda state: {"x": [interrupt("?")]})
+    builder.add_conditional_edges("s", lambda state: ["b"] if "new" in state["x"] else ["a", "q"])
+    graph = edges(builder, ". s", "a b .").compile(checkpointer=InMemorySaver())
+    await t.call(graph, "invoke", {"x": ["old"]}, THREAD)
+    await t.invoke(graph, {"x": ["new"]}, THREAD)
+    t.note("seen", seen)
