@@ -207,7 +207,7 @@ def _recorded(module: ModuleType, recorded: str) -> AnyWorkflow:
         )
     raise Usage(
         f"the thread is of workflow {recorded!r}, and {module.__file__} has {_listed(module)}: "
-        "pass the script that defines it, or SCRIPT:NAME where it was renamed"
+        f"pass the script that defines it; where it was renamed, keep its name with @entrypoint(name={recorded!r})"
     )
 
 

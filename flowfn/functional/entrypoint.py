@@ -199,7 +199,8 @@ class entrypoint:
             call while a recorded one of its name is left.
         progress: show each run as a live tree of its calls, on stderr where that is a terminal, or in a
             notebook (extra `cli`); elsewhere nothing. For one call: `config={"progress": True}`.
-        name: the name in records; default: module and qualified name.
+        name: the name in records; default: module and qualified name. Of one that was renamed or moved give the old
+            name, so that what it left unfinished goes on.
 
     Raises:
         TypeError: what is decorated is no function, or `checkpointer=` can't be one.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from flowfn import gather, interrupt
+from flowfn import Command, gather, interrupt
 from graph_compat.graph import START, StateGraph
 from graph_compat.types import Send
 
@@ -125,3 +125,28 @@ def test_calls_that_share_a_memory_are_each_asked_and_answered(world: World, kin
         assert sorted(waiting) == ["a", "b", "c"][nth:]
         world.do(thread, "resume", {waiting["abc"[nth]]: nth})
     assert thread.state.values["notes"] == [("a", 0), ("b", 1), ("c", 2)]
+
+
+@pytest.mark.parametrize("kinds", [(None, True), (True, None), (True, True), (None, None)], ids=str)
+def test_an_answer_is_kept_before_the_run_goes_on(world: World, kinds: tuple[Any, Any]) -> None:
+    """G8: who answers and leaves at once isn't asked again, however deep it was asked, and by whom it is remembered."""
+
+    class Notes(TypedDict):
+        notes: Annotated[list[Any], add]
+
+    def ask(state: Notes) -> Any:
+        return {"notes": [interrupt("amount?"), interrupt("sure?")]}
+
+    graph: Any = ask
+    for kind in (*kinds, world.saver):
+        builder: Any = StateGraph(Notes).add_node("ask", graph).add_edge(START, "ask")
+        graph = builder.compile(checkpointer=kind)
+    thread = graph.thread("t")
+    world.do(thread, "invoke", {"notes": []})
+    (amount,) = thread.state.interrupts
+    world.first(graph, Command(resume={amount.id: 100}), thread_id="t", stream_mode="values")
+    if not thread.state.interrupts:
+        world.do(thread, "resume")
+    assert [question.value for question in thread.state.interrupts] == ["sure?"]
+    world.do(thread, "resume", True)
+    assert thread.state.values["notes"] == [100, True]

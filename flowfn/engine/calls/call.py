@@ -11,6 +11,7 @@ from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.records.record import CallInfo, Record
 from flowfn.identity.digest import Digest, render
 from flowfn.instance_ids import task_uuid
+from flowfn.pregel.program import PULL
 from flowfn.report import CallSummary
 
 if TYPE_CHECKING:
@@ -231,7 +232,8 @@ class NodeCall(Call):
     def __init__(
         self, run: Run, definition: Definition, args: Sequence[Any], kwargs: dict[str, Any], task: Task
     ) -> None:
-        super().__init__(run, None, definition, args, kwargs, node_scope(task.path))
+        path = task.path if run.was_named is None else (PULL, run.was_named)
+        super().__init__(run, None, definition, args, kwargs, node_scope(path))
         self.node: Node = task.node
         self.node_task: Task = task
         self.path = node_path(task.path)

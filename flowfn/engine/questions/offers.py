@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flowfn.described import metadata_of
 from flowfn.engine.records.ledger import Ledger
 from flowfn.row_channels import ANSWER
 
@@ -39,9 +40,16 @@ class Offer:
 
 async def is_asked_anew(journal: Journal, host: Host, question: Pending) -> bool:
     """Whether a nested run that it was asked in, or one between it and the root, doesn't stand where it did."""
+    asking = await journal.load(host, question.namespace, question.checkpoint) if question.namespace else None
+    if asking is None:
+        return False
+    stood = {
+        **metadata_of(asking.checkpoint, journal.serde)["parents"],
+        question.namespace: question.checkpoint,
+    }
     for namespace, _ in question.under[1:]:
         head = await journal.load(host, namespace, None)
-        if head is None or not question.was_asked_at(journal.thread, namespace, head.checkpoint.id):
+        if head is None or head.checkpoint.id != stood.get(namespace):
             return True
     return False
 

@@ -8,16 +8,18 @@ Nor is it passed over in silence that what had finished couldn't be applied, or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from flowfn.described import body_of
+from flowfn.engine.ids import node_scope
 from flowfn.engine.records.ledger import Ledger
 from flowfn.logs import logger
 from flowfn.ports import Deserializer, Loaded
 from flowfn.pregel import ways
 from flowfn.pregel.apply import Changes
 from flowfn.pregel.plan import due_in_sight, unknown_sends
-from flowfn.pregel.program import INPUT, Program
+from flowfn.pregel.program import INPUT, PULL, Program
 from flowfn.values import Checkpoint, Send
 
 
@@ -40,6 +42,19 @@ def what_is_lost(
         still = _names(due_in_sight(program, checkpoint))
         found = [f"the way to node {name!r}" for name in _names(said) if name not in still]
     return sorted(set(found))
+
+
+def are_strange(ledger: Ledger, program: Program) -> bool:
+    """Whether no recorded call was made by an entrypoint's program itself: they may be another one's."""
+    return (
+        program.opaque and bool(ledger.records) and not any(map(partial(has_called, ledger), program.nodes))
+    )
+
+
+def has_called(ledger: Ledger, name: str) -> bool:
+    """Whether recorded calls were made by the node of that name itself."""
+    scope = node_scope((PULL, name))
+    return any(record.info is not None and record.info.scope == scope for record in ledger.records.values())
 
 
 def forget_ways(checkpoint: Checkpoint, program: Program) -> None:

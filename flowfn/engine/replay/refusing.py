@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flowfn.engine.ids import call_id
 from flowfn.engine.replay.causes import Cause, cause_of
-from flowfn.engine.replay.lost import way, what_is_lost
+from flowfn.engine.replay.lost import are_strange, has_called, way, what_is_lost
 from flowfn.engine.replay.matching import Ambiguous, differs_in_a_day
 from flowfn.engine.replay.missed import missed_joins
 from flowfn.errors import NonDeterminismError
@@ -17,6 +17,7 @@ from flowfn.errors import NonDeterminismError
 if TYPE_CHECKING:
     from flowfn.engine.calls.call import Call
     from flowfn.engine.calls.frame import Frame
+    from flowfn.engine.records.journal import Journal
     from flowfn.engine.runs.run import Run
     from flowfn.ports import Loaded
 
@@ -88,6 +89,24 @@ def refuse_a_lent_record(call: Call, frame: Frame) -> None:
     raise run.root.fatal
 
 
+async def _take_up_or_refuse(run: Run, journal: Journal) -> None:
+    """Take up the calls of a workflow that was renamed and keeps its name; refuse to begin anew after another one."""
+    row = await run.host.blocking(journal.saver.thread, run.thread)
+    name = "" if row is None else row.workflow
+    function = name.rpartition(".")[2]
+    if not has_called(run.ledger, function):
+        return
+    if name == run.program.name:
+        run.was_named = function
+        return
+    raise NonDeterminismError(
+        f"thread {run.thread!r} stopped in a run of workflow {name!r}, of which {run.program.name!r} would take up "
+        f"nothing: all would run again. If it was renamed or moved, keep its name with @entrypoint(name={name!r}); "
+        "else go on with that workflow, or begin this one with an input",
+        run.root.report,
+    )
+
+
 async def refuse_losses(run: Run, loaded: Loaded) -> None:
     """Refuse to pass over what an edit of the program would lose of where its thread stands.
 
@@ -95,6 +114,8 @@ async def refuse_losses(run: Run, loaded: Loaded) -> None:
         NonDeterminismError: there is such a thing. Nothing has run.
     """
     assert run.journal is not None
+    if are_strange(run.ledger, run.program):
+        await _take_up_or_refuse(run, run.journal)
     lost = what_is_lost(loaded, run.checkpoint, run.ledger, run.program, run.journal.serde)
     if lost:
         raise NonDeterminismError(

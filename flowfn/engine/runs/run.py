@@ -59,6 +59,8 @@ class Run:
     """Told of what happens, where somebody watches this run or one around it."""
     readers: tuple[Reader, ...] = ()
     """Who reads its stream, or that of a run around it, inside the run that calls it; the outermost first."""
+    was_named: str | None = None
+    """What its only node was called when it recorded its calls, if that was another name."""
     depth = 0
     """How many runs there are around it."""
     pause: Callable[[], Any] | None = None
