@@ -110,7 +110,7 @@ class Shape:
             if parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in rest:
                 args.append(rest.pop(parameter.name))
             elif parameter.kind is parameter.VAR_POSITIONAL:
-                args = [
+                args += [
                     rest.pop(p.name)
                     for p in self.parameters
                     if p.kind is p.POSITIONAL_OR_KEYWORD and p.name in rest

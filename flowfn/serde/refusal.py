@@ -8,7 +8,7 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from enum import Enum
 from functools import partial
@@ -207,7 +207,8 @@ def _short(value: Any) -> str:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    found = dict(state_of(value))
+    state = state_of(value)
+    found = dict(state) if isinstance(state, Mapping) else {}
     for extension in ("__pydantic_extra__", "__pydantic_private__"):
         found |= found.pop(extension, None) or {}
     if isinstance(inner := found.pop("__dict__", None), dict):

@@ -250,6 +250,16 @@ def test_task_arguments_must_fit(world: World) -> None:
         world.invoke(wf, thread_id="t")
 
 
+def test_an_entrypoint_is_given_what_is_by_position_alone(world: World) -> None:
+    """Beside a variable number of arguments, too."""
+
+    @world.entrypoint
+    async def wf(x: int, y: int, /, *rest: int) -> list[Any]:
+        return [x, y, *rest]
+
+    assert world.call(wf, 1, 2, 3) == [1, 2, 3]
+
+
 def _arguments(function: Callable[..., Any], args: tuple[int, ...], kwargs: dict[str, int]) -> Any:
     """What Python itself makes of arguments, in the order of the parameters; None where they don't fit."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import functools
 import hashlib
@@ -14,6 +15,7 @@ import operator
 import os
 import random
 import re
+import sqlite3
 import string
 import subprocess
 import sys
@@ -1160,3 +1162,62 @@ def test_a_json_document_keeps_its_digest_on_a_round_trip() -> None:
 def test_an_exact_digest_is_the_one_of_the_digest(value: Any) -> None:
     """Who asks for no skeleton gets the same digest, and is told as well where it is weak."""
     assert exact({"x": value}) == of(value)._replace(skeleton=None, leaves=())
+
+
+def extended(base: type, *args: Any, **attributes: Any) -> Any:
+    """An instance of a class that extends another one, with attributes that only the class above knows of."""
+    made = type("Extended", (base,), {"__module__": __name__})(*args)
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("base", "args"),
+    [
+        (Decimal, ("1",)),
+        (Fraction, (1, 2)),
+        (date, (2026, 1, 2)),
+        (datetime, (2026, 1, 2)),
+        (time, (1, 2)),
+        (timedelta, (1,)),
+        (type(Path()), ("a",)),
+        (ipaddress.IPv4Address, ("1.1.1.1",)),
+        (ipaddress.IPv4Network, ("1.1.1.0/24",)),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_what_a_value_of_an_extended_class_carries_counts(base: type, args: Any) -> None:
+    """One euro isn't one dollar, where both are decimals with a currency."""
+    euro, same, dollar = (extended(base, *args, currency=each) for each in ("EUR", "EUR", "USD"))
+    assert of(euro).exact == of(same).exact != of(dollar).exact
+    assert of(extended(base, *args)).exact == of(extended(base, *args)).exact
+
+
+def test_what_a_network_remembers_does_not_count() -> None:
+    """An extended class's attribute that its base computes once is there for who has asked, and counts for nobody."""
+    asked, other = (extended(ipaddress.IPv4Network, "1.1.1.0/24", site="a") for _ in range(2))
+    assert asked.broadcast_address
+    assert of(asked).exact == of(other).exact
+
+
+def test_the_metadata_of_a_frame_of_ones_own_counts() -> None:
+    """What a class that extends pandas' declares in `_metadata`."""
+    pandas = pytest.importorskip("pandas")
+    frame = type("Frame", (pandas.DataFrame,), {"_metadata": ["unit"]})
+    metres, feet = frame({"a": [1]}), frame({"a": [1]})
+    metres.unit, feet.unit = "m", "ft"
+    assert of(metres).exact != of(feet).exact
+
+
+def test_rows_of_a_query_count_by_their_columns_and_values() -> None:
+    """A `sqlite3.Row` can't be pickled, and is data all the same: one row isn't taken for another."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        one, same, other, renamed = (
+            connection.execute(query).fetchone()
+            for query in ("SELECT 1 AS a", "SELECT 1 AS a", "SELECT 2 AS a", "SELECT 1 AS b")
+        )
+    assert of(one).exact == of(same).exact
+    assert len({of(row).exact for row in (one, other, renamed, (1,))}) == 4
+    assert not of(one).weak

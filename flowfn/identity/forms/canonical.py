@@ -28,11 +28,18 @@ from weakref import WeakKeyDictionary
 
 from flowfn.errors import STANDS_FOR
 from flowfn.identity.forms.callables import CALLABLES, called_form, class_form, wrapper_form, wraps_a_function
-from flowfn.identity.forms.containers import CONTAINERS
+from flowfn.identity.forms.containers import CONTAINERS, row_form
 from flowfn.identity.forms.exceptions import exception_form
 from flowfn.identity.forms.leaves import LEAVES, text_form
 from flowfn.identity.forms.notation import Form, tagged
-from flowfn.identity.forms.objects import enum_form, form_of_record, path_form, reduced_form, subclass_form
+from flowfn.identity.forms.objects import (
+    enum_form,
+    form_of_record,
+    path_form,
+    reduced_form,
+    subclass_form,
+    with_additions,
+)
 from flowfn.identity.made_with.captured import class_made_with, given_to
 from flowfn.identity.names import qualified_name
 from flowfn.identity.volatile import Detector
@@ -209,11 +216,13 @@ def _form_of(cls: type) -> Form:
         return known
     for base, form in _BASES:
         if issubclass(cls, base):
-            return form
+            return with_additions(cls, base, form) if base in _WITHOUT_THEIR_ADDITIONS else form
     if wraps_a_function(cls):
         return wrapper_form
     if _is_mock(cls):
         return Walk.by_type
+    if _is_row(cls):
+        return row_form
     if cls.__eq__ is not object.__eq__ or issubclass(cls, _MADE_BY_A_CALL):
         return reduced_form
     return called_form
@@ -227,6 +236,12 @@ def _is_mock(cls: type) -> bool:
     """Whether a class is of `unittest.mock`: its equality is that of objects, and its state the calls that it had."""
     base = getattr(sys.modules.get("unittest.mock"), "NonCallableMock", None)
     return base is not None and issubclass(cls, base)
+
+
+def _is_row(cls: type) -> bool:
+    """Whether a class's instances are rows of a query of `sqlite3`, which can't be pickled, and so tell no state."""
+    row = getattr(sys.modules.get("sqlite3"), "Row", None)
+    return row is not None and issubclass(cls, row)
 
 
 def _form_of_array(cls: type) -> Form | None:
@@ -248,3 +263,6 @@ _BASES: tuple[tuple[type, Form], ...] = (
     *((base, LEAVES[base]) for base in (datetime, date, time, timedelta, Decimal, UUID)),
 )
 """The first base that a class has: an `OrderedDict` is a dict too, and a datetime a date."""
+
+_WITHOUT_THEIR_ADDITIONS = (PurePath, datetime, date, time, timedelta, Decimal, UUID)
+"""Those of them whose form says nothing of what a class that extends them adds."""

@@ -18,7 +18,7 @@ from flowfn.python.unicode import is_unicode
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
 
-__all__ = ["CONTAINERS", "mapping_form"]
+__all__ = ["CONTAINERS", "mapping_form", "row_form"]
 
 
 def _list(walk: Walk, value: Any) -> Any:
@@ -50,6 +50,12 @@ def _ordered(walk: Walk, value: OrderedDict[Any, Any]) -> Any:
     """An `OrderedDict`, which equals another one only if their items come in the same order."""
     walk.size += len(value)
     return tagged("ordered", [[walk.walk(key, None), walk.walk(item, key)] for key, item in value.items()])
+
+
+def row_form(walk: Walk, value: Any) -> Any:
+    """A row of `sqlite3`, which equals another one of the same columns and values."""
+    walk.size += len(value)
+    return tagged("row", list(value.keys()), walk.sequence(tuple(value)))
 
 
 def _are_plain(keys: Iterable[Any]) -> bool:

@@ -60,10 +60,17 @@ def _parts(value: Any, walk: Inside) -> list[Any]:
         "negative zeros": _negative_zeros(value, levels),
         "column names": _names(walk, columns),
         "attrs": walk(getattr(value, "attrs", None) or None, ".attrs"),
+        "metadata": _metadata(walk, value),
     }
     more = {name: form for name, form in left_out.items() if form}
     parts = [walk(named, ".columns"), types_, _hashes(value, objects)]
     return [*parts, more] if more else parts
+
+
+def _metadata(walk: Inside, value: Any) -> dict[str, Any]:
+    """What a class that extends pandas' declares to be part of its instances; a series has its name there."""
+    names = [name for name in getattr(value, "_metadata", ()) if name not in ("_name", "name")]
+    return {name: walk(getattr(value, name, None), f".{name}") for name in names}
 
 
 def _of_type(value: Any, dtype: str) -> dict[int, Any]:

@@ -18,12 +18,13 @@ from flowfn.identity.forms.leaves import LEAVES
 from flowfn.identity.forms.notation import Field, Form, tagged
 from flowfn.identity.names import qualified_name
 from flowfn.python.plain import PLAIN
+from flowfn.python.slots import slots_of
 from flowfn.values import MISSING
 
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
 
-__all__ = ["enum_form", "form_of_record", "path_form", "reduced_form", "subclass_form"]
+__all__ = ["enum_form", "form_of_record", "path_form", "reduced_form", "subclass_form", "with_additions"]
 
 
 def enum_form(walk: Walk, value: Any) -> Any:
@@ -51,8 +52,50 @@ def subclass_form(base: type) -> Form:
     return form
 
 
+def with_additions(cls: type, base: type, form: Form) -> Form:
+    """The form of a base for the instances of a class that extends it; what they carry besides is counted too."""
+    known = _slots_at_home(cls, base)
+    if not cls.__dictoffset__ and known.issuperset(name for name, _ in slots_of(cls)):
+        return form
+
+    def of_class(walk: Walk, value: Any) -> Any:
+        made = form(walk, value)
+        more = {name: item for name, item in attributes_of(value).items() if name not in known}
+        return tagged("subclass", qualified_name(cls), made, mapping_form(walk, more)) if more else made
+
+    return of_class
+
+
+def _slots_at_home(cls: type, base: type) -> set[str]:
+    """The slots that a base, and those above and below it in its own library, declare: what it keeps for itself."""
+    return {name for each in cls.__mro__ if _home(each) == _home(base) for name, _ in slots_of(each)}
+
+
+def _home(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
 def reduced_form(walk: Walk, value: Any) -> Any:
-    """Objects that define equality, by what `pickle` would keep of them."""
+    """Objects that define equality, by what `pickle` would keep of them.
+
+    Where a library says that for its own class, it knows nothing of what one that extends it elsewhere has added.
+    """
+    teller = _teller(type(value))
+    if teller is None or _home(teller) == _home(type(value)):
+        return _reduced(walk, value)
+    return with_additions(type(value), teller, _reduced)(walk, value)
+
+
+def _teller(cls: type) -> type | None:
+    """The class that says what pickle keeps of its instances, without a state; None where Python does."""
+    first = next(each for each in cls.__mro__ if not _TELLS.isdisjoint(vars(each)))
+    return None if first is object else first
+
+
+_TELLS = {"__reduce__", "__reduce_ex__"}
+
+
+def _reduced(walk: Walk, value: Any) -> Any:
     cls = type(value)
     reduce = copyreg.dispatch_table.get(cls)
     reduced: Any = reduce(value) if reduce is not None else value.__reduce_ex__(2)
