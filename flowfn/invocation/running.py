@@ -94,19 +94,23 @@ async def _prepared(setup: Setup, order: Order, hosts: Hosts) -> Ending:
         frame.run.root.rehearsal.stop(frame, f"it runs {setup.name} on a thread of its own")
     if setup.is_async and hosts.loop is None:
         raise refused_async(setup.program.name)
+    saver, under_way = setup.saver, object()
+    setup.under_way.add(under_way)
     token, said = current_frame.set(None), configurable_here.set(order.config.configurable)
     try:
-        return await _on_its_own(setup, order, given, hosts)
+        return await _on_its_own(setup, saver, order, given, hosts)
     finally:
+        setup.under_way.discard(under_way)
         configurable_here.reset(said)
         current_frame.reset(token)
 
 
-async def _on_its_own(setup: Setup, order: Order, given: Fresh | Resume, hosts: Hosts) -> Ending:
+async def _on_its_own(
+    setup: Setup, saver: Saver | None, order: Order, given: Fresh | Resume, hosts: Hosts
+) -> Ending:
     """Take the thread, where there is one to take, and lead a run on it."""
     watch = None if order.started is None else order.started.watch
     post = audience(watch, order.config.progress or setup.progress)
-    saver = setup.saver
     journal = None if saver is None else await _journal(setup, saver, order, given, hosts.own)
     if order.goes_on and saver is not None and journal is not None:
         given = await continued(setup, saver, journal.lease, given, hosts.own, once=order.once)

@@ -122,7 +122,13 @@ class Setup:
         return self._itself
 
     def _named(self) -> Saver:
-        """What a path or a URL names now; it stays open while the workflow lives."""
+        """What a path or a URL names now; it stays open while the workflow lives.
+
+        While a run is under way a relative path names what it did when that began: its code may change the folder for a
+        while, and with it that of the whole process.
+        """
+        if self.under_way and (known := self.__dict__.get("_kept")) is not None and is_open(known[1]):
+            return known[1]  # type: ignore[no-any-return]
         where = from_here(os.fspath(self.checkpointer)) if self._is_relative else ""
         kept: tuple[str, Saver] | None = self.__dict__.get("_kept")
         if kept is None:  # of threads that come first, all get the same: it may be in memory
@@ -130,6 +136,11 @@ class Setup:
         if kept[0] != where or not is_open(kept[1]):
             kept = self.__dict__["_kept"] = where, self._opened()
         return kept[1]
+
+    @cached_property
+    def under_way(self) -> set[object]:
+        """Something for each run of it that has taken up its saver, and not ended."""
+        return set()
 
     @cached_property
     def _is_relative(self) -> bool:

@@ -1,8 +1,11 @@
 """Storage grows with what changed, and what is read back is what was put (G6)."""
 
+import contextlib
 import operator
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -249,3 +252,25 @@ def test_a_reader_needs_no_more_than_twice_what_there_is(
     for held in loaded.checkpoint.values.values():
         whole = len(held.whole() or b"")
         assert sum(map(len, held.deltas)) + 256 * len(held.deltas) <= 2 * whole
+
+
+def test_a_relative_path_is_one_file_while_a_run_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task may change the folder of the process for a while: what begins meanwhile is kept where the others are."""
+    monkeypatch.chdir(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    @entrypoint(checkpointer="runs.db")
+    def wf(moves: bool) -> str:
+        if moves:
+            with contextlib.chdir(elsewhere):
+                beside = threading.Thread(target=wf.invoke, args=(False,), kwargs={"thread_id": "beside"})
+                beside.start()
+                beside.join()
+        return "done"
+
+    wf.invoke(True, thread_id="moves")
+    assert {row.id for row in wf.threads()} == {"moves", "beside"}
+    assert not list(elsewhere.iterdir())
