@@ -325,6 +325,7 @@ class Workflow(Stateful, Generic[P, R]):
         from flowfn.invocation.places import blocking_hosts, may_go_in_steps
         from flowfn.invocation.reading import opened
         from flowfn.invocation.running import prepare
+        from flowfn.python.event_loop import held_up
         from flowfn.python.traceback import trimmed
         from flowfn.streams import is_of_call, printer
 
@@ -338,7 +339,7 @@ class Workflow(Stateful, Generic[P, R]):
         async def lead() -> None:
             ending.append(await prepare(setup, order, blocking_hosts()))
 
-        with closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
+        with held_up(), closing(watch.events(lead(), run.leave)) as events:  # type: ignore[type-var]
             try:
                 for event in events:
                     if not watch.live and is_of_call(event):

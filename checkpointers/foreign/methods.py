@@ -1,7 +1,8 @@
 """The methods of a saver that was written for LangGraph, called from wherever flowfn is.
 
 Rule: a method may be there, or its asyncio twin, or both. From a thread beside a running event loop the twin is
-preferred, and runs on that loop, whose connections it uses.
+preferred, and runs on that loop, whose connections it uses; unless blocking code holds the loop up, which may wait for
+this very call.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkpointers.foreign.errors import MethodMissing, SaverRaised
 from flowfn.errors import FlowError
-from flowfn.python.event_loop import running_loop
+from flowfn.python.event_loop import is_held_up, running_loop
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,8 +61,8 @@ class Methods:
 
     def _called(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """What the method's asyncio twin gives on the loop that runs elsewhere, or the method itself."""
-        twin, loop = getattr(self._saver, TWIN + name, None), self._loop
-        if twin is not None and loop is not None and loop.is_running() and loop is not running_loop():
+        twin = getattr(self._saver, TWIN + name, None)
+        if twin is not None and (loop := self._loop_elsewhere()) is not None:
             from asyncio import run_coroutine_threadsafe
 
             try:
@@ -73,6 +74,13 @@ class Methods:
             raise NotImplementedError(name)
         found = method(*args, **kwargs)
         return list(found) if name == "list" else found
+
+    def _loop_elsewhere(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that the asyncio methods run on, if it runs on another thread, and goes on meanwhile."""
+        loop = self._loop
+        if loop is None or not loop.is_running() or loop is running_loop() or is_held_up(loop):
+            return None
+        return loop
 
 
 async def _awaited(method: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

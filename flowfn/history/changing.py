@@ -35,8 +35,8 @@ from flowfn.ports import (
 from flowfn.pregel.amendment import Amendment
 from flowfn.pregel.apply import Batch, Changes, advance, beside
 from flowfn.pregel.plan import due, is_over
-from flowfn.pregel.program import PULL, Program
-from flowfn.values import Checkpoint, StateUpdate, Write
+from flowfn.pregel.program import PULL, PUSH, Program
+from flowfn.values import Checkpoint, Send, StateUpdate, Write
 
 if TYPE_CHECKING:
     from flowfn.invocation import Setup
@@ -77,7 +77,7 @@ def _apply(
     at_head = where.checkpoint_id is None or _is_head(saver, where)
     left = _left(program, before, ledger if at_head else Ledger(), amendment)
     changes = beside(program, before, amendment.batches, left)
-    if left and (again := _due_again(program, advance(before, changes), left)):
+    if left and (again := _due_again(program, advance(before, changes), left, amendment)):
         left = [batch for batch in left if batch.path not in again]
         changes = beside(program, before, amendment.batches, left)
     log_refused(changes, thread)
@@ -137,10 +137,22 @@ def _left(program: Program, before: Checkpoint, ledger: Ledger, amendment: Amend
     return found
 
 
-def _due_again(program: Program, after: Checkpoint, left: Sequence[Batch]) -> set[tuple[Any, ...]]:
-    """The tasks that had finished, and that updates have run once more: what they wrote would count twice."""
-    finished = {batch.path for batch in left if batch.writes is not None and batch.path[0] == PULL}
-    return finished and finished.intersection(path for _, path, _ in due(program, after))
+def _due_again(
+    program: Program, after: Checkpoint, left: Sequence[Batch], amendment: Amendment
+) -> set[tuple[Any, ...]]:
+    """The tasks that had finished, and that updates have run once more: what they wrote would count twice.
+
+    Of those that a `Send` asked for, all of a node to which updates send anew.
+    """
+    finished = [batch for batch in left if batch.writes is not None]
+    pulled = {path for _, path, _ in due(program, after) if path[0] == PULL}
+    written = [write for batch in amendment.batches for write in batch.writes or ()]
+    sent = {value.node for name, value in written if name == program.sends and isinstance(value, Send)}
+    return {
+        batch.path
+        for batch in finished
+        if batch.path in pulled or (batch.path[0] == PUSH and batch.name in sent)
+    }
 
 
 def _rows(serde: Any, path: tuple[Any, ...], writes: Sequence[Write]) -> list[WriteRow]:

@@ -25,6 +25,7 @@ from flowfn.invocation.reading import waits_for_itself
 from flowfn.logs import logger
 from flowfn.options import check_option
 from flowfn.ports import Host, Saver, configurable_here
+from flowfn.python.event_loop import held_up, running_loop
 from flowfn.python.traceback import trimmed
 from flowfn.serde import DEFAULT
 from flowfn.watching import audience
@@ -50,7 +51,10 @@ async def run_awaiting(setup: Setup, order: Order, hosts: Hosts | None = None) -
 def ended_blocking(setup: Setup, running: Coroutine[Any, Any, Ending]) -> Ending:
     """What a run comes to; the traceback of what it raises begins in the user's code."""
     try:
-        return drive(running)
+        if running_loop() is None:
+            return drive(running)
+        with held_up():
+            return drive(running)
     except BaseException as error:
         raise setup.translated(trimmed(error)) from error.__cause__
 

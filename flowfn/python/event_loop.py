@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +22,31 @@ def running_loop() -> AbstractEventLoop | None:
     except RuntimeError:
         return None
     return loop
+
+
+_held_up: Counter[int] = Counter()
+"""By the id of an event loop, how many blocking calls are under way on its thread."""
+
+
+@contextmanager
+def held_up() -> Iterator[None]:
+    """Around a blocking call: nothing else of the event loop runs that may run on this thread."""
+    loop = running_loop()
+    if loop is None:
+        yield
+        return
+    _held_up[id(loop)] += 1
+    try:
+        yield
+    finally:
+        _held_up[id(loop)] -= 1
+        if not _held_up[id(loop)]:
+            del _held_up[id(loop)]
+
+
+def is_held_up(loop: AbstractEventLoop) -> bool:
+    """Whether code on the thread of an event loop blocks it, and may wait for whoever asks."""
+    return id(loop) in _held_up
 
 
 def needed_loop() -> AbstractEventLoop:

@@ -6,6 +6,7 @@ import asyncio
 import operator
 import signal
 import sqlite3
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -707,3 +708,28 @@ def test_what_is_no_saver_is_refused() -> None:
     for target in (InMemorySaver, object()):
         with pytest.raises(TypeError, match="checkpointer"):
             entrypoint(checkpointer=target)(lambda n: n).invoke(1)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["invoke", "stream"])
+def test_a_blocking_call_on_the_thread_of_a_loop_uses_blocking_methods(streamed: bool) -> None:
+    """As in a notebook's cell: what workers commit mustn't wait for the loop that the call itself holds up."""
+
+    class Noted(TypedDict):
+        notes: Annotated[list[str], operator.add]
+
+    meeting = threading.Barrier(2)
+
+    def node(state: Noted) -> Noted:
+        meeting.wait(60)
+        return {"notes": ["met"]}
+
+    builder = StateGraph(Noted).add_node("a", node).add_node("b", node)
+    graph = builder.add_edge(START, "a").add_edge(START, "b").compile(checkpointer=OwnSaver())
+
+    async def cell() -> Any:
+        config = {"configurable": {"thread_id": "t"}}
+        if streamed:
+            return list(graph.stream({"notes": []}, config, stream_mode="values"))[-1]
+        return graph.invoke({"notes": []}, config)
+
+    assert asyncio.run(cell()) == {"notes": ["met", "met"]}

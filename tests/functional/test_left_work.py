@@ -90,3 +90,41 @@ def test_the_end_of_a_loop_waits_for_what_was_left_on_threads(capfd: pytest.Capt
 
     asyncio.run(left())
     assert (slow.ran, capfd.readouterr().err) == (1, "")
+
+
+@pytest.mark.parametrize("caller", ["blocking", "asyncio"])
+def test_the_only_node_of_a_superstep_does_not_run_again_either(
+    caller: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record goes with the checkpoint that it leads to, unless its run is left, and makes none."""
+    from checkpointers import MemorySaver
+    from graph_compat.config import get_stream_writer
+    from graph_compat.graph import START, StateGraph
+
+    slow, leave = Slow(), Started.leave
+
+    def leave_and_let_end(started: Started) -> None:
+        leave(started)
+        slow.may_end.set()
+
+    def node(state: dict[str, int]) -> dict[str, int]:
+        get_stream_writer()("begun")
+        return {"n": slow(1)}
+
+    monkeypatch.setattr(Started, "leave", leave_and_let_end)
+    builder: Any = StateGraph(dict)
+    graph = builder.add_node("node", node).add_edge(START, "node").compile(checkpointer=MemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+
+    async def left() -> None:
+        stream = graph.astream({"n": 0}, config, stream_mode="custom")
+        assert await anext(stream) == "begun"
+        await stream.aclose()
+
+    if caller == "asyncio":
+        asyncio.run(left())
+    else:
+        stream = graph.stream({"n": 0}, config, stream_mode="custom")
+        assert next(stream) == "begun"
+        stream.close()
+    assert (graph.invoke(None, config), slow.ran) == ({"n": 1}, 1)

@@ -164,6 +164,8 @@ async def _node_outcome(call: NodeCall, host: Host, value: Any) -> Any:
         if value is MISSING:
             value = await _with_retries(call, host)
         call.writes = call.node.output(value)
+        if run.root.fatal is not None:  # the run was left: nobody makes the checkpoint that it was to go with
+            call.rides = False
         if journal is not None and not call.rides:
             rows = write_rows(journal.serde, call, host.now())
             items = [Writes(run.namespace, run.checkpoint.id, rows), *journal.riders()]

@@ -54,7 +54,13 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
             return error
         return None
     call.future = _future_of(run, call)
-    await run.host.settle([call.future])
+    try:
+        await run.host.settle([call.future])
+    except BaseException:
+        call.rides = (
+            False  # whoever waited for it has left: what it gives on its thread is recorded by itself
+        )
+        raise
     failure = _error_of(call.future)
     if failure is None:
         call.value = call.future.result(0)

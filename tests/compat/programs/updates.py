@@ -612,3 +612,22 @@ async def an_input_beside_a_finished_sibling(t):
     await t.call(graph, "invoke", {"x": ["old"]}, THREAD)
     await t.invoke(graph, {"x": ["new"]}, THREAD)
     t.note("seen", seen)
+
+
+async def an_update_that_sends_anew(t):
+    """Who updates a state as the node that sent tasks has them made anew: what some of them had written is given up."""
+
+    def plan(state):
+        return {"x": ["plan"]}
+
+    def work(word):
+        return {"x": [interrupt("?") if word == "ask" else word]}
+
+    builder = nodes(t, StateGraph(State), "end", plan=plan, work=work)
+    builder.add_conditional_edges("plan", lambda state: [Send("work", "did"), Send("work", "ask")], ["work"])
+    graph = edges(builder, ". plan", "work end .").compile(checkpointer=InMemorySaver())
+    await t.call(graph, "invoke", {"x": []}, THREAD)
+    await t.call(graph, "update_state", THREAD, {"x": ["edited"]}, as_node="plan")
+    t.note("due", (await t.call(graph, "get_state", THREAD)).next)
+    await t.call(graph, "invoke", None, THREAD)
+    await t.invoke(graph, Command(resume="yes"), THREAD)
