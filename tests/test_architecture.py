@@ -191,6 +191,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"flowfn.options", "flowfn.pregel", "flowfn.runtime"}
     | {
         "flowfn.python.beside",
+        "flowfn.python.event_loop",
         "flowfn.python.traceback",
         "flowfn.config",
         "flowfn.context",
@@ -225,6 +226,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"flowfn.functional", "flowfn.invocation", "flowfn.report", "flowfn.workflow", "checkpointers"},
     "flowfn.pytest_plugin": {"flowfn.testing"},
+    "flowfn.__main__": {"flowfn.cli"},
     "flowfn.demo": NOUNS | {"flowfn", "checkpointers"},
     "flowfn.cli": NOUNS
     | {"flowfn", "flowfn.demo", "flowfn.definition", "flowfn.functional.entrypoint", "flowfn.functional.task"}

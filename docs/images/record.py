@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).resolve().parent
-FLOWFN = (sys.executable, "-m", "flowfn.cli")
+FLOWFN = (sys.executable, "-m", "flowfn")
 
 _FRAME = re.compile(r"\r?\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
 """What rich writes between two frames of a live picture."""

@@ -1,7 +1,6 @@
 """The `flowfn` command. It needs the extra `cli`: typer and rich, imported nowhere else.
 
-- `app` has the commands, as typer reads them, `options` what several of them take, `completing` what a shell offers;
-  `__main__` is the command.
+- `app` has the commands, as typer reads them, `options` what several of them take, `completing` what a shell offers.
 - Before a command: `database`, which it means, `program`, whose it is, and `typed`, what its words say. After it:
   `outcome`, `failures`.
 - Looking on: `listing`, `past`, `tailing`, `diff`, `picturing`. Going on: `running`, `recovering`, `answering`, by the

@@ -77,3 +77,9 @@ def test_a_closed_stream_is_written_nothing(run_python: Any, database: Path) -> 
     for words, code in ((("ls",), 0), (("ls", "--json"), 0), (("show", "nobody"), 2), (("export", "é"), 2)):
         done = run_python("-c", closed, *words, "--db", database)
         assert (words, done.returncode, done.stdout + done.stderr) == (words, code, "")
+
+
+def test_the_package_is_the_command_too(run_python: Any) -> None:
+    """`python -m flowfn`, where the script isn't on the path."""
+    done = run_python("-m", "flowfn", "--help")
+    assert (done.returncode, done.stdout == run_python("-c", COMMAND, "--help").stdout) == (0, True)

@@ -120,7 +120,7 @@ def test_a_thread_travels(flowfn: Any, shop: Path) -> None:
 def test_a_run_goes_to_the_standard_output(flowfn: Any, shop: Path) -> None:
     """Without a file to write to, the bytes go to standard output, for `>`."""
     done = subprocess.run(
-        [sys.executable, "-m", "flowfn.cli", "export", "paid", "--db", "runs.db"],
+        [sys.executable, "-m", "flowfn", "export", "paid", "--db", "runs.db"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=True,

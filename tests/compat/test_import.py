@@ -289,7 +289,7 @@ def test_what_is_no_database_of_langgraphs_is_refused(tmp_path: Path, content: A
 
 def flowfn(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "flowfn.cli", *arguments],
+        [sys.executable, "-m", "flowfn", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": ":".join(sys.path), "COLUMNS": "200", **environment},
         capture_output=True,

@@ -148,7 +148,7 @@ def test_a_killed_run_is_not_begun_again_without_its_key(script: Path) -> None:
 
 
 def flowfn(script: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return start(script, "-m", "flowfn.cli", *arguments, **environment)
+    return start(script, "-m", "flowfn", *arguments, **environment)
 
 
 def test_the_command_line_reads_with_the_keys_of_its_environment(script: Path) -> None:

@@ -699,3 +699,34 @@ def test_an_error_that_was_looked_at_is_part_of_the_run_beside_others(world: Wor
     outage.clear()
     assert world.invoke(wf, None, thread_id="t") == ["page 0", 1, 2]
     assert world.ran == [0, 1, 2, 1, 2]
+
+
+def test_a_recorded_error_has_the_notes_that_it_had(world: World) -> None:
+    """What code makes of an error that it caught is the same on resume: a call that is given its text isn't new."""
+    lost = [True]
+
+    @world.task
+    async def fails() -> None:
+        raise ValueError("boom")
+
+    @world.task
+    async def alert(text: str) -> str:
+        world.ran.append(text)
+        return text
+
+    @world.entrypoint
+    async def wf() -> str:
+        try:
+            await world.value(fails())
+        except ValueError as error:
+            text = await world.value(alert("".join(traceback.format_exception_only(error))))
+        if lost:
+            lost.pop()
+            raise ConnectionError
+        return str(text)
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    text = world.invoke(wf, None, thread_id="t")
+    assert world.ran == [text]
+    assert text.startswith("ValueError: boom\nDuring task with name 'fails'")

@@ -143,9 +143,11 @@ class Call:
 
     def blame(self, error: Exception) -> None:
         """Note on an error whose it is; one whose class lets nobody change it stays as it is."""
+        note = f"{_PASSED}'{self.definition.name}' and id '{self.id}'"
         with suppress(Exception):
-            error.add_note(f"{_PASSED}'{self.definition.name}' and id '{self.id}'")
-            _leave_out(error.__notes__)
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+                _leave_out(error.__notes__)
 
     @property
     def leaves(self) -> bool:

@@ -195,7 +195,9 @@ def _reuse(call: Call, record: Record, how: str = "identity") -> Future[Any] | N
 
 
 def _failed(call: Call, error: Exception, order: int) -> Future[Any]:
-    """A recorded error as a future; its caller may look at it."""
+    """A recorded error as a future; its caller may look at it, and at its notes, as when it was new."""
+    if isinstance(error, Exception):
+        call.blame(error)
     failed: Future[Any] = Future.failed(error, order)
     assert call.parent is not None
     call.parent.failures.append((call, error))

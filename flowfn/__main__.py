@@ -1,4 +1,4 @@
-"""`python -m flowfn.cli` is the `flowfn` command."""
+"""`python -m flowfn` is the `flowfn` command."""
 
 import sys
 
