@@ -137,11 +137,21 @@ def beside(
 
 
 def amend(program: Program, checkpoint: Checkpoint, writes: Sequence[Write]) -> Changes:
-    """What a command's writes change beside a superstep: what was due stays due, nothing is cleared."""
+    """What a command's writes change beside a superstep: what was due stays due, nothing is cleared.
+
+    A way that has waited for the others to finish, and is open since, isn't gone once more: it would wait again.
+    """
+    writes = [write for write in writes if not _is_open_at_last(program, checkpoint, write[0])]
     changes = apply(program, checkpoint, [Batch(INPUT, writes)])
     if checkpoint.updated is None:
         return changes._replace(updated=None)
     return changes._replace(updated=tuple(sorted({*checkpoint.updated, *changes.cells})))
+
+
+def _is_open_at_last(program: Program, checkpoint: Checkpoint, channel: str) -> bool:
+    if channel not in program.finishing or not ways.end(channel):
+        return False
+    return program.channels[channel].get(checkpoint.values.get(channel, MISSING)) is not MISSING
 
 
 def peek(

@@ -133,6 +133,7 @@ INSTEAD = {
     ): "steps: [('loop', 2), ('loop', 1), ('loop', 0), ('input', -1)]",
     Name("time_travel", "replay_from_an_unknown_checkpoint"): "thread '1' has no checkpoint '0'",
     Name("time_travel", "answer_at_an_old_checkpoint"): "['i', 'a', 'two', 'z']",
+    Name("running", "goto_a_deferred_node_that_is_due"): "invoke: {'x': ['a', 'd']}",
     Name("humans", "answers_by_id_at_an_old_checkpoint"): "['second p', 'second q']",
     Name("updates", "an_input_beside_a_finished_sibling"): "seen: [['old', 's', 'a', 'new', 's']]",
     Name("updates", "an_update_under_a_run"): "thread '1' is held by a live run",

@@ -568,3 +568,13 @@ async def commands_that_only_update_one_after_another(t: Trace) -> None:
         await t.invoke(graph, Command(update={"x": [n]}), ONE)
     for answer in "ab":
         await t.invoke(graph, Command(resume=answer, update={"x": [answer.upper()]}), ONE)
+
+
+@differs("a deferred node that is due is due")
+async def goto_a_deferred_node_that_is_due(t: Trace) -> None:
+    """A run that stopped before a deferred node goes on to it, also where a command names it."""
+    builder = nodes(t, StateGraph(State), "a").add_node("d", t.node(lambda state: {"x": ["d"]}), defer=True)
+    graph = edges(builder, ". a d .").compile(checkpointer=InMemorySaver(), interrupt_before=["d"])
+    await t.invoke(graph, {"x": []}, ONE)
+    await t.invoke(graph, Command(goto="d"), ONE)
+    t.note("due", (await t.call(graph, "get_state", ONE)).next)
