@@ -43,10 +43,8 @@ async def is_asked_anew(journal: Journal, host: Host, question: Pending) -> bool
     asking = await journal.load(host, question.namespace, question.checkpoint) if question.namespace else None
     if asking is None:
         return False
-    stood = {
-        **metadata_of(asking.checkpoint, journal.serde)["parents"],
-        question.namespace: question.checkpoint,
-    }
+    parents = metadata_of(asking.checkpoint, journal.serde).get("parents") or {}
+    stood = {**parents, question.namespace: question.checkpoint}
     for namespace, _ in question.under[1:]:
         head = await journal.load(host, namespace, None)
         if head is None or head.checkpoint.id != stood.get(namespace):

@@ -83,7 +83,7 @@ class Root:
         self.waiting: Sequence[Pending] = ()
         """What the run waited for when it was taken up, but for what was asked at checkpoints that it left."""
         self.offered: list[Offer] = []
-        """Of a run that goes back or was updated since it asked: one, for what the first superstep asks."""
+        """Of a run that goes back or was updated since it asked: answers to what its first superstep asks."""
         self.rehearsal: Rehearsal | None = None
         """Where it is replayed dry, what that met; see `engine/replay/rehearsal.py`."""
         self.went_back: dict[str, str] = {}
