@@ -25,7 +25,7 @@ from flowfn.config import RunConfig, located
 from flowfn.engine.calls.injection import place_around
 from flowfn.engine.ids import nested_namespace
 from flowfn.engine.records.reader import Shown
-from flowfn.errors import InvalidInput, Signal, Suspended
+from flowfn.errors import InvalidInput, Suspended
 from flowfn.events import (
     CheckpointSaved,
     Custom,
@@ -277,8 +277,8 @@ def _tasks(event: Event, keys: Keys) -> Iterator[dict[str, Any]]:
         return
     call = event.call
     if isinstance(event, TaskFinished):
-        # A signal without a question of the call's own: what stopped it is nested in it, or around it.
-        if call.questions or not isinstance(event.error, Signal):
+        # What stopped it is nested in it, or around it, unless it asked something itself; so is what cancelled it.
+        if call.questions or event.error is None or isinstance(event.error, Exception):
             yield _task_end(event)
     elif not call.is_handler:
         start = {"id": call.id, "name": call.definition.name, "input": call.shown_input}

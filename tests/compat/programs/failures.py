@@ -3,6 +3,7 @@
 import asyncio
 import operator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Annotated, TypedDict
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -308,3 +309,25 @@ async def a_task_that_is_cancelled_for_a_failure(t):
     graph = builder.compile(checkpointer=InMemorySaver())
     with ThreadPoolExecutor(1) as threads:
         t.note("errors", threads.submit(asyncio.run, run(graph)).result())
+
+
+async def a_cancelled_task_in_a_stream(t):
+    """Of a task that is cancelled for a failure beside it a stream shows the start alone."""
+
+    async def waits(state):
+        await asyncio.Event().wait()
+
+    async def breaks(state):
+        raise RuntimeError("boom")
+
+    async def shown(graph):
+        ends = []
+        with suppress(RuntimeError):
+            async for chunk in graph.astream({"x": []}, stream_mode="tasks"):
+                ends.append((chunk["name"], "error" in chunk))
+        return sorted(ends)
+
+    builder = StateGraph(State).add_node("waits", waits).add_node("breaks", breaks)
+    graph = builder.add_edge(START, "waits").add_edge(START, "breaks").compile()
+    with ThreadPoolExecutor(1) as threads:
+        t.note("shown", threads.submit(asyncio.run, shown(graph)).result())
