@@ -167,8 +167,11 @@ class LoopHost:
             raise
 
     def _see_out(self, future: Future[Any]) -> None:
-        """What runs on a thread of ours, and nobody waits for any more, ends before the loop does."""
-        if future.runner is not self and not future.done():
+        """What runs on a thread of ours, and nobody waits for any more, ends before the loop does.
+
+        What nobody has taken isn't run any more, and so never ends.
+        """
+        if future.runner is not self and not future.waiting and not future.done():
             self._shared.left_behind.add(self.loop, future)
 
     def _let_end(self, future: Future[Any]) -> None:

@@ -128,3 +128,28 @@ def test_the_only_node_of_a_superstep_does_not_run_again_either(
         assert next(stream) == "begun"
         stream.close()
     assert (graph.invoke(None, config), slow.ran) == ({"n": 1}, 1)
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_the_end_of_a_loop_waits_for_nothing_that_was_never_begun(limit: int | None) -> None:
+    """Of more nodes than there are threads, or places, those that wait for one are given up with their run."""
+    from graph_compat.graph import START, StateGraph
+    from graph_compat.types import Send
+
+    slow = Slow()
+    graph: Any = StateGraph(dict).add_node("slow", lambda number: slow(number) and {})
+    graph.add_conditional_edges(
+        START, lambda state: [Send("slow", number) for number in range(1, 101)], ["slow"]
+    )
+    compiled = graph.compile()
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(compiled.ainvoke({}, {"max_concurrency": limit}))
+        await asyncio.to_thread(slow.begun.wait, 60)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        slow.may_end.set()
+
+    asyncio.run(cancelled())
+    assert 0 < slow.ran < 100

@@ -57,9 +57,8 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     try:
         await run.host.settle([call.future])
     except BaseException:
-        call.rides = (
-            False  # whoever waited for it has left: what it gives on its thread is recorded by itself
-        )
+        # Whoever waited for it has left, and makes no checkpoint: what it gives on its thread is recorded by itself.
+        call.rides = False
         raise
     failure = _error_of(call.future)
     if failure is None:
@@ -109,7 +108,7 @@ class _Abreast:
             else:
                 await run.host.settle_within(deadline.left, futures, self._late)
         except BaseException as error:
-            self._stop(self.calls)
+            self._stop(self.calls, all_that_wait=True)
             if not isinstance(error, GeneratorExit):  # what is closed can't wait
                 await run.host.let_stop(futures)
             raise
