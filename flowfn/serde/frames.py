@@ -24,6 +24,7 @@ _INDEX = mark(Kind.PANDAS_INDEX)
 _COLUMN = mark(Kind.PANDAS_COLUMN)
 _SCALAR = mark(Kind.PANDAS_SCALAR)
 
+_ARROW_TEXTS = ("string", "large_string")
 _MASKED = {"b": "BooleanArray", "i": "IntegerArray", "u": "IntegerArray", "f": "FloatingArray"}
 
 
@@ -78,7 +79,7 @@ def _column(holder: Any) -> Any:
 
 def _extension(array: Any) -> list[Any]:
     name = type(array.dtype).__name__
-    encode = _masked if hasattr(array.dtype, "numpy_dtype") else _COLUMNS.get(name)
+    encode = _COLUMNS.get(name) or (_masked if hasattr(array.dtype, "numpy_dtype") else None)
     if encode is None:
         raise Refused(
             f"its dtype is {array.dtype}, which flowfn does not store. Convert it with astype(), "
@@ -88,10 +89,23 @@ def _extension(array: Any) -> list[Any]:
 
 
 def _masked(array: Any) -> list[Any]:
+    return ["masked", *_numbers(array)]
+
+
+def _numbers(array: Any) -> list[Any]:
+    """Its numbers, with 0 where there is none, and where that is."""
     dtype = array.dtype.numpy_dtype
-    if dtype.kind not in _MASKED:  # pyarrow's dtypes have a numpy one too
-        raise Refused(f"its dtype is {array.dtype}. Convert it with astype(), or convert_dtypes()")
-    return ["masked", array.to_numpy(dtype=dtype, na_value=dtype.type(0)), array.isna()]
+    return [array.to_numpy(dtype=dtype, na_value=dtype.type(0)), array.isna()]
+
+
+def _arrow(array: Any) -> list[Any]:
+    """pyarrow's numbers and texts; its other types are none of numpy's or Python's that says as much."""
+    dtype = array.dtype
+    if (kind := str(dtype.pyarrow_dtype)) in _ARROW_TEXTS:
+        return ["arrow", kind, _texts_of(array)]
+    if dtype.numpy_dtype.kind not in _MASKED:
+        raise Refused(f"its dtype is {dtype}. Convert it with astype(), or convert_dtypes()")
+    return ["arrow", "", *_numbers(array)]
 
 
 def _category(array: Any) -> list[Any]:
@@ -100,8 +114,11 @@ def _category(array: Any) -> list[Any]:
 
 def _texts(array: Any) -> list[Any]:
     dtype = array.dtype
-    texts = [None if gone else text for text, gone in zip(array, array.isna(), strict=True)]
-    return ["string", dtype.storage, dtype.na_value is sys.modules["pandas"].NA, texts]
+    return ["string", dtype.storage, dtype.na_value is sys.modules["pandas"].NA, _texts_of(array)]
+
+
+def _texts_of(array: Any) -> list[str | None]:
+    return [None if gone else text for text, gone in zip(array, array.isna(), strict=True)]
 
 
 def _zoned(array: Any) -> list[Any]:
@@ -122,6 +139,7 @@ _COLUMNS: dict[str, Callable[[Any], list[Any]]] = {
     "DatetimeTZDtype": _zoned,
     "PeriodDtype": _periods,
     "IntervalDtype": _intervals,
+    "ArrowDtype": _arrow,
 }
 
 
@@ -144,16 +162,34 @@ def _load_masked(pandas: Any, values: Any, mask: Any) -> Any:
     return cls(values, _array(mask, "b"))
 
 
+def _load_arrow(pandas: Any, kind: str, *parts: Any) -> Any:
+    pyarrow: Any = sys.modules.get("pyarrow")
+    if pyarrow is None:
+        raise UntrustedTypeError(
+            "Stored data holds a pandas object with pyarrow's columns, and nothing is imported for data. Import pyarrow"
+        )
+    if kind in _ARROW_TEXTS:
+        made = pyarrow.array(_checked_texts(*parts), type=getattr(pyarrow, kind)())
+    else:
+        values, mask = parts
+        made = pyarrow.array(_array(values, "biuf"), mask=_array(mask, "b"))
+    return pandas.arrays.ArrowExtensionArray(made)
+
+
 def _load_category(pandas: Any, codes: Any, categories: Any, ordered: Any) -> Any:
     dtype = pandas.CategoricalDtype(categories, bool(ordered))
     return pandas.Categorical.from_codes(_array(codes, "i"), dtype=dtype)
 
 
 def _load_texts(pandas: Any, storage: str, as_na: Any, texts: list[str | None]) -> Any:
+    dtype = pandas.StringDtype(storage, na_value=pandas.NA if as_na else float("nan"))
+    return pandas.array(_checked_texts(texts), dtype=dtype)
+
+
+def _checked_texts(texts: list[str | None]) -> list[str | None]:
     if not {str, type(None)}.issuperset(map(type, texts)):
         raise CorruptDataError("A stored column of texts holds something else")
-    dtype = pandas.StringDtype(storage, na_value=pandas.NA if as_na else float("nan"))
-    return pandas.array(texts, dtype=dtype)
+    return texts
 
 
 def _load_zoned(pandas: Any, unit: str, zone: Any, instants: Any) -> Any:
@@ -175,6 +211,7 @@ def _load_intervals(pandas: Any, closed: str, left: Any, right: Any) -> Any:
 _BUILD_COLUMN: dict[str, Callable[..., Any]] = {
     "object": _load_objects,
     "masked": _load_masked,
+    "arrow": _load_arrow,
     "category": _load_category,
     "string": _load_texts,
     "zoned": _load_zoned,
@@ -331,6 +368,7 @@ _ENCODERS: dict[str, Encoder] = {
     **dict.fromkeys(("CategoricalIndex", "IntervalIndex"), _index),
     **dict.fromkeys(("BooleanArray", "Categorical", "FloatingArray", "IntegerArray"), _extension),
     **dict.fromkeys(("IntervalArray", "PeriodArray", "StringArray", "ArrowStringArray"), _extension),
+    "ArrowExtensionArray": _extension,
     "Timestamp": _timestamp,
     "Timedelta": _timedelta,
     "Period": _period,

@@ -29,6 +29,23 @@ def nullable() -> Any:
     )
 
 
+def of_pyarrow() -> Any:
+    columns: dict[str, Any] = {
+        "int64": [1, None],
+        "uint8": [1, None],
+        "float": [1.5, None],
+        "double": [float("nan"), None],
+        "bool": [True, None],
+        "string": ["a", None],
+        "large_string": ["a", None],
+    }
+    pyarrow = pytest.importorskip("pyarrow")
+    arrays = {
+        name: pyarrow.array(cells, type=pyarrow.type_for_alias(name)) for name, cells in columns.items()
+    }
+    return pd.DataFrame({name: pd.arrays.ArrowExtensionArray(array) for name, array in arrays.items()})
+
+
 def timed() -> Any:
     naive = pd.to_datetime(["2024-10-27 00:30", "2024-10-27 01:30"])
     zoned = naive.tz_localize("UTC").tz_convert("Europe/Berlin")
@@ -57,6 +74,7 @@ FRAMES = {
     ),
     "bytes and bytearrays": lambda: pd.DataFrame({"b": [b"x", bytearray(b"y")]}),
     "nullable": nullable,
+    "of pyarrow": of_pyarrow,
     "times": timed,
 }
 SERIES = {
@@ -165,6 +183,13 @@ def test_what_was_loaded_is_not_shared_with_anything() -> None:
     [
         (lambda: pd.DataFrame({"s": pd.arrays.SparseArray([0, 1])}), "['s']", r"astype\(\)"),
         (lambda: pd.DataFrame({"o": [1, object()]}), "['o'].iloc[1]", "does not know how to restore it"),
+        (
+            lambda: pd.DataFrame(
+                {"t": pd.Series(["2024"], dtype="M8[s]").convert_dtypes(dtype_backend="pyarrow")}
+            ),
+            "['t']",
+            r"astype\(\)",
+        ),
         (lambda: pd.DataFrame({"a": [1]}).groupby("a"), "", "Convert it to one"),
         (
             lambda: pd.date_range(
@@ -174,7 +199,7 @@ def test_what_was_loaded_is_not_shared_with_anything() -> None:
             r"Set index\.freq = None",
         ),
     ],
-    ids=["sparse", "object", "groupby", "frequency"],
+    ids=["sparse", "object", "of pyarrow", "groupby", "frequency"],
 )
 def test_what_cannot_be_restored_is_refused(make: Any, path: str, remedy: str) -> None:
     """The error names the column, and says what to write."""

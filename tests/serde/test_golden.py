@@ -50,9 +50,12 @@ GOLDEN: dict[str, Any] = {
     "urls": [HttpUrl("https://ä.example/b?c=1"), MongoDsn("mongodb://one:1,two:2/db")],
     "values": [MISSING, Interrupt(1, "id", "key"), Send("node", (1,)), Command(resume=1), Write("c", 2)],
 }
-TABLES: dict[str, Any] = {
-    "arrays": [np.arange(6, dtype="<i4").reshape(2, 3), np.array(["a", "bc"], "<U2"), np.float32(0.5)],
-    "frame": pd.DataFrame(
+
+
+@pd.option_context("mode.string_storage", "python")
+def _frame() -> pd.DataFrame:
+    """Its texts are Python's, whether or not there is a pyarrow for pandas to keep them in."""
+    return pd.DataFrame(
         {
             "int": np.array([1, 2], "<i8"),
             "object": np.array([{"a": 1}, None], dtype=object),
@@ -63,7 +66,12 @@ TABLES: dict[str, Any] = {
             "period": pd.PeriodIndex(["2024-01", "2024-02"], freq="M"),
         },
         index=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["x", None]),
-    ),
+    )
+
+
+TABLES: dict[str, Any] = {
+    "arrays": [np.arange(6, dtype="<i4").reshape(2, 3), np.array(["a", "bc"], "<U2"), np.float32(0.5)],
+    "frame": _frame(),
     "series": pd.Series(np.array([1.5, -0.0]), index=pd.RangeIndex(2), name=("a", 1)),
     "instants": [
         pd.Timestamp(5, unit="ns", tz="UTC"),
