@@ -1221,3 +1221,20 @@ def test_rows_of_a_query_count_by_their_columns_and_values() -> None:
     assert of(one).exact == of(same).exact
     assert len({of(row).exact for row in (one, other, renamed, (1,))}) == 4
     assert not of(one).weak
+
+
+@pytest.mark.parametrize("make", ["default_rng", "PCG64", "SeedSequence"])
+def test_what_draws_random_numbers_counts_by_its_seed(make: str) -> None:
+    """However much was drawn: a task that draws isn't run where it is replayed."""
+    random = pytest.importorskip("numpy").random
+    one, drawn, other = (getattr(random, make)(seed) for seed in (1, 1, 2))
+    random.Generator(drawn).random() if make == "PCG64" else drawn.spawn(1)
+    assert of(one).exact == of(drawn).exact
+    assert len({of(each).exact for each in (one, other, *other.spawn(2))} if make != "PCG64" else "abcd") == 4
+    assert of(one).weak
+
+
+def test_what_draws_by_a_seed_of_the_system_counts_by_its_type() -> None:
+    """Each attempt has another one."""
+    random = pytest.importorskip("numpy").random
+    assert of(random.default_rng()).exact == of(random.default_rng()).exact

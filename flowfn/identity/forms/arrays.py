@@ -1,7 +1,8 @@
-"""The forms of numpy's arrays and scalars.
+"""The forms of numpy's arrays and scalars, and of what draws random numbers.
 
 Rule: the cells' bytes are taken where they say all: not where cells are objects, nor where numpy leaves bytes between
-numbers, which hold anything. Loaded for a program that has loaded numpy, and never loads it.
+numbers, which hold anything. What draws counts by its seed, and not by how much was drawn: tasks draw from it, and
+don't where they are replayed. Loaded for a program that has loaded numpy, and never loads it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def form_of(cls: type) -> Form | None:
         return None
     if issubclass(cls, numpy.ndarray):
         return _array
-    return _scalar if issubclass(cls, numpy.generic) else None
+    if issubclass(cls, numpy.generic):
+        return _scalar
+    drawing = (numpy.random.Generator, numpy.random.BitGenerator, numpy.random.SeedSequence)
+    return _seeded if issubclass(cls, drawing) else None
 
 
 def _array(walk: Walk, value: Any) -> Any:
@@ -74,3 +78,19 @@ def _scalar(walk: Walk, value: Any) -> Any:
     plain = value.item()
     content = walk.walk(plain, Field("")) if type(plain) in LEAVES else value.tobytes()
     return tagged("array", value.dtype.str, content)
+
+
+def _seeded(walk: Walk, value: Any) -> Any:
+    """What draws random numbers, by the seed that it was given; by type alone, where the system drew that itself."""
+    generator = getattr(value, "bit_generator", value)
+    seed = getattr(generator, "seed_seq", generator)
+    entropy = getattr(seed, "entropy", None)
+    if entropy is None or (type(entropy) is int and entropy.bit_length() > _GIVEN):
+        return walk.by_type(value)
+    walk.weak = name = qualified_name(type(value))
+    given = {"entropy": entropy, "spawn_key": seed.spawn_key, "by": type(generator)}
+    return tagged("object", name, walk.mapping(given))
+
+
+_GIVEN = 96
+"""Bits of a seed that somebody wrote; the system draws 128, another number in each process."""
