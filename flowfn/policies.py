@@ -252,7 +252,7 @@ def attempt_limit(value: float | timedelta | TimeoutPolicy | None) -> float | Ti
 
 
 def timeout_seconds(value: float | timedelta | None, name: str = "timeout") -> float | None:
-    """A `timeout=` in seconds; None means no limit.
+    """A `timeout=` in seconds; None means no limit, and so does a century.
 
     Raises `ValueError` unless it is greater than 0, `TypeError` if it is no duration.
     """
@@ -264,6 +264,10 @@ def seconds_of(duration: Any) -> Any:
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
+_FOR_EVER = 100 * 366 * 86_400
+"""Seconds from which on a duration is no limit, as infinity is: neither clocks nor locks can wait for as long."""
+
+
 def _positive_seconds(name: str, value: float | timedelta | None) -> float | None:
     if value is None:
         return None
@@ -272,6 +276,8 @@ def _positive_seconds(name: str, value: float | timedelta | None) -> float | Non
         raise TypeError(f"{name} must be seconds or a timedelta, not {value!r}; write {name}=30")
     if not seconds > 0:
         raise ValueError(f"{name} must be greater than 0. It is {value!r}; write {name}=None for no limit")
+    if seconds >= _FOR_EVER:
+        return None
     return float(seconds)
 
 

@@ -228,6 +228,13 @@ class TestTimeouts:
         """A timeout is seconds or a `timedelta`; None is no limit."""
         assert [timeout_seconds(each) for each in (None, 3, timedelta(minutes=2))] == [None, 3.0, 120.0]
 
+    @pytest.mark.parametrize("long", [float("inf"), 1e10, timedelta.max])
+    def test_a_century_is_no_limit(self, long: Any) -> None:
+        """No clock and no lock counts as far."""
+        assert timeout_seconds(long) is None
+        assert TimeoutPolicy(run_timeout=long) == TimeoutPolicy()
+        assert CachePolicy(ttl=long) == CachePolicy()
+
     def test_a_plain_duration_bounds_the_run(self) -> None:
         """`timeout=5` is `TimeoutPolicy(run_timeout=5)`."""
         policy = TimeoutPolicy(idle_timeout=timedelta(seconds=1))

@@ -104,15 +104,14 @@ def interrupt(
     return frame.ask(value, key, type, site_of(sys._getframe().f_back), deadline=deadline)
 
 
-def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, Any]:
+def _deadline(timeout: float | timedelta | None, default: Any) -> tuple[float, Any] | None:
     if timeout is None or default is MISSING:
         given, lacking = ("default", "timeout") if timeout is None else ("timeout", "default")
         raise TypeError(
             f"interrupt({given}=…) needs {lacking}= too: when to stop waiting, and the answer then"
         )
     seconds = timeout_seconds(timeout)
-    assert seconds is not None
-    return seconds, default
+    return None if seconds is None else (seconds, default)
 
 
 def sleep(seconds: float | timedelta) -> Any:
