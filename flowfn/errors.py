@@ -12,6 +12,12 @@ from typing import Any
 RECORDED_AS = "recorded_as"
 """The attribute of an error that says which calls' outcome it is; see `engine/replay/failing.py`. It isn't stored."""
 
+RECORDED_TRACEBACK = "recorded_traceback"
+"""The attribute of an error that came back from a record: the text of where it was raised."""
+
+ADDED_TO_ERRORS = frozenset({RECORDED_AS, RECORDED_TRACEBACK})
+"""What flowfn puts among an exception's attributes. It is no part of what the error says."""
+
 STANDS_FOR = "__stands_for__"
 """The attribute of a class in whose place it is, as of an error's that couldn't be shown; see `serde/mute.py`."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowfn.errors import RECORDED_AS, CorruptDataError, RecordedError, UntrustedTypeError
+from flowfn.errors import RECORDED_AS, RECORDED_TRACEBACK, CorruptDataError, RecordedError, UntrustedTypeError
 from flowfn.python.traceback import of_user_code
 from flowfn.serde import invalid
 from flowfn.serde.containers import Builder
@@ -28,7 +28,6 @@ _FRAMES = 32
 """Of a traceback, so many at each end are kept."""
 _LONGEST_TEXT = 100_000
 """Characters: what an error says is kept beside its arguments, and of 200 MB of bytes it would be 800 MB more."""
-_TRACEBACK = "recorded_traceback"
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _NATIVE_ATTRIBUTES = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
 
@@ -122,8 +121,8 @@ def _attributes(error: BaseException, *, whole: bool) -> dict[str, Any]:
     for cls, names in _NATIVE_ATTRIBUTES.items():
         if isinstance(error, cls):
             found |= {name: value for name in names if (value := getattr(error, name)) is not None}
-    text = found.pop(_TRACEBACK, None) or _traceback_text(error)
-    return {**found, _TRACEBACK: text} if text and whole else found
+    text = found.pop(RECORDED_TRACEBACK, None) or _traceback_text(error)
+    return {**found, RECORDED_TRACEBACK: text} if text and whole else found
 
 
 def _traceback_text(error: BaseException) -> str:

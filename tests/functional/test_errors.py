@@ -730,3 +730,31 @@ def test_a_recorded_error_has_the_notes_that_it_had(world: World) -> None:
     text = world.invoke(wf, None, thread_id="t")
     assert world.ran == [text]
     assert text.startswith("ValueError: boom\nDuring task with name 'fails'")
+
+
+def test_what_is_told_of_an_error_is_the_same_on_resume(world: World) -> None:
+    """Its attributes as a mapping, as structured logs have them, are without what flowfn notes on it."""
+    lost = [True]
+
+    @world.task
+    async def fails() -> None:
+        raise ValueError("boom")
+
+    @world.task
+    async def alert(told: dict[str, Any]) -> None:
+        world.ran.append(told["type"])
+
+    @world.entrypoint
+    async def wf() -> None:
+        try:
+            await world.value(fails())
+        except ValueError as error:
+            await world.value(alert({"type": type(error).__name__, **vars(error)}))
+        if lost:
+            lost.pop()
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    world.invoke(wf, None, thread_id="t")
+    assert world.ran == ["ValueError"]

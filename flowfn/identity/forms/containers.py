@@ -12,6 +12,7 @@ from enum import EnumMeta
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from flowfn.errors import ADDED_TO_ERRORS, RECORDED_AS
 from flowfn.identity.forms.notation import ELEMENT, Form, pack, tagged, tuple_of
 from flowfn.python.unicode import is_unicode
 
@@ -35,6 +36,8 @@ def mapping_form(walk: Walk, value: Any) -> Any:
     walk.size += len(value)
     if "role" in value and "content" in value and "id" in value:  # a chat message: its id is no content
         value = {key: item for key, item in value.items() if key != "id"}
+    if RECORDED_AS in value:  # the `vars()` of an error
+        value = {key: item for key, item in value.items() if key not in ADDED_TO_ERRORS}
     if _are_plain(value):
         return walk.mapping(value)
     value = {_plain_key(key): item for key, item in value.items()}

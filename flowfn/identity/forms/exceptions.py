@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from flowfn.errors import RECORDED_AS
+from flowfn.errors import ADDED_TO_ERRORS, RECORDED_AS
 from flowfn.identity.forms.attributes import attributes_of
 from flowfn.identity.forms.notation import Field, tagged, tuple_of
 from flowfn.identity.names import qualified_name
@@ -28,7 +28,9 @@ def exception_form(walk: Walk, value: BaseException) -> Any:
     args = [_told(walk, item, Field(f".args[{place}]"), texts) for place, item in enumerate(_given(value))]
     attributes = {**_native(value), **attributes_of(value)}
     own = {
-        name: item for name, item in attributes.items() if not name.startswith("__") and name not in _ADDED
+        name: item
+        for name, item in attributes.items()
+        if not name.startswith("__") and name not in ADDED_TO_ERRORS
     }
     more = {name: _told(walk, item, Field(f".{name}"), texts) for name, item in own.items()}
     return tagged("error", qualified_name(type(value)), tuple_of(args), *([more] if more else []))
@@ -55,9 +57,6 @@ def _native(error: BaseException) -> dict[str, Any]:
 
 
 _NATIVE = {ImportError: ("name", "path"), NameError: ("name",), AttributeError: ("name",)}
-
-_ADDED = frozenset({RECORDED_AS, "recorded_traceback"})
-"""What flowfn puts among an exception's attributes."""
 
 
 def _told(walk: Walk, item: Any, step: Field, texts: Sequence[Any]) -> Any:
