@@ -63,6 +63,11 @@ class Action:
         return next(named_graphs(self.source), None)
 
     @property
+    def only_blocks(self) -> bool:
+        """Whether its form for an event loop, if it has one, is no more than a way to a thread."""
+        return self.awaited is None or getattr(self.source, "only_blocks", False) is True
+
+    @property
     def told(self) -> str | None:
         """The name by which callbacks are told of a branch; None for a runnable, which tells of itself, or doesn't."""
         return None if _is_runnable(self.source) else self.name

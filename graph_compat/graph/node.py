@@ -86,7 +86,7 @@ class Step:
     @property
     def gains_by_loop(self) -> bool:
         """Whether anything in it has a form of its own for an event loop."""
-        return any(action.awaited is not None for action in self._actions)
+        return not all(action.only_blocks for action in self._actions)
 
     @property
     def _actions(self) -> list[Action]:

@@ -62,6 +62,11 @@ class RunnableCallable(Runnable[Any, Any]):
         self._wanted = () if func is None else wanted_by(func)
         self._awanted = () if afunc is None else wanted_by(afunc)
 
+    @property
+    def only_blocks(self) -> bool:
+        """Whether nothing in it is awaited: it is a function that blocks, and what that returns is the value."""
+        return self.afunc is None and type(self).ainvoke is RunnableCallable.ainvoke
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 

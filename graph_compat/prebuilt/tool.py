@@ -216,6 +216,14 @@ class Prepared:
         async with tool_run_on_loop(self.tool, told_of(config)) as told:
             return await self.tool.ainvoke(_request_of(call, arguments, filled), told)
 
+    @property
+    def only_blocks(self) -> bool:
+        """Whether nothing in it is awaited: LangChain's asyncio methods would run it in a thread."""
+        if isinstance(self.tool, FunctionTool):
+            return not self.tool.is_async
+        awaited = (getattr(type(self.tool), name, None) for name in ("ainvoke", "arun", "_arun"))
+        return getattr(self.tool, "coroutine", None) is None and all(map(_is_langchains, awaited))
+
     def _direct(self, config: Any) -> FunctionTool | None:
         if self.direct is None or self.direct is self.tool:
             return self.direct

@@ -165,6 +165,16 @@ class ToolNode(AsRunnable):
         """The tools."""
         return self._tools
 
+    @property
+    def only_blocks(self) -> bool:
+        """Whether nothing in it is awaited; so asyncio runs it as any node that blocks, on a thread, and what its tools
+        have done is recorded though who waited for it was cancelled."""
+        return type(self).ainvoke is ToolNode.ainvoke and all(map(self._only_blocks, self._tools))
+
+    def _only_blocks(self, name: str) -> bool:
+        wrapped = self._wrap is not None or self._awrap is not None
+        return not wrapped and name in self._prepared and self._prepared[name].only_blocks
+
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """Its name, with `suffix` written as the name is."""
         return suffixed(name or self.name, suffix)
@@ -190,12 +200,12 @@ class ToolNode(AsRunnable):
     async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
         calls, given = self._read(input, config)
-        if len(calls) == 1:
-            results = [await self._aanswer(calls[0], given)]
-        elif current_frame.get() is None:
+        if current_frame.get() is None:
             results = await asyncio.gather(*(self._aanswer(call, given) for call in calls))
+        elif len(calls) == 1 and not self._only_blocks(calls[0]["name"]):
+            results = [await self._aanswer(calls[0], given)]
         else:
-            futures = [self._start(call, given, self._aanswer) for call in calls]
+            futures = [self._start(call, given, self._form_of(call)) for call in calls]
             results = [_told(await future) for future in futures]
         return combined(results, listed=given.listed, messages_key=self._messages_key)
 
@@ -226,6 +236,10 @@ class ToolNode(AsRunnable):
         """The task of a tool's calls: for a blocking caller, and for asyncio."""
         options: dict[str, Any] = {"name": name, "key": "call", "hidden": True}
         return define(_run, **options), define(_arun, **options)
+
+    def _form_of(self, call: ToolCall) -> Callable[..., Any]:
+        """How asyncio answers a call: of a tool that blocks as a task that does, recorded whoever waits for it."""
+        return self._answer if self._only_blocks(call["name"]) else self._aanswer
 
     def _start(self, call: ToolCall, given: _Given, run: Callable[..., Any]) -> Any:
         """The future of a call's result."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+import threading
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -194,6 +195,43 @@ def test_a_question_is_no_error(caller: Caller) -> None:
     result = caller.invoke(graph, {"messages": [calls(("ask", {"what": "name"}))]}, ONE)
     assert [question.value for question in result["__interrupt__"]] == ["name"]
     assert contents(caller.invoke(graph, Command(resume="ada"), ONE)) == ["name: ada"]
+
+
+@pytest.mark.parametrize("beside", ["blocking", "awaited"])
+def test_what_a_blocking_tool_has_done_is_kept_though_another_fails(caller: Caller, beside: str) -> None:
+    """G1: asyncio stops waiting for its thread, and records what that comes to."""
+    failed, never, ran = threading.Event(), threading.Event(), []
+
+    def pay(a: int) -> str:
+        assert failed.wait(10)
+        never.wait(0.05)  # so that nobody waits for it any more
+        ran.append("pay")
+        return "paid"
+
+    def fail(a: int) -> str:
+        ran.append("fail")
+        failed.set()
+        if ran.count("fail") == 1:
+            raise ConnectionError("lost")
+        return "ok"
+
+    async def fail_awaited(a: int) -> str:
+        return fail(a)
+
+    if beside == "awaited" and not caller.asyncio:
+        pytest.skip("a blocking caller has no async tools")
+    other = fail if beside == "blocking" else fail_awaited
+    asked = [
+        {"name": name, "args": {"a": 1}, "id": name, "type": "tool_call"} for name in ("pay", other.__name__)
+    ]
+    builder: Any = StateGraph(DictAgentState)
+    builder.add_node("tools", node(pay, other))
+    builder.add_conditional_edges(START, lambda _: [Send("tools", [call]) for call in asked], ["tools"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with pytest.raises(ConnectionError):
+        caller.invoke(graph, {"messages": []}, ONE)
+    assert contents(caller.invoke(graph, None, ONE)) == ["paid", "ok"]
+    assert ran.count("pay") == 1
 
 
 # -- interceptors -------------------------------------------------------------------------------------
