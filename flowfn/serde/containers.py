@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, time, timezone, tzinfo
 from fractions import Fraction
 from typing import Any
@@ -54,19 +55,35 @@ def _slice(value: slice) -> list[Any]:
 
 
 def _zone(value: tzinfo | None) -> tzinfo | None:
+    """A zone as it is stored: of a library's own that has one offset at all times, as a `timezone` of that."""
     if value is None or type(value) in (timezone, ZoneInfo):
         return value
+    with suppress(Exception):
+        if (fixed := _fixed(value)) is not None:
+            return fixed
     raise Refused(
         f"its zone is a {type(value).__module__}.{type(value).__qualname__}. "
         "Use zoneinfo.ZoneInfo or datetime.timezone"
     )
 
 
+def _fixed(zone: tzinfo) -> timezone | None:
+    """A zone that has an offset, whatever the date."""
+    offset, name = zone.utcoffset(None), zone.tzname(None)
+    if offset is None:
+        return None
+    plain = timezone(offset)
+    return plain if name in (None, plain.tzname(None)) else timezone(offset, name)
+
+
 def _datetime(value: datetime) -> Any:
     zone = value.tzinfo
     if (zone is None or zone is UTC) and not value.fold:
         return plain_datetime(value)
-    return [_ZONED_DATETIME, value.replace(tzinfo=None).isoformat(), value.fold, _zone(zone)]
+    zone = _zone(zone)
+    if zone is UTC and not value.fold:  # in the words of a library
+        return plain_datetime(value.replace(tzinfo=UTC))
+    return [_ZONED_DATETIME, value.replace(tzinfo=None).isoformat(), value.fold, zone]
 
 
 def _time(value: time) -> Any:

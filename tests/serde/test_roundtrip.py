@@ -16,7 +16,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from flowfn.identity.digest import exact
 from flowfn.serde import DEFAULT, Serde
 from flowfn.values import MISSING, Command, Interrupt, Overwrite, Send
 
@@ -157,6 +159,24 @@ def test_the_fold_and_the_zone_of_a_datetime_are_kept() -> None:
     value = datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))
     actual = DEFAULT.loads(DEFAULT.dumps(value))
     assert (actual.fold, actual.tzinfo.key) == (1, "Europe/Berlin")
+
+
+@pytest.mark.parametrize("text", ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00+02:00"])
+@pytest.mark.parametrize("read", ["pydantic", "dateutil"])
+def test_a_librarys_zone_of_one_offset_comes_back_as_a_timezone(read: Any, text: str) -> None:
+    """With its name, as the same argument of a call; both put zones of their own into what they read."""
+    parser: Any = pytest.importorskip("dateutil.parser")
+    value = TypeAdapter(datetime).validate_python(text) if read == "pydantic" else parser.parse(text)
+    actual = DEFAULT.loads(DEFAULT.dumps(value))
+    assert (actual, actual.tzname() or "", type(actual.tzinfo)) == (
+        value,
+        value.tzname() or actual.tzname(),
+        timezone,
+    )
+    assert DEFAULT.dumps(actual) == DEFAULT.dumps(value)
+    assert exact({"at": actual}).exact == exact({"at": value}).exact
+    clock = DEFAULT.loads(DEFAULT.dumps(value.timetz()))
+    assert (clock, clock.utcoffset()) == (value.timetz(), value.utcoffset())
 
 
 def test_the_order_of_a_dict_is_kept() -> None:
