@@ -17,6 +17,7 @@ import wrapt
 from flowfn.context import current_frame
 from flowfn.definition import Definition, define
 from flowfn.identity.made_with.together import join
+from flowfn.python.project import note_project
 from flowfn.python.script import MAIN
 
 P = ParamSpec("P")
@@ -66,6 +67,7 @@ def unused(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
 def defined(function: Any, **options: Any) -> Definition:
     """A function's definition, ready to be called. One that is made inside a run is made anew on each attempt: what it
     captured counts like arguments of its calls."""
+    note_project(function)
     definition = define(function, **options)
     if current_frame.get() is None:
         made = join(definition.qualified, function, definition.made_with)

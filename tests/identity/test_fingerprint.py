@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from flowfn import task
 from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
 
 Project = Callable[..., ModuleType]
@@ -252,6 +253,20 @@ class TestHelpers:
             project(f"def clean(x): return {body}", "library", folder="site-packages")
             found.append(fingerprint(project(text).work))
         assert found[0] == found[1]
+
+    def test_a_project_may_be_installed(self, project: Project) -> None:
+        """As it is in a container: a package with tasks is no library."""
+        text = "from flowfn import task\ndef clean(): return {}\n@task\ndef work(): return clean()"
+        found = [project(text.format(body), "shop", folder="site-packages").work.__wrapped__ for body in "12"]
+        assert fingerprint(found[0]).helpers == ("shop.clean",)
+        assert fingerprint(found[0]).digest != fingerprint(found[1]).digest
+
+    def test_a_library_whose_function_becomes_a_task_is_none_of_the_project(self, project: Project) -> None:
+        """`task(requests.get)` is a task of a library's function."""
+        text = "def clean(): return {}\ndef get(): return clean()"
+        found = [project(text.format(body), "library", folder="site-packages") for body in "12"]
+        assert [task(each.get) for each in found]
+        assert [fingerprint(each.get).helpers for each in found] == [(), ()]
 
     def test_closures_are_followed_and_their_values_are_not(self, project: Project) -> None:
         """No values: a mutable closure never makes code look changed."""
