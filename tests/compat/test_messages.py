@@ -87,6 +87,26 @@ def test_equal_messages_have_ids_of_their_own() -> None:
     assert len(every) == len(set(every)) == 6
 
 
+@pytest.mark.parametrize("saver", [lambda: None, InMemorySaver], ids=["unrecorded", "recorded"])
+@pytest.mark.parametrize("as_node", [True, False], ids=["as a node", "called"])
+def test_a_nested_graph_that_runs_again_says_other_messages(saver: Any, as_node: bool) -> None:
+    """Each has an id of its own where none is given: one of an earlier call isn't replaced."""
+
+    def call_a_tool(state: Any) -> Any:
+        return {"messages": AIMessage("", tool_calls=[{"name": "t", "args": {}, "id": "c"}])}
+
+    agent = graph_of(call_a_tool)
+    builder = StateGraph(MessagesState).add_node(
+        "agent", agent if as_node else lambda state: agent.invoke(state)
+    )
+    builder.add_edge(START, "agent")
+    builder.add_conditional_edges("agent", lambda state: "agent" if len(state["messages"]) < 4 else END)
+    found = builder.compile(checkpointer=saver()).invoke(
+        {"messages": [("human", "go")]}, {**ONE, "recursion_limit": 9}
+    )
+    assert len(set(ids(found))) == 4
+
+
 def test_a_branch_sees_the_ids_that_the_state_will_have() -> None:
     """What a branch sends of a message by its id is that very message."""
     sent = []

@@ -60,7 +60,6 @@ class Root:
         "reused",
         "since",
         "slots",
-        "unrecorded",
         "waiting",
         "went_back",
     )
@@ -92,8 +91,6 @@ class Root:
         """The namespaces of runs that remember, in which it has gone on from what they found."""
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
-        self.unrecorded = ""
-        """What the checkpoints of a run that keeps none go by, so that its tasks' ids are nobody else's."""
 
     def passed(self) -> float:
         """The seconds since `since`, whatever the clock was set to meanwhile."""

@@ -70,6 +70,8 @@ class Run:
     _managed: tuple[Steps, Mapping[str, Any]] = Steps(-1, -1), NO_VALUES
     since: float = 0.0
     """When the checkpoint that it stands at was made, in seconds since the epoch; 0 where nothing is recorded."""
+    _unrecorded: str = ""
+    """What the checkpoints of a run that keeps none go by, so that ids of tasks and messages are its own."""
     _stamped: float = 0.0
     """When it made its last one."""
     _metadata: tuple[dict[str, Any], bytes] | None = None
@@ -303,8 +305,8 @@ class Run:
         after.source = source
         after.call = self.call
         if self.journal is None:
-            self.root.unrecorded = self.root.unrecorded or self.host.new_id()
-            after.id = f"{self.root.unrecorded} {after.step}"
+            self._unrecorded = self._unrecorded or self.host.new_id()
+            after.id = f"{self._unrecorded} {after.step}"
             return
         after.id = self.host.new_id()
         after.parent = before.id or None
