@@ -286,13 +286,20 @@ class TestExact:
         assert len(digests) == len(values)
         assert [value for value in values if of(value).weak] == []
 
-    def test_a_subclass_of_a_plain_type_counts_as_what_it_equals(self) -> None:
-        """Serializers flatten them, and a restored argument must be the same call."""
+    @pytest.mark.parametrize("plain", ["a", 1, 1.5, b"a", [1], (1,), {"a": 1}, frozenset([1])], ids=repr)
+    def test_a_subclass_of_a_plain_type_is_not_what_it_equals(self, plain: Any) -> None:
+        """G2: code tells a customer's number from an order's, and markup from text."""
+        base = type(plain)
+        values = [plain, *(type(name, (base,), {"__slots__": ()})(plain) for name in ("Customer", "Order"))]
+        assert len({of(value).exact for value in values}) == 3
+        assert [value for value in values if of(value).weak] == []
+
+    def test_a_key_counts_as_the_text_that_it_equals(self) -> None:
+        """It finds, and is found by, that text."""
 
         class Name(str):
             __slots__ = ()
 
-        assert of(Name("a")).exact == of("a").exact
         assert of({Name("a"): 1}).exact == of({"a": 1}).exact
 
     def test_what_a_subclass_carries_besides_counts(self) -> None:

@@ -38,16 +38,15 @@ def path_form(walk: Walk, value: PurePath) -> Any:
 
 
 def subclass_form(base: type) -> Form:
-    """As the plain value that it equals; what an instance carries besides is counted too."""
+    """The plain value that it holds, its class, and what the instance carries besides."""
     plain = LEAVES.get(base) or CONTAINERS[base]
     convert = PLAIN[base]
 
     def form(walk: Walk, value: Any) -> Any:
         form = plain(walk, convert(value))
         more = attributes_of(value)
-        if not more:
-            return form
-        return tagged("subclass", qualified_name(type(value)), form, mapping_form(walk, more))
+        carried = [mapping_form(walk, more)] if more else []
+        return tagged("subclass", qualified_name(type(value)), form, *carried)
 
     return form
 
