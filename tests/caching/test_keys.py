@@ -285,6 +285,75 @@ def test_an_edit_behind_a_name_busts(module: Any, old: str, new: str) -> None:
     assert _key(module(LEDGER).post, 5) == _key(before.post, 5) != _key(after.post, 5)
 
 
+BRANCH = """
+import sys
+
+import wrapt
+
+from flowfn import CachePolicy, task
+
+class Kept:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, x):
+        return self.function(x)
+
+@Kept
+def kept(x):
+    return x + 11
+
+class Table(dict):
+    def of(self, x):
+        return x + 21
+
+TABLE = Table()
+
+class Service:
+    def of(self, x):
+        return x + 31
+
+service = Service()
+
+class Report:
+    def total(self, x):
+        return service.of(x) + FUNCTIONS["last"](x)
+
+def last(x):
+    return x + 41
+
+FUNCTIONS = {"last": last}
+
+@wrapt.decorator
+def added(wrapped, instance, args, kwargs):
+    return wrapped(*args) + 51
+
+@added
+def plain(x):
+    return x
+
+class Aside:
+    @staticmethod
+    def tail(x):
+        return x + 61
+
+here = sys.modules[__name__]
+
+@task(cache_policy=CachePolicy())
+def post(x):
+    module = here
+    return kept(x) + TABLE.of(x) + Report().total(x) + plain(x) + module.Aside.tail(x)
+"""
+
+
+@pytest.mark.parametrize("old", ["x + 11", "x + 21", "x + 31", "x + 41", "(*args) + 51", "x + 61"])
+def test_an_edit_behind_an_object_busts(module: Any, old: str) -> None:
+    """What a decorator that is a class keeps, the class of a mapping, what a method names, a decorator that `wrapt`
+    makes, and a module that is a value."""
+    before, after = module(BRANCH), module(BRANCH.replace(old, f"{old}0"))
+    assert _key(module(BRANCH).post, 5) == _key(before.post, 5) != _key(after.post, 5)
+
+
 def test_a_reassigned_constant_counts_at_once(project: Project) -> None:
     """A constant that is given another value is another key from then on; what the code itself counts up isn't."""
     before = project.keys()["price"]

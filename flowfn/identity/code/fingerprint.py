@@ -25,6 +25,8 @@ from flowfn.identity.code.unwrapping import (
     layers_of,
     unwrapped,
 )
+from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import qualified_name
 from flowfn.python.forking import let_go_by_fork
 from flowfn.python.project import is_own, is_own_module
@@ -182,6 +184,10 @@ class _Walk:
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
                 self.follow(attribute(definition, "__wrapped__"))
+            if self._opens:
+                self.follow(
+                    attribute(value, "_self_wrapper")
+                )  # the project's own function, of wrapt's wrapper
 
     def _look_into(self, value: Any) -> None:
         """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
@@ -196,8 +202,27 @@ class _Walk:
                     waiting.extend(held)
                     for one in held:
                         self.follow(one)
-            elif not (_may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
+            elif isinstance(each, ModuleType) and each is not value:
+                self._look_into_module(each)
+            if not (_may_define(each) or isinstance(each, ModuleType) or _is_opaque(each)):
                 self.follow(type(each))
+                if self._opens and callable(each):
+                    self._look_into_decorator(each)
+
+    def _look_into_module(self, module: ModuleType) -> None:
+        """Where all code counts, note all that a module of the project defines: code that has it as a value may call
+        any of it."""
+        if self._opens and is_own_module(module.__name__):
+            for each in list(vars(module).values()):
+                if getattr(each, "__module__", None) == module.__name__:
+                    self.follow(each)
+
+    def _look_into_decorator(self, value: Any) -> None:
+        """Note the functions that an object which can be called was given when it was made: a decorator's, say."""
+        how = given_by(type(value)).how
+        for name, held in attributes_of(value).items():
+            if _may_define(held) and how(name) == "given":
+                self.follow(held)
 
     def _look_into_registry(self, value: Any) -> None:
         """Where all code counts, note what a function of `singledispatch` may lead to."""
@@ -231,10 +256,17 @@ class _Walk:
         scope = _Scope(function)
         self.scopes.append((function, scope, unit.names))
         for chain in unit.names:
-            self.follow(scope.resolve(chain))
-            for length in range(1, len(chain) + 1):
-                self._look_into(scope.resolve(chain[:length]))
+            self._follow_name(chain, scope.resolve)
         self.follow(attribute(function, "__wrapped__"))
+
+    def _follow_name(self, chain: Chain, resolve: Callable[[Chain], Any]) -> None:
+        """Note what a dotted name stands for, and the code behind each object on the way there."""
+        found = resolve(chain)
+        if self._opens and isinstance(found, ModuleType):
+            self._look_into_module(found)
+        self.follow(found)
+        for length in range(1, len(chain) + 1):
+            self._look_into(resolve(chain[:length]))
 
     def _class(self, cls: type) -> None:
         from flowfn.identity.code.source import class_unit, code_unit
@@ -259,7 +291,7 @@ class _Walk:
                 self.add(function)
         module = namespace_of(cls.__module__)
         for chain in unit.names:
-            self.follow(_resolve(module.get(chain[0]), chain[1:]))
+            self._follow_name(chain, lambda chain: _resolve(module.get(chain[0]), chain[1:]))
 
     def _methods(self, cls: type) -> Iterator[FunctionType]:
         """The project's own methods of a class, inherited ones too."""
