@@ -4,11 +4,13 @@ import functools
 import itertools
 import os
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from flowfn import entrypoint, task
 from flowfn.identity.made_with.captured import given_to_arguments
@@ -161,8 +163,6 @@ def test_so_does_what_a_base_was_given() -> None:
 @pytest.mark.parametrize(
     ("size", "told"),
     [
-        ([1], "builtins.list"),
-        ({"a": 1}, "builtins.dict"),
         (threading.Lock(), qualified_name(type(threading.Lock()))),
         (len, "builtins.len"),
         (Path, qualified_name(Path)),
@@ -170,9 +170,48 @@ def test_so_does_what_a_base_was_given() -> None:
     ],
     ids=itertools.count(),
 )
-def test_what_can_change_counts_by_type(size: Any, told: str) -> None:
-    """What a list holds may be another after the next call; a function or class is its name."""
+def test_what_is_no_data_counts_by_name_or_type(size: Any, told: str) -> None:
+    """A function or class is its name, and of a lock there is no more to know."""
     assert given_to_arguments({"self": Shop("a", size)}) == {"self.name": "a", "self.size": told}
+
+
+@dataclass
+class Settings:
+    tenant: str
+
+
+class Model(BaseModel):
+    tenant: str
+
+
+class Growing(Shop):
+    def grow(self) -> None:
+        self.size.append("more")
+
+
+class Moving(Shop):
+    def move(self) -> None:
+        self.size.tenant = "another"
+
+
+HOLDING: list[Any] = [
+    lambda tenant: {"tenant": tenant}, lambda tenant: [tenant], lambda tenant: {tenant}, Settings,
+    lambda tenant: Model(tenant=tenant), lambda tenant: SimpleNamespace(tenant=tenant), lambda tenant: ([tenant],),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", HOLDING, ids=itertools.count())
+def test_what_can_change_counts_by_what_it_holds(made: Any) -> None:
+    """G2: a service is told by its settings, in whatever form these are."""
+    first, same, other = (given_to_arguments({"self": Shop("a", made(tenant))}) for tenant in "aab")
+    assert first == same != other
+
+
+@pytest.mark.parametrize(("cls", "made"), [(Growing, HOLDING[0]), (Growing, HOLDING[1]), (Moving, Settings)])
+def test_what_the_class_may_change_counts_by_type(cls: Any, made: Any) -> None:
+    """It is a state: after a crash the object has the first one, and its calls are recorded with later ones."""
+    first, other = (given_to_arguments({"self": cls("a", made(tenant))}) for tenant in "ab")
+    assert first == other == {"self.name": "a", "self.size": first["self.size"]}
 
 
 @pytest.mark.parametrize("value", [Renamed("a", "b", "c", "d", "e"), ByName("a"), ByMapping("a")])
@@ -311,7 +350,7 @@ def test_parts_of_what_it_was_given_count() -> None:
     parts = Parts("a", "b", folder="/x/", make=os.getpid, source={"x": 1}, **given)
     assert given_to_arguments({"self": parts}) == {
         "self.first": "a", "self.folder": Path("/x"), "self.host": "/x/", "self.name": "/x/!", "self.names": ["a", "b"],
-        "self.options.more": "builtins.list", "self.options.region": "eu", "self.options.size": "7",
+        "self.options.more": [1], "self.options.region": "eu", "self.options.size": "7",
         "self.region": "eu", "self.size": 7, "self.tier": "a",
     }  # fmt: skip
 

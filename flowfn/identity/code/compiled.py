@@ -83,11 +83,16 @@ def assigns_by_name(code: CodeType) -> bool:
 
 
 def changes_items(code: CodeType) -> bool:
-    """Whether it, or code inside it, may change what some mapping holds."""
+    """Whether it, or code inside it, may change what some mapping, list or set holds."""
     return not _MUTATING.isdisjoint(all_names(code)) or any(map(_stores_an_item, steps_of(code)))
 
 
-_MUTATING = frozenset({"update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"})
+_MUTATING = frozenset(
+    {
+        *("update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"),
+        *("append", "appendleft", "extend", "insert", "remove", "popleft", "add", "discard"),
+    }
+)
 
 
 def _stores_an_item(step: dis.Instruction) -> bool:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from types import FunctionType, MethodType, UnionType
+from types import FunctionType, MethodType, SimpleNamespace, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 from weakref import WeakKeyDictionary
 
@@ -29,6 +29,7 @@ from flowfn.identity.code.fingerprint import fingerprint
 from flowfn.identity.code.functions import attributes_of_function, function_of, is_local, values_of
 from flowfn.identity.constant import is_constant
 from flowfn.identity.forms.attributes import attributes_of
+from flowfn.identity.made_with.given import given_by
 from flowfn.identity.names import qualified_name
 
 __all__ = [
@@ -137,6 +138,8 @@ class _Look:
         kind = type(value)
         if issubclass(kind, Mapping) and kind.__module__ in ("builtins", "collections", "types"):
             return self.by_name(value) if self._contents else qualified_name(kind)
+        if kind is SimpleNamespace and self._contents:
+            return {qualified_name(kind): self.by_name(vars(value))}
         if kind in (list, tuple, deque):
             return (
                 list(map(self.at, tuple(value))) if self._contents or kind is tuple else qualified_name(kind)
@@ -184,10 +187,22 @@ class _Look:
         self._inside.append(value)
         try:
             if not declares_fields(type(value)):
-                return {name: self.at(item) for name, item in _given(value)}
+                changed = given_by(type(value)).changed
+                return {name: self._at_given(item, changed) for name, item in _given(value)}
             return self.by_name(_fields(value)) if self._contents else {}
         finally:
             self._inside.pop()
+
+    def _at_given(self, value: Any, changed: frozenset[str] | None) -> Any:
+        """What an object was given, by what it holds at present, unless code of the object's class may change that."""
+        if self._contents or changed is None or not changed.isdisjoint(attributes_of(value)):
+            return self.at(value)
+        whole = _Look()
+        whole._inside, whole._depth = self._inside, self._depth
+        try:
+            return whole.at(value)
+        except _TooLarge:
+            return self.at(value)
 
     def _is_inside(self, value: Any) -> bool:
         return any(each is value for each in self._inside)
@@ -243,8 +258,8 @@ def _is_called(value: Any, name: str) -> bool:
 
 
 def given_to(value: Any) -> dict[str, Any]:
-    """What an object was given that tells it from others of its class, by attribute: what can't change in place, and
-    what other objects were given in turn."""
+    """What an object was given that tells it from others of its class, by attribute: what can't change in place, or
+    holds what no code of the class changes, and what other objects were given in turn."""
     try:
         return {} if declares_fields(type(value)) else _Look(contents=False).given_to(value)
     except Exception:  # objects run their authors' code when looked at
@@ -259,8 +274,6 @@ def given_to_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that hold what an object was given."""
-    from flowfn.identity.made_with.given import given_by
-
     known = given_by(type(value))
     found = attributes_of(value) if known.given or known.others is not None else {}
     for name in sorted(found):

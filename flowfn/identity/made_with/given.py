@@ -26,10 +26,12 @@ class Given(NamedTuple):
     """What is read of the code of a class's methods: which attributes of its instances were given, and how.
 
     `others` are the attributes besides those that were given by their names, where the class is one that sets such.
+    `changed` are the attributes, of whatever object, that its other code assigns; None where that may change items.
     """
 
     given: Mapping[str, How] = {}
     others: frozenset[str] | None = None
+    changed: frozenset[str] | None = None
 
     def how(self, attribute: str) -> How:
         """Whether, and how, an attribute was given."""
@@ -60,12 +62,11 @@ def _read(named: list[tuple[str, CodeType]]) -> Given:
         return Given()
     assigned = [each for maker in makers.values() for each in maker.assigned()]
     elsewhere = frozenset[str]().union(*map(assigned_attributes, others))
-    strange = {
-        name for name, how in assigned if not how or (how == "kept" and any(map(changes_items, others)))
-    }
+    changes = any(map(changes_items, others))
+    strange = {name for name, how in assigned if not how or (how == "kept" and changes)}
     given = {name: how for name, how in sorted(assigned) if name not in elsewhere | strange}
     given |= {name: "made" for name, how in assigned if name in given and how == "made"}
-    return Given(given, elsewhere | strange if by_name else None)
+    return Given(given, elsewhere | strange if by_name else None, None if changes else elsewhere)
 
 
 def _names_of_makers(named: list[tuple[str, CodeType]]) -> set[str]:
