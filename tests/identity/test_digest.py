@@ -1245,3 +1245,25 @@ def test_what_draws_by_a_seed_of_the_system_counts_by_its_type() -> None:
     """Each attempt has another one."""
     random = pytest.importorskip("numpy").random
     assert of(random.default_rng()).exact == of(random.default_rng()).exact
+
+
+def test_an_estimator_counts_by_its_parameters() -> None:
+    """Of scikit-learn's protocol, as many libraries have it; fitting it changes nothing."""
+
+    class Regression:
+        def __init__(self, C: float) -> None:
+            self.C = C
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            return {"C": self.C}
+
+        def set_params(self, **params: Any) -> None:
+            vars(self).update(params)
+
+        def fit(self, x: Any) -> None:
+            self.coefficients = x
+
+    one, fitted, other = Regression(1), Regression(1), Regression(2)
+    fitted.fit([1])
+    assert of(one).exact == of(fitted).exact != of(other).exact
+    assert of([one]).weak

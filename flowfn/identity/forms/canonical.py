@@ -34,7 +34,9 @@ from flowfn.identity.forms.leaves import LEAVES, text_form
 from flowfn.identity.forms.notation import Form, tagged
 from flowfn.identity.forms.objects import (
     enum_form,
+    estimator_form,
     form_of_record,
+    is_estimator,
     path_form,
     reduced_form,
     subclass_form,
@@ -225,7 +227,7 @@ def _form_of(cls: type) -> Form:
         return row_form
     if cls.__eq__ is not object.__eq__ or issubclass(cls, _MADE_BY_A_CALL):
         return reduced_form
-    return called_form
+    return estimator_form if is_estimator(cls) else called_form
 
 
 _MADE_BY_A_CALL = (attrgetter, itemgetter, methodcaller, Logger)

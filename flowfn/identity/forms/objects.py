@@ -24,7 +24,16 @@ from flowfn.values import MISSING
 if TYPE_CHECKING:
     from flowfn.identity.forms.canonical import Walk
 
-__all__ = ["enum_form", "form_of_record", "path_form", "reduced_form", "subclass_form", "with_additions"]
+__all__ = [
+    "enum_form",
+    "estimator_form",
+    "form_of_record",
+    "is_estimator",
+    "path_form",
+    "reduced_form",
+    "subclass_form",
+    "with_additions",
+]
 
 
 def enum_form(walk: Walk, value: Any) -> Any:
@@ -72,6 +81,17 @@ def _slots_at_home(cls: type, base: type) -> set[str]:
 
 def _home(cls: type) -> str:
     return cls.__module__.partition(".")[0]
+
+
+def estimator_form(walk: Walk, value: Any) -> Any:
+    """An estimator of scikit-learn's kind, by its parameters: what it was fitted to it keeps for itself."""
+    walk.weak = name = qualified_name(type(value))
+    return tagged("object", name, mapping_form(walk, value.get_params(deep=False)))
+
+
+def is_estimator(cls: type) -> bool:
+    """Whether a class has scikit-learn's protocol of parameters, as those of many libraries do."""
+    return all(callable(getattr(cls, name, None)) for name in ("get_params", "set_params", "fit"))
 
 
 def reduced_form(walk: Walk, value: Any) -> Any:
