@@ -9,16 +9,22 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from checkpointers import open_saver
 from flowfn import LeaseLost, ThreadBusy, Workflow, entrypoint, task
 from flowfn.ports import Begin, Commit, Lease, Saver
+from graph_compat.graph import START, StateGraph
 
 from ..worlds import SAVERS
+
+
+class Log(TypedDict):
+    log: Annotated[list[str], add]
 
 
 @pytest.fixture(params=SAVERS)
@@ -256,6 +262,35 @@ async def test_a_second_asyncio_caller_can_cancel_the_first(saver: Saver) -> Non
 
 
 # -- stale writers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beside", [0, 1], ids=["alone", "abreast"])
+async def test_a_run_that_was_left_holds_its_thread_while_its_code_goes_on(saver: Saver, beside: int) -> None:
+    """G4: a plain node can't be stopped; who retries a call that was cancelled finds what it came to."""
+    begun, ran, may_end = threading.Semaphore(0), list[int](), threading.Event()
+
+    def node(state: Any) -> Any:
+        begun.release()
+        assert may_end.wait(10)
+        ran.append(1)
+        return {"log": ["done"]}
+
+    builder: StateGraph[Any] = StateGraph(Log)
+    for place in range(beside + 1):
+        builder.add_node(f"node{place}", node).add_edge(START, f"node{place}")
+    graph = builder.compile(checkpointer=saver)
+    config = {"configurable": {"thread_id": "t"}}
+    run = asyncio.create_task(graph.ainvoke({"log": []}, config))
+    for _ in range(beside + 1):
+        assert await asyncio.to_thread(begun.acquire, timeout=10)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    with pytest.raises(ThreadBusy):
+        await graph.ainvoke(None, config, on_busy="reject")
+    may_end.set()
+    assert await graph.ainvoke(None, config) == {"log": ["done"] * (beside + 1)}
+    assert len(ran) == beside + 1
 
 
 def test_a_stale_writer_is_refused(saver: Saver) -> None:

@@ -1,6 +1,7 @@
 """A root run: from its thread's lease to the state that it leaves the thread in, which says what happened.
 
-Rule: the lease is given back in the same commit as the last thing written under it.
+Rule: the lease is given back in the same commit as the last thing written under it; where code of a run that was left
+goes on upon threads, after that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from flowfn.engine.records.record import one_row
 from flowfn.engine.replay.failing import failed_rows
 from flowfn.engine.replay.reporting import report_orphans
 from flowfn.engine.runs.entering import Fresh, Resume, enter
-from flowfn.engine.runs.leasing import on_saver
+from flowfn.engine.runs.leasing import logged_failure, on_saver, release_after
 from flowfn.engine.runs.places import Places
 from flowfn.engine.runs.run import Run
 from flowfn.engine.runs.superstep import go_on
@@ -78,7 +79,10 @@ async def lead(run: Run, given: Fresh | Resume) -> Ending:
     finally:
         if not journal.released:
             await _keep(run, journal)
-            await _release(run, journal)
+            if left := [each for each in run.root.left if not each.done()]:
+                release_after(left, journal.saver, journal.lease)
+            else:
+                await _release(run, journal)
             journal.released = True
 
 
@@ -94,10 +98,8 @@ async def _keep(run: Run, journal: Journal) -> None:
 
 async def _release(run: Run, journal: Journal) -> None:
     """Give the lease back; a backend that can't says so in the log, beside the error that it follows."""
-    try:
+    with logged_failure(journal.lease):
         await on_saver(journal.saver, run.host, journal.saver.release, journal.lease)
-    except SaverError as error:
-        logger.warning("the lease of thread %s could not be given back: %s", run.thread, error)
 
 
 async def _lead_unrecorded(run: Run, given: Fresh | Resume) -> Ending:

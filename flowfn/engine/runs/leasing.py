@@ -5,16 +5,20 @@ Guarantee: one writer per thread. Whoever comes second waits, is turned away, or
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowfn.config import OnBusy
 from flowfn.engine.questions.answers import asked_ids
 from flowfn.errors import SaverError, ThreadBusy
+from flowfn.logs import logger
 from flowfn.ports import Busy, Host, Lease, Saver
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from flowfn.futures import Future
 
 T = TypeVar("T")
 
@@ -86,6 +90,28 @@ def _asked(saver: Saver, thread: str) -> frozenset[str]:
         if not loaded.checkpoint.namespace:
             break
     return frozenset(found)
+
+
+def release_after(left: Sequence[Future[Any]], saver: Saver, lease: Lease) -> None:
+    """Give a lease back once the last of these has ended: until then nobody runs the same code beside it."""
+    to_come = count(len(left) - 1, -1)
+
+    def release(_: object) -> None:
+        if next(to_come) == 0:
+            with logged_failure(lease):
+                saver.release(lease)
+
+    for each in left:
+        each.add_done_callback(release)
+
+
+@contextmanager
+def logged_failure(lease: Lease) -> Iterator[None]:
+    """Say in the log that a backend couldn't take a lease back."""
+    try:
+        yield
+    except SaverError as error:
+        logger.warning("the lease of thread %s could not be given back: %s", lease.thread, error)
 
 
 async def give_back(saver: Saver, host: Host, lease: Lease) -> None:

@@ -5,9 +5,9 @@ Rule: what is of one of them alone is in its `Run`; what any of them may find ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowfn.errors import Cancelled
 from flowfn.report import Report
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flowfn.engine.questions.offers import Offer
     from flowfn.engine.replay.rehearsal import Rehearsal
     from flowfn.engine.runs.places import Places
+    from flowfn.futures import Future
     from flowfn.ports import Host
 
 
@@ -50,6 +51,7 @@ class Root:
         "control",
         "fatal",
         "gone_on",
+        "left",
         "offered",
         "pending",
         "ran",
@@ -89,8 +91,14 @@ class Root:
         """The checkpoints that the caller goes back to, by namespace; the root's also bounds what nested runs find."""
         self.gone_on: set[str] = set()
         """The namespaces of runs that remember, in which it has gone on from what they found."""
+        self.left: list[Future[Any]] = []
+        """What goes on upon threads that nobody can stop, though the run was left."""
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
+
+    def leave(self, futures: Iterable[Future[Any] | None]) -> None:
+        """Note what nobody waits for any more, and goes on upon its thread."""
+        self.left += [each for each in futures if each is not None and not (each.done() or each.waiting)]
 
     def passed(self) -> float:
         """The seconds since `since`, whatever the clock was set to meanwhile."""
