@@ -1,6 +1,7 @@
 """Words as they are typed, as the arguments of a function.
 
-Rule: a word is text where the function's annotation asks for text, else JSON where it is JSON, else text.
+Rule: a word is text where the function's annotation asks for text, or for a decimal, which JSON's numbers would cut
+short, else JSON where it is JSON, else text.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import types
 import typing
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from flowfn.definition import Definition
@@ -49,9 +51,11 @@ def value(word: str, kind: Any = None) -> Any:
 
 
 def _asks_for_text(kind: Any) -> bool:
-    """Whether an annotation takes text, or nothing, and no other value: `str | None`, `Annotated[str, …]`."""
+    """Whether an annotation takes text, or nothing, and no other value: `str | None`, `Annotated[str, …]`, decimals."""
     if typing.get_origin(kind) is typing.Annotated:
         return _asks_for_text(typing.get_args(kind)[0])
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return all(each is types.NoneType or _asks_for_text(each) for each in typing.get_args(kind))
-    return kind is str
+    if typing.get_origin(kind) is typing.Literal:
+        return all(isinstance(each, str) for each in typing.get_args(kind))
+    return kind in (str, Decimal)

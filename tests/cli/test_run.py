@@ -9,7 +9,8 @@ import pytest
 
 SCRIPT = """
 import json, sys
-from typing import Annotated
+from decimal import Decimal
+from typing import Annotated, Literal
 from flowfn import entrypoint, interrupt, task
 
 @task
@@ -23,6 +24,10 @@ def scale(name: str, x: int, *rest: int, by: int = 1, **more: str) -> list:
 @entrypoint
 def shows(name: str, nick: str | None = None, note: Annotated[str, "kept"] = "", both: int | str = 0) -> list:
     return [name, nick, note, both]
+
+@entrypoint
+def pays(amount: Decimal, tier: Literal["1", "2"] = "1") -> list:
+    return [str(amount), tier]
 
 @entrypoint(checkpointer="jobs.db")
 async def later(x: int) -> int:
@@ -82,6 +87,12 @@ def test_text_is_wanted_by_other_annotations_too(flowfn: Any, jobs: Path) -> Non
     ran = flowfn("run", "jobs.py:shows", '"7"', "nick=7", "note=true", "both=7")
     assert json.loads(ran.out) == ['"7"', "7", "true", 7]
     assert json.loads(flowfn("run", "jobs.py:shows", "7", "nick=null").out)[:2] == ["7", None]
+
+
+def test_a_decimal_is_what_was_typed(flowfn: Any, jobs: Path) -> None:
+    """To the last digit; and a choice of texts is one of them, be it of digits."""
+    ran = flowfn("run", "jobs.py:pays", "12345678901234567.89", "tier=2")
+    assert json.loads(ran.out) == ["12345678901234567.89", "2"]
 
 
 def test_async_workflows_run_too(flowfn: Any, jobs: Path) -> None:
@@ -160,7 +171,7 @@ def test_which_workflow(flowfn: Any, jobs: Path) -> None:
     """Of several, one has to be named; the error lists them."""
     ran = flowfn("run", "jobs.py", "1")
     assert ran.code == 2
-    assert "ask, flaky, forgets, later, leaves, scale, shows: name one" in ran.err
+    assert "ask, flaky, forgets, later, leaves, pays, scale, shows: name one" in ran.err
     assert flowfn("run", "jobs.py:double", "1").code == 2
     (jobs / "one.py").write_text("from flowfn import entrypoint\n\n@entrypoint\ndef f(x): return x\n")
     assert flowfn("run", "one.py", '{"a": 1}').out == '{"a": 1}\n'
