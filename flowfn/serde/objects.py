@@ -52,9 +52,14 @@ _FILL: dict[type, Callable[[Any, Any], None]] = {list: list.extend, dict: dict.u
 
 def solid_base(cls: type) -> type:
     """The class written in C that decides how instances are laid out."""
-    while not cls.__flags__ & _IMMUTABLE_TYPE and cls.__base__ is not None:
+    while not _is_of_c(cls) and cls.__base__ is not None:
         cls = cls.__base__
     return cls
+
+
+def _is_of_c(cls: type) -> bool:
+    """Whether it is written in C; where others may change such a class, its own `__new__` tells that."""
+    return bool(cls.__flags__ & _IMMUTABLE_TYPE) or getattr(vars(cls).get("__new__"), "__self__", None) is cls
 
 
 def is_enum(cls: type) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import Enum
 from functools import partial
+from random import Random
 from typing import (
     Annotated,
     Any,
@@ -172,6 +173,7 @@ def test_private_state_of_a_model_is_named_too() -> None:
             ZipFile(io.BytesIO(), "w"),
             "flowfn cannot restore what zipfile keeps in it. Store what you need of it",
         ),
+        (Random(1), "its class extends _random.Random, whose state only it knows. Store plain values"),
         (array("d"), "it is array.array, whose state only it knows. Store plain values, and make it of them"),
     ],
     ids=lambda value: type(value).__name__,
