@@ -1,8 +1,8 @@
 """Whose code it is: the project's own, or else Python's, an installed library's or flowfn's.
 
-Rule: it is told by the file that the code came from. An installed package is the project's if it has tasks or
-workflows, as many a project is installed where it runs. Code that has no file, such as a notebook's, is the project's,
-unless its module has the name of one of Python's.
+Rule: it is told by the file that the code came from. Many a project is installed where it runs: so an installed package
+is the project's if it has tasks or workflows, or was installed from a folder and not from an index. Code that has no
+file, such as a notebook's, is the project's, unless its module has the name of one of Python's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 import sysconfig
+from contextlib import suppress
 from functools import lru_cache
 from types import FrameType, FunctionType
 from typing import Any
@@ -69,7 +70,8 @@ def _is_own_file(filename: str) -> bool:
     package = _package(path)
     if package is None:
         return not path.startswith(_library_folders())
-    return any(package == _package(os.path.realpath(each)) for each in set(_written))
+    is_written = any(package == _package(os.path.realpath(each)) for each in set(_written))
+    return is_written or os.path.basename(package) in _installed_from_folders(os.path.dirname(package))
 
 
 def _package(path: str) -> str | None:
@@ -80,6 +82,22 @@ def _package(path: str) -> str | None:
 
 
 _INSTALLED = ("site-packages", "dist-packages")
+
+
+@lru_cache(maxsize=64)
+def _installed_from_folders(site: str) -> frozenset[str]:
+    """The packages there that `pip install ./folder` or such put there, as installers note it (PEP 610)."""
+    import json
+    from glob import escape, glob
+
+    found = set[str]()
+    for note in glob(os.path.join(escape(site), "*.dist-info", "direct_url.json")):
+        with suppress(OSError, ValueError), open(note, encoding="utf-8") as file:
+            if "dir_info" not in json.load(file):
+                continue
+            with open(os.path.join(os.path.dirname(note), "RECORD"), encoding="utf-8") as record:
+                found.update(line.partition(",")[0].partition("/")[0] for line in record)
+    return frozenset(found)
 
 
 @lru_cache(maxsize=1)

@@ -261,6 +261,27 @@ class TestHelpers:
         assert fingerprint(found[0]).helpers == ("shop.clean",)
         assert fingerprint(found[0]).digest != fingerprint(found[1]).digest
 
+    @pytest.mark.parametrize(
+        ("origin", "counts"), [('{"dir_info": {}}', True), ('{"archive_info": {}}', False)]
+    )
+    def test_a_package_that_was_installed_from_a_folder_counts(
+        self, project: Project, tmp_path: Path, origin: str, counts: bool
+    ) -> None:
+        """A project may consist of several; `direct_url.json` (PEP 610) says where they came from."""
+        site = tmp_path / "v0" / "site-packages"
+        notes = site / "core-1.dist-info"
+        notes.mkdir(parents=True)
+        (notes / "direct_url.json").write_text(origin)
+        (notes / "RECORD").write_text("core.py,sha256=,9\ncore-1.dist-info/RECORD,,\n")
+        (site / "core.py").write_text("def clean(): return 1")
+        spec = importlib.util.spec_from_file_location("core", site / "core.py")
+        assert spec is not None
+        assert spec.loader is not None
+        core = sys.modules["core"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(core)
+        work = project("import core\ndef work(): return core.clean()", folder="app").work
+        assert fingerprint(work).helpers == (("core.clean",) if counts else ())
+
     def test_a_library_whose_function_becomes_a_task_is_none_of_the_project(self, project: Project) -> None:
         """`task(requests.get)` is a task of a library's function."""
         text = "def clean(): return {}\ndef get(): return clean()"
