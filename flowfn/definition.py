@@ -135,6 +135,12 @@ class Definition:
             return inspect.signature(_anything)
 
     @cached_property
+    def _own_signature(self) -> inspect.Signature | None:
+        """What the outermost of its decorators takes, which may fill some parameters of the function itself."""
+        function = self.author_function
+        return inspect.signature(function, follow_wrapped=False) if hasattr(function, "__wrapped__") else None
+
+    @cached_property
     def injected(self) -> tuple[str, ...]:
         """The parameters that the caller needn't fill."""
         found = (p for name, p in self.signature.parameters.items() if name in INJECTED)
@@ -201,9 +207,26 @@ class Definition:
             ) from None
         return {name: value for name, value in bound.items() if name not in lent}
 
+    def taken(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """`bind`; or the arguments of the outermost decorator, where that fills some of the function's parameters.
+
+        Raises:
+            InvalidInput: they fit neither.
+        """
+        try:
+            return self.bind(args, kwargs)
+        except InvalidInput as error:
+            own = self._own_signature
+            if own is None or not (_is_too_few(error) or _names_any(own)):
+                raise
+            try:
+                return own.bind(*args, **kwargs).arguments
+            except TypeError:
+                raise error from None
+
     def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
-        bound = self.bind(args, kwargs)
+        bound = self.taken(args, kwargs)
         if self._all_count:
             return bound
         if callable(self.key):
@@ -379,6 +402,16 @@ def check_options(definition: Definition) -> None:
 def version_key(qualified: str, code: str) -> str:
     """A name for one version of a function: a fingerprint says what it is of, a version that was given doesn't."""
     return f"{qualified} {code}" if code.startswith("version ") else code
+
+
+def _is_too_few(error: InvalidInput) -> bool:
+    """Whether arguments are missing, which a decorator may fill."""
+    return ": missing a required" in str(error)
+
+
+def _names_any(signature: inspect.Signature) -> bool:
+    """Whether a decorator has parameters of its own, and doesn't just hand on whatever it is given."""
+    return any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:

@@ -1,5 +1,6 @@
-"""An entrypoint may have any signature; what the engine fills, the caller needn't (section 3)."""
+"""A task or an entrypoint may have any signature; what the engine fills, the caller needn't (section 3)."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from itertools import chain, combinations, product
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flowfn import Runtime, current, get_config, get_stream_writer
+from flowfn import Runtime, current, entrypoint, get_config, get_stream_writer, task
 from flowfn.definition import define
 from flowfn.errors import InvalidInput
 
@@ -281,3 +282,37 @@ def test_arguments_are_bound_as_python_binds_them(function: Callable[..., Any]) 
         except InvalidInput:
             bound = None
         assert bound == _arguments(function, args, kwargs), (args, kwargs)
+
+
+def test_a_decorator_may_fill_parameters(world: World) -> None:
+    """As one that provides a session does: who calls the task gives the others, and each call is told by them."""
+
+    def with_session(function: Any) -> Any:
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return await function("session", *args, **kwargs)
+
+        @functools.wraps(function)
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            return function("session", *args, **kwargs)
+
+        return wrapper if world.is_async else plain
+
+    async def load(session: str, number: int) -> str:
+        world.ran.append(number)
+        if number == 2 and world.ran.count(2) == 1:
+            raise ConnectionError
+        return f"{session} {number}"
+
+    loaded = task(with_session(world.colour(load)))
+
+    @world.entrypoint
+    async def wf() -> list[str]:
+        return [await world.value(loaded(number)) for number in (1, 2)]
+
+    with pytest.raises(ConnectionError):
+        world.invoke(wf, thread_id="t")
+    assert world.invoke(wf, None, thread_id="t") == ["session 1", "session 2"]
+    assert world.ran == [1, 2, 2]
+    with pytest.raises(InvalidInput, match="can't be called"):
+        entrypoint(with_session(world.colour(load)))(1)

@@ -97,7 +97,7 @@ _FILL: dict[str, Callable[[Frame], Any]] = {
 def injected(frame: Frame) -> dict[str, Any]:
     """The call's keyword arguments with what its function asks the engine for."""
     call, definition = frame.call, frame.call.definition
-    given = definition.bind(call.args, call.kwargs)
+    given = definition.taken(call.args, call.kwargs)
     added = {name: _FILL[name](frame) for name in definition.filled if name not in given}
     if frame.run.previous is None and "previous" in added and definition.has_default("previous"):
         del added["previous"]
