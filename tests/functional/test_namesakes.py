@@ -120,6 +120,16 @@ class Strategy:
         return how(x)
 
 
+class Table:
+    """Is given a dict of functions."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+    def by(self, x: int) -> Any:
+        return self.options["how"](x)
+
+
 class Once:
     def __call__(self, x: int) -> int:
         return x
@@ -331,6 +341,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "object that was given one": lambda n: Service(Scale(n)).by,
     "object that was given a function": lambda n: Strategy(BY_CLASS[n]().__call__).by,
     "object that was given a lambda": lambda n: Strategy(BY_CODE[n]).by,
+    "object that was given a dict of lambdas": lambda n: Table({"how": BY_CODE[n]}).by,
     "object that was given a class": lambda n: Strategy(BY_CLASS[n]).by,
     "object that was given one of a class": lambda n: Strategy(BY_CLASS[n]()).by,
     "code": BY_CODE.__getitem__,

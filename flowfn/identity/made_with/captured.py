@@ -99,11 +99,13 @@ def _held_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
 class _Look:
     """A look at one value and at what it is made of, as far as that may tell it from others.
 
-    `contents`: whether lists and dicts count by what they hold at present.
+    `contents`: whether lists and dicts count by what they hold at present. `code`: whether lambdas do by their code;
+    those that a function captured are told by the function's own.
     """
 
-    def __init__(self, *, contents: bool = True) -> None:
+    def __init__(self, *, contents: bool = True, code: bool = False) -> None:
         self._contents = contents
+        self._code = code
         self._left = _MAX_PARTS
         self._depth = 0
         self._inside: list[Any] = []
@@ -149,7 +151,7 @@ class _Look:
             return sorted(repr(self.at(item)) for item in tuple(value)) if counts else qualified_name(kind)
         if kind is FunctionType:
             held = self.by_name(dict(_held_by(value))) if is_local(value) else {}
-            if value.__name__ == "<lambda>" and not self._contents:
+            if value.__name__ == "<lambda>" and self._code:
                 held = {**held, "code": fingerprint(value).source}
             return {qualified_name(value): held} if held else qualified_name(value)
         if kind is MethodType:
@@ -197,7 +199,7 @@ class _Look:
         """What an object was given, by what it holds at present, unless code of the object's class may change that."""
         if self._contents or changed is None or not changed.isdisjoint(attributes_of(value)):
             return self.at(value)
-        whole = _Look()
+        whole = _Look(code=True)
         whole._inside, whole._depth = self._inside, self._depth
         try:
             return whole.at(value)
@@ -261,7 +263,7 @@ def given_to(value: Any) -> dict[str, Any]:
     """What an object was given that tells it from others of its class, by attribute: what can't change in place, or
     holds what no code of the class changes, and what other objects were given in turn."""
     try:
-        return {} if declares_fields(type(value)) else _Look(contents=False).given_to(value)
+        return {} if declares_fields(type(value)) else _Look(contents=False, code=True).given_to(value)
     except Exception:  # objects run their authors' code when looked at
         return {}
 
@@ -328,6 +330,6 @@ def class_made_with(cls: type) -> MadeWith:
 
 def _looked_at(cls: type) -> MadeWith:
     try:
-        return _Look(contents=False).made_with(cls)
+        return _Look(contents=False, code=True).made_with(cls)
     except Exception:  # it is too large, or its author's code fails when it is looked at
         return MadeWith({}, {})
