@@ -19,6 +19,7 @@ import pytest
 
 from flowfn import task
 from flowfn.identity.code.fingerprint import Fingerprint, fingerprint
+from flowfn.identity.digest import exact
 
 Project = Callable[..., ModuleType]
 
@@ -288,6 +289,15 @@ class TestHelpers:
         found = [project(text.format(body), "library", folder="site-packages") for body in "12"]
         assert [task(each.get) for each in found]
         assert [fingerprint(each.get).helpers for each in found] == [(), ()]
+
+    def test_a_function_is_the_same_argument_when_its_helper_is_edited(self, project: Project) -> None:
+        """As a call of a task is the same call: one made in a function counts by its own code and closure."""
+        text = "def helper(): return {}\ndef make(name):\n    def local(): return helper(), name\n    return local"
+        before, after = project(text.format(1)), project(text.format(2))
+        first, edited, other = (
+            exact({"x": made}).exact for made in (before.make("a"), after.make("a"), after.make("b"))
+        )
+        assert first == edited != other
 
     def test_closures_are_followed_and_their_values_are_not(self, project: Project) -> None:
         """No values: a mutable closure never makes code look changed."""

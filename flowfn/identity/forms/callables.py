@@ -64,7 +64,8 @@ def _function(walk: Walk, value: types.FunctionType) -> Any:
     attributes = {name: _constant(walk, each) for name, each in attributes_of_function(value)}
     more = [attributes] if attributes else []
     defaults = [[positional, named, *more]] if positional or named or attributes else []
-    return tagged("function", qualified_name(value), fingerprint(value).digest, captured, *defaults)
+    code = fingerprint(value)
+    return tagged("function", qualified_name(value), code.source or code.digest, captured, *defaults)
 
 
 def _captured(walk: Walk, cell: types.CellType) -> Any:
