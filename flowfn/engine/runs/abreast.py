@@ -59,7 +59,7 @@ async def _settle_alone(run: Run, call: NodeCall) -> BaseException | None:
     except BaseException:
         # Whoever waited for it has left, and makes no checkpoint: what it gives on its thread is recorded by itself.
         call.rides = False
-        run.root.leave([call.future])
+        run.root.leave([call])
         raise
     failure = _error_of(call.future)
     if failure is None:
@@ -112,7 +112,7 @@ class _Abreast:
             self._stop(self.calls, all_that_wait=True)
             if not isinstance(error, GeneratorExit):  # what is closed can't wait
                 await run.host.let_stop(futures)
-            run.root.leave(futures)
+            run.root.leave(self.calls)
             raise
         if deadline is not None and deadline.missed and run.root.fatal is None:
             raise deadline.error(run.program.name)

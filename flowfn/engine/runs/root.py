@@ -14,6 +14,7 @@ from flowfn.report import Report
 from flowfn.runtime import RunControl
 
 if TYPE_CHECKING:
+    from flowfn.engine.calls.call import Call
     from flowfn.engine.questions.answers import Pending
     from flowfn.engine.questions.offers import Offer
     from flowfn.engine.replay.rehearsal import Rehearsal
@@ -96,9 +97,12 @@ class Root:
         self.belated: set[str] = set()
         """The places that made calls whose arguments had changed before they began."""
 
-    def leave(self, futures: Iterable[Future[Any] | None]) -> None:
-        """Note what nobody waits for any more, and goes on upon its thread."""
-        self.left += [each for each in futures if each is not None and not (each.done() or each.waiting)]
+    def leave(self, calls: Iterable[Call]) -> None:
+        """Note which of these calls go on upon a thread, though nobody waits for them any more."""
+        for call in calls:
+            future = call.future
+            if future is not None and not (call.definition.is_async or future.waiting or future.done()):
+                self.left.append(future)
 
     def passed(self) -> float:
         """The seconds since `since`, whatever the clock was set to meanwhile."""

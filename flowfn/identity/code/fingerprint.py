@@ -184,10 +184,8 @@ class _Walk:
                 self.add(definition)
             elif type(definition) is FunctionType:  # a library's wrapper of a function of the project
                 self.follow(attribute(definition, "__wrapped__"))
-            if self._opens:
-                self.follow(
-                    attribute(value, "_self_wrapper")
-                )  # the project's own function, of wrapt's wrapper
+            if self._opens:  # the function of the project's that `wrapt` calls in place of this one
+                self.follow(attribute(value, "_self_wrapper"))
 
     def _look_into(self, value: Any) -> None:
         """Note the code behind a value: the class of an instance, and, where all code counts, what a container of
