@@ -55,11 +55,13 @@ from flowfn.ports import (
     Place,
     Serializer,
     ThreadRow,
+    WriteRow,
     Writes,
     configurable_here,
     with_configurable,
 )
 from flowfn.python.forking import each_after_fork
+from flowfn.row_channels import ANSWER
 
 _DIGITS = 10**16
 _BITS = 31
@@ -70,8 +72,9 @@ _BITS = 31
 class _Thread:
     """What is known of a thread while somebody holds or writes it.
 
-    `heads` are the last checkpoints that were put. `said` is what its holder's call said in `configurable`: a commit
-    may be made where another call is under way, or none.
+    `heads` are the last checkpoints that were put. `answers` are what questions were answered since it is held: a saver
+    that gathers its writes shows them to nobody until it has sent them off. `said` is what its holder's call said in
+    `configurable`: a commit may be made where another call is under way, or none.
     """
 
     owner: str | None = None
@@ -79,7 +82,15 @@ class _Thread:
     lock: threading.RLock = field(default_factory=threading.RLock)
     run: Run | None = None
     heads: dict[str, Stored] = field(default_factory=dict)
+    answers: dict[Place, list[WriteRow]] = field(default_factory=dict)
     said: Mapping[str, Any] | None = None
+
+    def with_answers(self, loaded: Loaded) -> Loaded:
+        """A checkpoint with the answers that its saver doesn't show yet."""
+        shown = {(row.task, row.index) for row in loaded.writes}
+        place = loaded.checkpoint.namespace, loaded.checkpoint.id
+        late = [row for row in self.answers.get(place, ()) if (row.task, row.index) not in shown]
+        return loaded._replace(writes=[*loaded.writes, *late]) if late else loaded
 
     def forget(self) -> None:
         """Read anew what another process may have changed."""
@@ -229,6 +240,8 @@ class ForeignSaver(CheckpointSaver):
                 self._put(known, commit.thread, item, run or self._known_run(known, commit.thread))
             else:
                 self._add_writes(commit.thread, item, run if item is carrier else None)
+                if answers := [row for row in item.rows if row.channel == ANSWER]:
+                    known.answers.setdefault((item.namespace, item.checkpoint), []).extend(answers)
         known.run = run or known.run
 
     def _carrier(
@@ -363,7 +376,10 @@ class ForeignSaver(CheckpointSaver):
 
     def load(self, thread: str, namespace: str = "", checkpoint: str | None = None) -> Loaded | None:
         found = reading.tuple_of(self._methods, thread, namespace, checkpoint)
-        return None if found is None else from_foreign(found, self.serde)
+        if found is None:
+            return None
+        loaded, known = from_foreign(found, self.serde), self._threads.get(thread)
+        return loaded if known is None or not known.answers else known.with_answers(loaded)
 
     def history(
         self,

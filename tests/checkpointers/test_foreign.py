@@ -693,6 +693,38 @@ def test_a_saver_that_takes_no_questions_keeps_the_run(caplog: pytest.LogCapture
     assert [each.levelname for each in caplog.records if "keeps no question" in each.message] == ["WARNING"]
 
 
+def test_a_saver_that_gathers_its_writes_shows_a_nested_graph_its_answer() -> None:
+    """One that sends them off once a request: within that, an answer is there for who asks."""
+
+    class Gathering(OwnSaver):
+        def __init__(self) -> None:
+            super().__init__()
+            self.late: list[Any] = []
+
+        def put_writes(self, *given: Any) -> None:
+            self.late.append(given)
+
+        def send_off(self) -> None:
+            while self.late:
+                super().put_writes(*self.late.pop(0))
+
+    def asking(state: State) -> Any:
+        return {"xs": [graph_interrupt("first?")]}
+
+    def after(state: State) -> Any:
+        return {"xs": [graph_interrupt("second?")]}
+
+    saver = Gathering()
+    nested = StateGraph(State).add_node("asking", asking).add_edge(START, "asking").compile()
+    builder = StateGraph(State).add_node("nested", nested).add_node(after).add_edge(START, "nested")
+    app = builder.add_edge("nested", "after").compile(checkpointer=saver)
+    found = []
+    for given in ({"xs": []}, GraphCommand(resume="one"), GraphCommand(resume="two")):
+        found.append(app.invoke(given, ONE)["xs"])
+        saver.send_off()
+    assert found == [[], ["one"], ["one", "two"]]
+
+
 def test_encrypted_around_a_foreign_one(foreign: Any) -> None:
     """Encryption goes around any saver; what it keeps is bytes throughout."""
     keys = KeyRing({"now": bytes(range(32))})
