@@ -27,7 +27,7 @@ def open_saver(target: Target) -> Saver:
     Raises:
         InvalidInput: it is no saver, or a URL that names none.
     """
-    if isinstance(target, str | os.PathLike):
+    if isinstance(target, str | os.PathLike) and target != "":
         return _databases.open(target)
     from checkpointers.foreign import adapted, is_foreign
 

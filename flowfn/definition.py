@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -475,6 +475,8 @@ def _is_generator(function: Any) -> bool:
 def _check_names(definition: Definition) -> None:
     """`key=` and `ignore=` must name parameters: a typo would silently count, or not count, an argument."""
     key = definition.key
+    if not (key is None or callable(key) or isinstance(key, Iterable)):
+        raise TypeError(f"key={key!r}: name a parameter, list several, or pass a function of the arguments")
     named = () if key is None or callable(key) else (key,) if isinstance(key, str) else tuple(key)
     for option, names in (("key", named), ("ignore", definition.ignore)):
         for name in names:

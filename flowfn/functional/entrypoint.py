@@ -152,7 +152,7 @@ def check_checkpointer(checkpointer: Any) -> None:
     """
     if (
         checkpointer is None
-        or isinstance(checkpointer, str | os.PathLike | Saver)
+        or (isinstance(checkpointer, str | os.PathLike | Saver) and checkpointer != "")
         or _is_of_langgraph(checkpointer)
     ):
         return
