@@ -90,7 +90,12 @@ class InvalidAnswer(FlowError, ValueError):
 
 
 class ThreadBusy(FlowError, RuntimeError):
-    """Another live run holds the thread, and `on_busy` says not to wait, or an update or a fork met it."""
+    """Another live run holds the thread, and `on_busy` says not to wait, or an update or a fork met it.
+
+    `left`: what is done once a run of this process has let go of the thread, where it was left and its code goes on.
+    """
+
+    left: Any = None
 
 
 class RunClosed(FlowError, RuntimeError):

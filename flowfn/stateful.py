@@ -189,13 +189,16 @@ class Stateful:
         return await self._once_free(lambda: on_saver(saver, host, function, *args, **kwargs))
 
     async def _once_free(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
-        """Do something with a thread, once streams that were left have let go of it."""
+        """Do something with a thread, once streams and runs that were left here have let go of it."""
         try:
             return await attempt()
-        except ThreadBusy:
+        except ThreadBusy as busy:
+            from flowfn.hosts.left_behind import ended
             from flowfn.hosts.streams import left_streams_end
 
             await left_streams_end()
+            if busy.left is not None:
+                await ended(busy.left)
             return await attempt()
 
 

@@ -183,6 +183,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "flowfn.history",
         "flowfn.config",
         "flowfn.engine",
+        "flowfn.hosts.left_behind",
         "flowfn.hosts.streams",
         "flowfn.invocation",
         "flowfn.ports",

@@ -17,6 +17,7 @@ from flowfn.engine.ids import node_path, node_scope
 from flowfn.engine.records.ledger import Ledger
 from flowfn.engine.records.rows import checkpoint_row, decode_checkpoint, encoded_metadata
 from flowfn.engine.replay.lost import forget_ways, log_dropped, log_refused
+from flowfn.engine.runs.leasing import left_here
 from flowfn.errors import SaverError, ThreadBusy
 from flowfn.history.state import amended, load, part_at
 from flowfn.hosts.ids import new_id
@@ -184,7 +185,9 @@ def alone(saver: Saver, thread: str, *, force: bool = False) -> Iterator[Lease]:
     """
     lease = saver.claim(thread, force=force)
     if isinstance(lease, Busy):
-        raise ThreadBusy(f"thread {thread!r} is held by a live run ({lease.owner}): wait until it has ended")
+        busy = ThreadBusy(f"thread {thread!r} is held by a live run ({lease.owner}): wait until it has ended")
+        busy.left = left_here(saver, thread)
+        raise busy
     try:
         yield lease
     except BaseException:

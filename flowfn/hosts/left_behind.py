@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -46,3 +47,15 @@ class LeftBehind:
                 return self._futures.popleft()
             self._watched = False
             return None
+
+
+async def ended(future: Future[Any]) -> None:
+    """Suspend until a future is done that some thread settles."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and whoever waited with it
+            loop.call_soon_threadsafe(done.set)
+
+    future.add_done_callback(tell)
+    await done.wait()

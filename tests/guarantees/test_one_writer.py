@@ -288,9 +288,35 @@ async def test_a_run_that_was_left_holds_its_thread_while_its_code_goes_on(saver
         await run
     with pytest.raises(ThreadBusy):
         await graph.ainvoke(None, config, on_busy="reject")
+    update = asyncio.create_task(graph.aupdate_state(config, {"log": ["noted"]}, as_node="node0"))
+    await asyncio.sleep(0)
     may_end.set()
-    assert await graph.ainvoke(None, config) == {"log": ["done"] * (beside + 1)}
+    await update
+    assert "noted" in (await graph.ainvoke(None, config))["log"]
     assert len(ran) == beside + 1
+
+
+async def test_a_call_goes_on_with_what_a_left_run_came_to(saver: Saver) -> None:
+    """G4: it waits for the thread, and the node's work counts."""
+    begun, ran, may_end = threading.Event(), list[int](), threading.Event()
+
+    def node(state: Any) -> Any:
+        begun.set()
+        assert may_end.wait(10)
+        ran.append(1)
+        return {"log": ["done"]}
+
+    graph = StateGraph(Log).add_node(node).add_edge(START, "node").compile(checkpointer=saver)
+    config = {"configurable": {"thread_id": "t"}}
+    run = asyncio.create_task(graph.ainvoke({"log": []}, config))
+    assert await asyncio.to_thread(begun.wait, 10)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    again = asyncio.create_task(graph.ainvoke(None, config))
+    await asyncio.sleep(0)
+    may_end.set()
+    assert (await again, ran) == ({"log": ["done"]}, [1])
 
 
 def test_a_stale_writer_is_refused(saver: Saver) -> None:

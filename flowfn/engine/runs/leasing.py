@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flowfn.config import OnBusy
 from flowfn.engine.questions.answers import asked_ids
 from flowfn.errors import SaverError, ThreadBusy
+from flowfn.futures import Future
 from flowfn.logs import logger
 from flowfn.ports import Busy, Host, Lease, Saver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
-
-    from flowfn.futures import Future
 
 T = TypeVar("T")
 
@@ -95,14 +94,27 @@ def _asked(saver: Saver, thread: str) -> frozenset[str]:
 def release_after(left: Sequence[Future[Any]], saver: Saver, lease: Lease) -> None:
     """Give a lease back once the last of these has ended: until then nobody runs the same code beside it."""
     to_come = count(len(left) - 1, -1)
+    given_back: Future[None] = Future()
+    _left[id(saver), lease.thread] = given_back
 
     def release(_: object) -> None:
         if next(to_come) == 0:
             with logged_failure(lease):
                 saver.release(lease)
+            _left.pop((id(saver), lease.thread), None)
+            given_back.set_result(None)
 
     for each in left:
         each.add_done_callback(release)
+
+
+_left: dict[tuple[int, str], Future[None]] = {}
+"""The leases of runs that were left, while code of theirs goes on upon threads, by saver and thread."""
+
+
+def left_here(saver: Saver, thread: str) -> Future[None] | None:
+    """What is done once a thread's lease has been given back by a run of this process that was left."""
+    return _left.get((id(saver), thread))
 
 
 @contextmanager
