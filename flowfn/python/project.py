@@ -86,18 +86,27 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 @lru_cache(maxsize=64)
 def _installed_from_folders(site: str) -> frozenset[str]:
-    """The packages there that `pip install ./folder` or such put there, as installers note it (PEP 610)."""
-    import json
-    from glob import escape, glob
+    """The packages there that `pip install ./folder` or such put there, as installers note it (PEP 610).
 
+    Nothing is imported for that: it is asked about types that untrusted data names.
+    """
     found = set[str]()
-    for note in glob(os.path.join(escape(site), "*.dist-info", "direct_url.json")):
-        with suppress(OSError, ValueError), open(note, encoding="utf-8") as file:
-            if "dir_info" not in json.load(file):
-                continue
-            with open(os.path.join(os.path.dirname(note), "RECORD"), encoding="utf-8") as record:
-                found.update(line.partition(",")[0].partition("/")[0] for line in record)
+    with suppress(OSError):
+        for name in os.listdir(site):
+            if name.endswith(".dist-info"):
+                found |= _from_a_folder(os.path.join(site, name))
     return frozenset(found)
+
+
+def _from_a_folder(notes: str) -> set[str]:
+    """What a distribution brought, if it was installed from a folder."""
+    with suppress(OSError, ValueError):
+        with open(os.path.join(notes, "direct_url.json"), encoding="utf-8") as file:
+            if '"dir_info"' not in file.read():
+                return set()
+        with open(os.path.join(notes, "RECORD"), encoding="utf-8") as record:
+            return {line.partition(",")[0].partition("/")[0] for line in record}
+    return set()
 
 
 @lru_cache(maxsize=1)
