@@ -47,8 +47,8 @@ _OURS = {
 }
 
 
-def always(config: RunConfig) -> bool:
-    """Whatever the configuration of a run is."""
+def always(config: RunConfig, recorded: bool) -> bool:
+    """Whatever a run is."""
     return True
 
 
@@ -98,8 +98,8 @@ class Definition:
     """Who reads the stream of the workflow that it runs, inside the run that calls it (`engine/records/reader.py`)."""
     form_on_loop: Callable[..., Any] | None = None
     """What to call instead where an event loop drives the run: it has to be awaited."""
-    prefers_loop: Callable[[RunConfig], bool] = field(default=always, repr=False)
-    """Which of these runs call that, by their configuration; all, unless it says otherwise."""
+    prefers_loop: Callable[[RunConfig, bool], bool] = field(default=always, repr=False)
+    """Which runs call that, by their configuration and whether they are recorded; all, unless it says otherwise."""
     awaits: str = ""
     """Which part of it has to be awaited, where that has a name of its own: a blocking run is refused for that."""
     checked: set[int] = field(default_factory=set, repr=False)

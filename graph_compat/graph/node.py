@@ -36,6 +36,7 @@ from graph_compat.typing import ContextT, NodeInputT
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
+    from flowfn.config import RunConfig
     from graph_compat.types import TracePolicy
 
 _STEPS_LEFT = 2
@@ -87,6 +88,11 @@ class Step:
     def gains_by_loop(self) -> bool:
         """Whether anything in it has a form of its own for an event loop."""
         return not all(action.only_blocks for action in self._actions)
+
+    @property
+    def has_forms(self) -> bool:
+        """Whether anything in it has such a form, be it no more than a way to a thread, and a shorter one."""
+        return any(action.awaited is not None for action in self._actions)
 
     @property
     def _actions(self) -> list[Action]:
@@ -291,8 +297,17 @@ def definition_of(
         injects=False,
         awaits=awaits or "",
         form_on_loop=step.run_on_loop if awaits is None else None,
-        prefers_loop=always if step.gains_by_loop else has_awaited_listeners,
+        prefers_loop=always
+        if step.gains_by_loop
+        else _where_nothing_is_kept
+        if step.has_forms
+        else has_awaited_listeners,
     )
+
+
+def _where_nothing_is_kept(config: RunConfig, recorded: bool) -> bool:
+    """Whether a node that only blocks is awaited all the same: what it does is lost then with who waits for it."""
+    return not recorded or has_awaited_listeners(config)
 
 
 def reader(schema: Schema, name: str) -> Callable[[Mapping[str, Any]], Any]:

@@ -335,7 +335,7 @@ def is_heard(frame: Frame) -> bool:
     return rest.get("callbacks") is not None or MESSAGES in rest
 
 
-def has_awaited_listeners(config: RunConfig) -> bool:
+def has_awaited_listeners(config: RunConfig, recorded: bool = True) -> bool:
     """Whether a run's callbacks are told to a handler that has to be awaited: LangChain begins an event loop for each
     of them where that is done from a thread.
     """

@@ -200,9 +200,10 @@ class ToolNode(AsRunnable):
     async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
         calls, given = self._read(input, config)
-        if current_frame.get() is None:
+        frame = current_frame.get()
+        if frame is None:
             results = await asyncio.gather(*(self._aanswer(call, given) for call in calls))
-        elif len(calls) == 1 and not self._only_blocks(calls[0]["name"]):
+        elif len(calls) == 1 and (frame.run.journal is None or not self._only_blocks(calls[0]["name"])):
             results = [await self._aanswer(calls[0], given)]
         else:
             futures = [self._start(call, given, self._form_of(call)) for call in calls]

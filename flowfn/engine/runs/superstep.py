@@ -101,7 +101,8 @@ async def _take(run: Run, tasks: list[Task]) -> None:
 def _call_of(run: Run, task: Task) -> NodeCall:
     """The attempt at a node: a call without a caller."""
     definition: Definition = task.node.run  # type: ignore[assignment]
-    if definition.form_on_loop is not None and run.hosts.on_loop and definition.prefers_loop(run.config):
+    has_choice = definition.form_on_loop is not None and run.hosts.on_loop
+    if has_choice and definition.prefers_loop(run.config, run.journal is not None):
         definition = definition.on_loop
     return NodeCall(run, definition, *task.node.spread(task.input), task)
 
