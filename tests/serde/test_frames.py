@@ -46,6 +46,11 @@ def of_pyarrow() -> Any:
     return pd.DataFrame({name: pd.arrays.ArrowExtensionArray(array) for name, array in arrays.items()})
 
 
+def instants_of_pyarrow() -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    return pd.arrays.ArrowExtensionArray(pyarrow.array([0], type=pyarrow.timestamp("s")))
+
+
 def timed() -> Any:
     naive = pd.to_datetime(["2024-10-27 00:30", "2024-10-27 01:30"])
     zoned = naive.tz_localize("UTC").tz_convert("Europe/Berlin")
@@ -184,9 +189,7 @@ def test_what_was_loaded_is_not_shared_with_anything() -> None:
         (lambda: pd.DataFrame({"s": pd.arrays.SparseArray([0, 1])}), "['s']", r"astype\(\)"),
         (lambda: pd.DataFrame({"o": [1, object()]}), "['o'].iloc[1]", "does not know how to restore it"),
         (
-            lambda: pd.DataFrame(
-                {"t": pd.Series(["2024"], dtype="M8[s]").convert_dtypes(dtype_backend="pyarrow")}
-            ),
+            lambda: pd.DataFrame({"t": instants_of_pyarrow()}),
             "['t']",
             r"astype\(\)",
         ),
