@@ -217,12 +217,20 @@ class Definition:
             return self.bind(args, kwargs)
         except InvalidInput as error:
             own = self._own_signature
-            if own is None or not (_is_too_few(error) or _names_any(own)):
+            if own is None or not (_names_any(own) or self._are_too_few(args, kwargs)):
                 raise
             try:
                 return own.bind(*args, **kwargs).arguments
             except TypeError:
                 raise error from None
+
+    def _are_too_few(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether arguments that don't fit lack no more than some, which a decorator may fill."""
+        try:
+            self.signature.bind_partial(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
 
     def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
@@ -402,11 +410,6 @@ def check_options(definition: Definition) -> None:
 def version_key(qualified: str, code: str) -> str:
     """A name for one version of a function: a fingerprint says what it is of, a version that was given doesn't."""
     return f"{qualified} {code}" if code.startswith("version ") else code
-
-
-def _is_too_few(error: InvalidInput) -> bool:
-    """Whether arguments are missing, which a decorator may fill."""
-    return ": missing a required" in str(error)
 
 
 def _names_any(signature: inspect.Signature) -> bool:

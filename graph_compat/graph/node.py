@@ -297,12 +297,15 @@ def definition_of(
         injects=False,
         awaits=awaits or "",
         form_on_loop=step.run_on_loop if awaits is None else None,
-        prefers_loop=always
-        if step.gains_by_loop
-        else _where_nothing_is_kept
-        if step.has_forms
-        else has_awaited_listeners,
+        prefers_loop=_preference(step),
     )
+
+
+def _preference(step: Step) -> Callable[[RunConfig, bool], bool]:
+    """Which runs await a node on their event loop rather than run it on a thread."""
+    if step.gains_by_loop:
+        return always
+    return _where_nothing_is_kept if step.has_forms else has_awaited_listeners
 
 
 def _where_nothing_is_kept(config: RunConfig, recorded: bool) -> bool:
