@@ -6,7 +6,6 @@ Rule: whatever a call would find out by looking at the function is found out onc
 from __future__ import annotations
 
 import inspect
-import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +13,6 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal
 
 from flowfn.doubt import Done, InDoubt, NotDone
-from flowfn.errors import InvalidInput
 from flowfn.identity.code.functions import is_local
 from flowfn.identity.made_with.captured import (
     captured,
@@ -24,6 +22,7 @@ from flowfn.identity.made_with.captured import (
 from flowfn.identity.made_with.together import Maker, Namesake, told_by
 from flowfn.identity.names import qualified_name
 from flowfn.options import check_option
+from flowfn.parameters import INJECTED, Parameters
 from flowfn.policies import CachePolicy, RetryPolicy, TimeoutPolicy
 from flowfn.python.cached_property import cached_property
 
@@ -35,16 +34,6 @@ OnCodeChange = Literal["reuse", "rerun", "error"]
 OnDivergence = Literal["doubt", "rerun", "reuse", "error"]
 Settled = Literal["rerun", "ask"]
 InDoubtPolicy = Settled | Callable[[InDoubt], Done | NotDone | Awaitable[Done | NotDone]]
-
-INJECTED = ("previous", "config", "runtime", "store", "writer")
-"""Parameters that the engine fills where the function names them and the caller doesn't."""
-
-_OURS = {
-    "config": ("RunnableConfig", "dict", "Mapping"),
-    "runtime": ("Runtime",),
-    "store": ("Store", "BaseStore"),
-    "writer": ("StreamWriter", "Callable"),
-}
 
 
 def always(config: RunConfig, recorded: bool) -> bool:
@@ -125,116 +114,27 @@ class Definition:
         assert self.form_on_loop is not None
         return self.with_options(function=self.form_on_loop, is_async=True, form_on_loop=None)
 
-    # -- its parameters -------------------------------------------------------------------------
-
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        try:
-            return inspect.signature(self.author_function)
-        except ValueError:  # a builtin that doesn't tell its parameters takes any
-            return inspect.signature(_anything)
-
-    @cached_property
-    def _own_signature(self) -> inspect.Signature | None:
-        """What the outermost of its decorators takes, which may fill some parameters of the function itself."""
-        function = self.author_function
-        return inspect.signature(function, follow_wrapped=False) if hasattr(function, "__wrapped__") else None
-
-    @cached_property
-    def injected(self) -> tuple[str, ...]:
-        """The parameters that the caller needn't fill."""
-        found = (p for name, p in self.signature.parameters.items() if name in INJECTED)
-        lent = () if self.transaction is None else ("transaction",)
-        return (*(p.name for p in found if _is_ours(p)), *lent)
-
     @property
     def author_function(self) -> Callable[..., Any]:
         """The function as its author wrote it."""
         return self.stands_for or self.function
 
+    # -- its arguments --------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """Those of the function as its author wrote it."""
+        lent = () if self.transaction is None else ("transaction",)
+        return Parameters(self.author_function, self.name, lent)
+
     @cached_property
     def filled(self) -> tuple[str, ...]:
         """The parameters that the engine fills on each call of `function`."""
-        return tuple(name for name in self.injected if name in INJECTED) if self.injects else ()
-
-    @cached_property
-    def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters that the caller fills."""
-        return tuple(p for p in self.signature.parameters.values() if p.name not in self.injected)
-
-    @cached_property
-    def _plain(self) -> tuple[tuple[str, ...], dict[str, None], frozenset[str], int] | None:
-        """Names by position, all names in their order, those that a caller must fill, and how many arguments fill
-        all by position, -1 where none can; None if it takes `*args` or such."""
-        parameters = self.signature.parameters
-        if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values()):
-            return None
-        by_position = tuple(name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD)
-        required = frozenset(p.name for p in self.parameters if p.default is p.empty)
-        enough = len(by_position) if required <= frozenset(by_position) else -1
-        return by_position, dict.fromkeys(parameters), required, enough
-
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter name, without defaults.
-
-        Raises:
-            InvalidInput: they don't fit the signature.
-        """
-        plain = self._plain
-        if plain is None or len(args) > len(plain[0]):
-            return self._bind_slowly(args, kwargs)
-        by_position, names, required, enough = plain
-        bound = dict(zip(by_position, args, strict=False))
-        if not kwargs and len(args) == enough:
-            return bound
-        if kwargs:
-            if not (kwargs.keys() <= names.keys() and bound.keys().isdisjoint(kwargs)):
-                return self._bind_slowly(args, kwargs)
-            bound |= kwargs
-            bound = {name: bound[name] for name in names if name in bound}
-        return bound if required <= bound.keys() else self._bind_slowly(args, kwargs)
-
-    def _bind_slowly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        lent = {name: None for name in self.injected if name not in kwargs}
-        by_position = [p for p in self.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        for parameter in by_position[: len(args)]:
-            lent.pop(parameter.name, None)
-        try:
-            bound = self.signature.bind(*args, **kwargs, **lent).arguments
-        except TypeError as error:
-            raise InvalidInput(
-                f"{self.name}{self.signature} can't be called with {_shown(args, kwargs)}: {error}"
-            ) from None
-        return {name: value for name, value in bound.items() if name not in lent}
-
-    def taken(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """`bind`; or the arguments of the outermost decorator, where that fills some of the function's parameters.
-
-        Raises:
-            InvalidInput: they fit neither.
-        """
-        try:
-            return self.bind(args, kwargs)
-        except InvalidInput as error:
-            own = self._own_signature
-            if own is None or not (_names_any(own) or self._are_too_few(args, kwargs)):
-                raise
-            try:
-                return own.bind(*args, **kwargs).arguments
-            except TypeError:
-                raise error from None
-
-    def _are_too_few(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether arguments that don't fit lack no more than some, which a decorator may fill."""
-        try:
-            self.signature.bind_partial(*args, **kwargs)
-        except TypeError:
-            return False
-        return True
+        return tuple(name for name in self.parameters.injected if name in INJECTED) if self.injects else ()
 
     def identifying(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the arguments that tells one call from another (`key=`, `ignore=`)."""
-        bound = self.taken(args, kwargs)
+        bound = self.parameters.taken(args, kwargs)
         if self._all_count:
             return bound
         if callable(self.key):
@@ -282,22 +182,13 @@ class Definition:
     @cached_property
     def contents(self) -> dict[str, Any]:
         """What the containers held that it captured; what can't change is among its dependencies."""
-        own = self.signature.parameters
+        own = self.parameters.signature.parameters
         found = self.made_with.items()
         return {name: value for name, value in found if type(value) in (dict, list) and name not in own}
 
     @cached_property
     def _is_local(self) -> bool:
         return is_local(self.author_function)
-
-    @cached_property
-    def defaults(self) -> dict[str, Any]:
-        """The default of each parameter that has one and that the caller may fill."""
-        return {p.name: p.default for p in self.parameters if p.default is not p.empty}
-
-    def has_default(self, name: str) -> bool:
-        """Whether a parameter may be left out."""
-        return self.signature.parameters[name].default is not inspect.Parameter.empty
 
     @cached_property
     def verifies_async(self) -> bool:
@@ -412,15 +303,6 @@ def version_key(qualified: str, code: str) -> str:
     return f"{qualified} {code}" if code.startswith("version ") else code
 
 
-def _names_any(signature: inspect.Signature) -> bool:
-    """Whether a decorator has parameters of its own, and doesn't just hand on whatever it is given."""
-    return any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
-
-
-def _anything(*args: Any, **kwargs: Any) -> None:
-    """Has the signature of what tells none."""
-
-
 def _innermost(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
@@ -485,23 +367,13 @@ def _check_names(definition: Definition) -> None:
         for name in names:
             if not any(
                 name in known
-                for known in (definition.signature.parameters, definition.held, definition.made_with)
+                for known in (
+                    definition.parameters.signature.parameters,
+                    definition.held,
+                    definition.made_with,
+                )
             ):
-                known = ", ".join(definition.signature.parameters) or "none"
+                known = ", ".join(definition.parameters.signature.parameters) or "none"
                 raise TypeError(
                     f"{option}={name!r} names no parameter of {definition.name!r}; it has: {known}"
                 )
-
-
-def _is_ours(parameter: inspect.Parameter) -> bool:
-    """Whether a parameter of that name is the engine's to fill: unannotated, or annotated as its type."""
-    if parameter.name == "previous" or parameter.annotation is parameter.empty:
-        return parameter.kind is not parameter.POSITIONAL_ONLY
-    annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return annotation is Any or text == "Any" or any(word in text for word in _OURS[parameter.name])
-
-
-def _shown(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    shown = [*(reprlib.repr(value) for value in args), *(f"{k}={reprlib.repr(v)}" for k, v in kwargs.items())]
-    return f"({', '.join(shown)})"

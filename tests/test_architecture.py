@@ -38,8 +38,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flowfn.identity": NOUNS | {"flowfn.python", "flowfn.rendering", "flowfn.report"},
     "flowfn.doubt": set(),
     "flowfn.rendering": set(),
+    "flowfn.parameters": NOUNS,
     "flowfn.definition": NOUNS
-    | {"flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
+    | {"flowfn.parameters", "flowfn.identity", "flowfn.doubt", "flowfn.options", "flowfn.config"}
     | {"flowfn.policies"},
     "flowfn.report": set(),
     "flowfn.kinds": NOUNS | {"flowfn.serde"},

@@ -41,8 +41,8 @@ def key_of(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any
         arguments = definition.identifying(args, kwargs)
     else:
         arguments = definition.identifying(args, kwargs)
-        if definition.defaults:
-            arguments |= {name: value for name, value in definition.defaults.items() if name not in arguments}
+        if defaults := definition.parameters.defaults:
+            arguments |= {name: value for name, value in defaults.items() if name not in arguments}
         arguments |= definition.contents
         for name in definition.ignore:
             arguments.pop(name, None)

@@ -18,7 +18,7 @@ from flowfn.definition import Definition
 
 def arguments(words: Sequence[str], definition: Definition) -> tuple[list[Any], dict[str, Any]]:
     """`NAME=WORD` where the function has such a parameter, else by position."""
-    parameters = {parameter.name: parameter for parameter in definition.parameters}
+    parameters = {parameter.name: parameter for parameter in definition.parameters.of_caller}
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     by_position = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)

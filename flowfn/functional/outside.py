@@ -36,7 +36,7 @@ def call_outside(definition: Definition, args: Sequence[Any], kwargs: dict[str, 
         AsyncInBlockingRun: the task is async, and no event loop is running.
         Exception: a sync task's own.
     """
-    definition.taken(args, kwargs)
+    definition.parameters.taken(args, kwargs)
     if forked_in:
         _warn_of_fork(definition)
     elif under_way:

@@ -30,7 +30,7 @@ class Shape:
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
-        self.parameters = definition.parameters
+        self.parameters = definition.parameters.of_caller
         self.lone = self.parameters[0].name if len(self.parameters) == 1 else None
 
     @cached_property
@@ -53,7 +53,7 @@ class Shape:
 
     def fresh(self, args: Sequence[Any], kwargs: Mapping[str, Any], workflow: str) -> Fresh:
         """A direct call as the start of a run."""
-        bound = self.checked(self.definition.bind(args, dict(kwargs)))
+        bound = self.checked(self.definition.parameters.bind(args, dict(kwargs)))
         return Fresh([Write(START, bound)], Begin(workflow, self.digest(bound)))
 
     def given(self, given: Any) -> tuple[list[Write], str]:
@@ -73,7 +73,7 @@ class Shape:
         """
         lone = self.lone is not None and self.lone not in self.variadic
         if given is MISSING:
-            return self.checked(self.definition.bind((), {}))
+            return self.checked(self.definition.parameters.bind((), {}))
         if lone:
             return self._checked_lone(cast(str, self.lone), given)
         if not isinstance(given, Mapping):
@@ -87,7 +87,7 @@ class Shape:
                 f"mapping of them, not {given!r}: write invoke({{{self.parameters[0].name!r}: …}}), or call it with "
                 "arguments as the function, which thread(…) does as well"
             )
-        return self.checked(self.definition.bind(*self.spread(given)))
+        return self.checked(self.definition.parameters.bind(*self.spread(given)))
 
     def _checked_lone(self, name: str, given: Any) -> dict[str, Any]:
         try:

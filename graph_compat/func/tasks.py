@@ -127,14 +127,16 @@ def _limit(timeout: float | timedelta | TimeoutPolicy | None) -> Any:
 
 def _filling(definition: Definition) -> Definition:
     """The definition of a function whose `config`, `runtime` and such are a graph's."""
-    wanted = [want for want in wanted_by(definition.author_function) if want.name in definition.injected]
+    wanted = [
+        want for want in wanted_by(definition.author_function) if want.name in definition.parameters.injected
+    ]
     if not wanted:
         return definition
     function = definition.function
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = definition.bind(args, kwargs)
+        bound = definition.parameters.bind(args, kwargs)
         missing = tuple(want for want in wanted if want.name not in bound)
         return function(*args, **kwargs, **filled(frame_here(), missing))
 
@@ -169,13 +171,13 @@ def _told(definition: Definition) -> Definition:
 
 def _inputs(definition: Definition, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """What a call was given, by parameter, defaults included: not its object, nor what is filled in."""
-    bound = definition.signature.bind_partial(*args, **kwargs)
+    bound = definition.parameters.signature.bind_partial(*args, **kwargs)
     given = bound.arguments.keys()
     bound.apply_defaults()
     found: dict[str, Any] = {}
     for name, value in bound.arguments.items():
         if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
             found |= value
-        elif name != "self" and (name in given or name not in definition.injected):
+        elif name != "self" and (name in given or name not in definition.parameters.injected):
             found[name] = value
     return found

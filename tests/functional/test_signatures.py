@@ -278,7 +278,7 @@ def test_arguments_are_bound_as_python_binds_them(function: Callable[..., Any]) 
     for count, names in product(range(5), chain.from_iterable(combinations("xyzk", r) for r in range(4))):
         args, kwargs = tuple(range(count)), dict.fromkeys(names, 7)
         try:
-            bound = [*definition.bind(args, kwargs).items()]
+            bound = [*definition.parameters.bind(args, kwargs).items()]
         except InvalidInput:
             bound = None
         assert bound == _arguments(function, args, kwargs), (args, kwargs)

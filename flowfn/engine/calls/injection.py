@@ -97,8 +97,8 @@ _FILL: dict[str, Callable[[Frame], Any]] = {
 def injected(frame: Frame) -> dict[str, Any]:
     """The call's keyword arguments with what its function asks the engine for."""
     call, definition = frame.call, frame.call.definition
-    given = definition.taken(call.args, call.kwargs)
+    given = definition.parameters.taken(call.args, call.kwargs)
     added = {name: _FILL[name](frame) for name in definition.filled if name not in given}
-    if frame.run.previous is None and "previous" in added and definition.has_default("previous"):
+    if frame.run.previous is None and "previous" in added and definition.parameters.has_default("previous"):
         del added["previous"]
     return {**call.kwargs, **added}

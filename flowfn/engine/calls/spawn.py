@@ -55,7 +55,7 @@ def spawn(
     call.nth, frame.made = frame.made, frame.made + 1
     host = run.host_of(definition)
     if run.journal is None:
-        definition.taken(args, kwargs)
+        definition.parameters.taken(args, kwargs)
         return _start(call, host)
     identify(call, frame)
     if run.ledger.records:

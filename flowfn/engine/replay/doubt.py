@@ -123,7 +123,7 @@ def _about(call: Call) -> InDoubt:
         name=call.definition.name,
         args=tuple(call.args),
         kwargs=dict(call.kwargs),
-        arguments=call.definition.taken(call.args, call.kwargs),
+        arguments=call.definition.parameters.taken(call.args, call.kwargs),
         idempotency_key=instance_id(run.thread, run.namespace, run.checkpoint.id, call.task),
         thread_id=run.thread,
         started_at=None if record.started_at is None else datetime.fromtimestamp(record.started_at, UTC),
