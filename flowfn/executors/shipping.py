@@ -21,7 +21,8 @@ from flowfn.errors import RECORDED_AS, SerializationError, UnshippableError
 from flowfn.serde import DEFAULT, Serde
 from flowfn.serde.exceptions import made_of
 from flowfn.serde.names import receiver
-from flowfn.serde.objects import set_state, solid_base, state_of
+from flowfn.serde.objects.kinds import solid_base
+from flowfn.serde.objects.state import set_state, state_of
 
 if TYPE_CHECKING:
     from flowfn.ports import Serializer

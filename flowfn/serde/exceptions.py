@@ -20,7 +20,8 @@ from flowfn.serde.containers import Builder
 from flowfn.serde.format import Kind, mark
 from flowfn.serde.mute import muted, own_class
 from flowfn.serde.names import Names, reference
-from flowfn.serde.objects import set_state, solid_base, state_of
+from flowfn.serde.objects.kinds import solid_base
+from flowfn.serde.objects.state import set_state, state_of
 
 _EXCEPTION = mark(Kind.EXCEPTION)
 _LONGEST_CHAIN = 16  # causes beyond are left out: a chain may be as long as a run was, or a circle

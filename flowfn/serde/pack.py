@@ -18,10 +18,16 @@ from typing import Any, NamedTuple
 from ormsgpack import Fragment, packb, unpackb
 
 from flowfn.python.unicode import is_unicode
-from flowfn.serde import arrays, containers, exceptions, frames, leaves, objects, urls
+from flowfn.serde import arrays, containers, exceptions, frames, leaves, urls
 from flowfn.serde.format import END, OPTIONS, Kind, Refused, mark
 from flowfn.serde.leaves import Encoder
 from flowfn.serde.names import Names
+from flowfn.serde.objects.enums import enum_encoder
+from flowfn.serde.objects.kinds import is_enum, is_model, is_namedtuple, is_record
+from flowfn.serde.objects.models import model_encoder
+from flowfn.serde.objects.namedtuples import namedtuple_encoder
+from flowfn.serde.objects.records import record_encoder
+from flowfn.serde.objects.registered import object_encoder
 from flowfn.serde.refusal import TOO_DEEP, remedy, unfindable
 
 _SET = mark(Kind.SET)
@@ -140,15 +146,15 @@ class Packer:
         return make(cls) if make is not None else None
 
     def _maker(self, cls: type) -> Callable[[type], Encoder] | None:
-        if objects.is_enum(cls):
-            return objects.enum_encoder
-        if objects.is_model(cls):
-            return objects.model_encoder
-        if objects.is_namedtuple(cls):
-            return objects.namedtuple_encoder
-        if objects.is_record(cls):
-            return objects.record_encoder
-        return objects.object_encoder if self._names.is_allowed(cls) else None
+        if is_enum(cls):
+            return enum_encoder
+        if is_model(cls):
+            return model_encoder
+        if is_namedtuple(cls):
+            return namedtuple_encoder
+        if is_record(cls):
+            return record_encoder
+        return object_encoder if self._names.is_allowed(cls) else None
 
     def _exception(self, value: BaseException) -> list[Any]:
         chain = _call.chain

@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 from flowfn.python.project import is_own
 from flowfn.serde import frames
 from flowfn.serde.names import made_by_code
-from flowfn.serde.objects import is_plain, not_plain, state_of
+from flowfn.serde.objects.kinds import is_plain, not_plain
+from flowfn.serde.objects.state import state_of
 
 _FLAT = "Store a flat form, such as a list of rows that refer to each other by id"
 TOO_DEEP = (

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from flowfn.errors import UntrustedTypeError
-from flowfn.serde import objects
 from flowfn.serde.names import lookup
+from flowfn.serde.objects.kinds import is_model, is_namedtuple, is_record
 from flowfn.values import MISSING, Command, Interrupt, Overwrite, Send
 from graph_compat.checkpoint.serde.event_hooks import emit_serde_event
 
@@ -150,7 +150,7 @@ class Trusted:
 
 
 def _is_safe(module: str, cls: type) -> bool:
-    return (module.startswith(_MESSAGES) and objects.is_model(cls)) or _is_secret(cls)
+    return (module.startswith(_MESSAGES) and is_model(cls)) or _is_secret(cls)
 
 
 def _is_secret(cls: type) -> bool:
@@ -158,5 +158,5 @@ def _is_secret(cls: type) -> bool:
 
 
 def _is_storable(cls: type) -> bool:
-    kinds = (objects.is_model, objects.is_record, objects.is_namedtuple)
+    kinds = (is_model, is_record, is_namedtuple)
     return issubclass(cls, enum.Enum) or any(is_one(cls) for is_one in kinds)
