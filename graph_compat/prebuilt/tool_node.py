@@ -188,9 +188,8 @@ class ToolNode(AsRunnable):
             ValueError: there is no message of a model, or no graph around.
         """
         calls, given = self._read(input, config)
-        if len(calls) == 1:
-            results = [self._answer(calls[0], given)]
-        elif current_frame.get() is None:
+        frame = current_frame.get()
+        if frame is None or (len(calls) == 1 and not _began_as_task(calls[0], frame)):
             results = [self._answer(call, given) for call in calls]
         else:
             futures = [self._start(call, given, self._answer) for call in calls]
@@ -203,7 +202,9 @@ class ToolNode(AsRunnable):
         frame = current_frame.get()
         if frame is None:
             results = await asyncio.gather(*(self._aanswer(call, given) for call in calls))
-        elif len(calls) == 1 and (frame.run.journal is None or not self._only_blocks(calls[0]["name"])):
+        elif len(calls) == 1 and not (
+            _began_as_task(calls[0], frame) or self._begins_as_task(calls[0], frame)
+        ):
             results = [await self._aanswer(calls[0], given)]
         else:
             futures = [self._start(call, given, self._form_of(call)) for call in calls]
@@ -237,6 +238,12 @@ class ToolNode(AsRunnable):
         """The task of a tool's calls: for a blocking caller, and for asyncio."""
         options: dict[str, Any] = {"name": name, "key": "call", "hidden": True}
         return define(_run, **options), define(_arun, **options)
+
+    def _begins_as_task(self, call: ToolCall, frame: Frame) -> bool:
+        """Whether asyncio makes a task of a node's only call: of a tool that blocks, which is recorded then whoever
+        waits for it. Not where it may have begun before in the node itself: what it asked and recorded is there."""
+        run = frame.run
+        return run.journal is not None and run.made and frame.attempt == 1 and self._only_blocks(call["name"])
 
     def _form_of(self, call: ToolCall) -> Callable[..., Any]:
         """How asyncio answers a call: of a tool that blocks as a task that does, recorded whoever waits for it."""
@@ -375,6 +382,12 @@ def _run(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Any]) 
 async def _arun(call: ToolCall, given: _Given, run: Callable[[ToolCall, _Given], Awaitable[Any]]) -> _Told:
     with pushing() as pushed:
         return await run(call, given), [(write.channel, write.value) for write in pushed]
+
+
+def _began_as_task(call: ToolCall, frame: Frame) -> bool:
+    """Whether a node's only call is recorded as a task of it: there it goes on, in either colour."""
+    ledger = frame.run.ledger
+    return bool(ledger.records) and bool(ledger.rivals(frame.scope, call["name"]))
 
 
 def _told(told: _Told) -> Any:

@@ -38,6 +38,9 @@ class Caller(NamedTuple):
         return asyncio.run(collect())
 
 
+BLOCKING, ASYNCIO = Caller("blocking"), Caller("asyncio")
+
+
 def calls(*asked: tuple[str, Any]) -> dict[str, Any]:
     """A model's message that calls tools `("name", {"argument": 1})`, with the ids "0", "1", …; text stays as it is."""
     return {

@@ -19,7 +19,7 @@ from graph_compat.prebuilt.tool import FunctionTool
 from graph_compat.pushing import push
 from graph_compat.types import Command, RetryPolicy, Send, interrupt
 
-from .callers import ONE, Caller, calls, contents, node_graph, says
+from .callers import ASYNCIO, BLOCKING, ONE, Caller, calls, contents, node_graph, says
 
 
 def add(a: int, b: int = 1) -> int:
@@ -195,6 +195,36 @@ def test_a_question_is_no_error(caller: Caller) -> None:
     result = caller.invoke(graph, {"messages": [calls(("ask", {"what": "name"}))]}, ONE)
     assert [question.value for question in result["__interrupt__"]] == ["name"]
     assert contents(caller.invoke(graph, Command(resume="ada"), ONE)) == ["name: ada"]
+
+
+@pytest.mark.parametrize("first", [BLOCKING, ASYNCIO], ids=lambda caller: caller.name)
+@pytest.mark.parametrize("nested", [False, True], ids=["itself", "in a graph of its own"])
+def test_what_a_tool_asked_one_caller_is_answered_by_another(first: Caller, nested: bool) -> None:
+    """Beside an async tool a blocking one is awaited in asyncio, and its question is the same question."""
+    ran = []
+
+    def begin(state: Any) -> None:
+        ran.append("began")
+
+    def approve(state: Any) -> dict[str, Any]:
+        return {"messages": [says(interrupt("sure?"))]}
+
+    inner: Any = StateGraph(DictAgentState).add_node("begin", begin).add_node("approve", approve)
+    inner = inner.add_edge(START, "begin").add_edge("begin", "approve").compile()
+
+    def ask(a: int) -> str:
+        if not nested:
+            return str(interrupt("sure?"))
+        return str(inner.invoke({"messages": []})["messages"][-1]["content"])
+
+    async def other(a: int) -> str:
+        return "other"
+
+    graph = node_graph(node(ask, other), checkpointer=InMemorySaver())
+    first.invoke(graph, {"messages": [calls(("ask", {"a": 1}))]}, ONE)
+    then = BLOCKING if first.asyncio else ASYNCIO
+    assert contents(then.invoke(graph, Command(resume="yes"), ONE)) == ["yes"]
+    assert ran == ["began"] * nested
 
 
 @pytest.mark.parametrize("beside", ["blocking", "awaited"])
